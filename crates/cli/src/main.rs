@@ -1,0 +1,2 @@
+//! The program `rushes`.
+fn main() {}

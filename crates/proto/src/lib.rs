@@ -1,0 +1,31 @@
+//! RTP, payload formats and stream state machines: the protocols of Rushes, without I/O.
+//!
+//! **What it is.** Bytes and time go in, bytes and events come out. A [`stream::Sender`] turns
+//! frames into batches of datagrams, a [`stream::Receiver`] turns datagrams into whole frames and
+//! says what is missing. Both run in virtual time as well as in real time.
+//!
+//! **What it is not.** It opens no socket, starts no thread, reads no clock and draws no random
+//! number: each of these is an argument. For a library that does all that, see the crate `rushes`.
+//!
+//! # Rooms
+//!
+//! | room | knows |
+//! |---|---|
+//! | words: [`SequenceNumber`], [`RtpTimestamp`], [`Ssrc`], [`Batch`] … | nothing else |
+//! | [`rtp`] | RTP packets: views and a writer (RFC 3550, RFC 8285) |
+//! | [`payload`] | frames into payloads and back, codec by codec |
+//! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
+#![forbid(unsafe_code)]
+
+mod batch;
+pub mod payload;
+pub mod rtp;
+mod seq;
+mod ssrc;
+pub mod stream;
+mod time;
+
+pub use batch::{Batch, SLAB_LEN};
+pub use seq::{ExtendedSequence, SequenceNumber};
+pub use ssrc::{PayloadType, Ssrc};
+pub use time::{ClockRate, RtpTimestamp};

@@ -1,0 +1,316 @@
+//! Units into frames: what is delivered, what is dropped, and when.
+
+use std::collections::VecDeque;
+
+use super::error::PayloadError;
+use super::frame::Frame;
+use super::pool::FramePool;
+use super::{PacketInfo, PayloadFormat};
+use crate::time::RtpTimestamp;
+
+/// What a receiver is given as one frame.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Delivery {
+    /// Whole access units: one with a packet missing is dropped as a whole.
+    #[default]
+    AccessUnit,
+    /// Each NAL unit as soon as it is whole: lowest latency, and a loss takes only the units
+    /// that it touches.
+    Unit,
+}
+
+/// How NAL units are set apart, in frames that are sent or received.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Framing {
+    /// Start codes: `00 00 00 01` before each NAL unit (ITU-T H.264, H.265 and H.266 annex B).
+    #[default]
+    AnnexB,
+    /// A 4-octet length before each NAL unit, as in MP4 files (ISO/IEC 14496-15).
+    LengthPrefixed,
+}
+
+/// How a [`FrameBuilder`] builds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FrameSettings {
+    /// What is delivered as one frame.
+    pub delivery: Delivery,
+    /// How NAL units are set apart.
+    pub framing: Framing,
+    /// Octets in the largest frame that is accepted.
+    pub frame_len_max: usize,
+}
+
+impl Default for FrameSettings {
+    /// Access units with start codes, up to 64 MiB each.
+    fn default() -> Self {
+        Self { delivery: Delivery::AccessUnit, framing: Framing::AnnexB, frame_len_max: 64 << 20 }
+    }
+}
+
+/// Octets set before each NAL unit by either framing.
+const PREFIX_LEN: usize = 4;
+
+/// The frame of one source that is being received.
+///
+/// For each packet in sequence: [`begin_packet`](Self::begin_packet), the depacketiser's `push`
+/// (which opens, fills and finishes units), [`end_packet`](Self::end_packet). A gap in the
+/// sequence is told by [`lost`](Self::lost). Finished frames wait in [`pop`](Self::pop).
+///
+/// A frame with a packet missing is never delivered. RTP does not say which frame a missing
+/// packet belonged to, so a whole-frame format cannot know whether the packets lost just before
+/// a frame were its own head. Such a frame is delivered only where that is impossible: its first
+/// unit starts an access unit by definition ([`starts_frame`](Self::starts_frame)), or just one
+/// packet is missing and the frame before still lacked its last one.
+#[derive(Debug)]
+pub struct FrameBuilder {
+    settings: FrameSettings,
+    per_unit: bool,
+    prefixed: bool,
+    pool: FramePool,
+    data: Vec<u8>,
+    open_unit: Option<usize>,
+    packet: Option<PacketInfo>,
+    units: u32,
+    in_frame: bool,
+    damaged: bool,
+    head_unsure: bool,
+    gap: u64,
+    ready: VecDeque<Frame>,
+    ready_before_packet: usize,
+    ready_len: usize,
+    len_hint: usize,
+    delivered: u64,
+    dropped: u64,
+    dropped_at: Option<RtpTimestamp>,
+}
+
+impl FrameBuilder {
+    /// A builder for one source of `format`, whose frames give their memory back to `pool`.
+    pub fn new(format: &dyn PayloadFormat, settings: FrameSettings, pool: FramePool) -> Self {
+        let nal_units = format.has_nal_units();
+        let per_unit =
+            (nal_units && settings.delivery == Delivery::Unit) || format.has_one_packet_frames();
+        Self {
+            settings,
+            per_unit,
+            prefixed: nal_units,
+            data: pool.take(0),
+            pool,
+            open_unit: None,
+            packet: None,
+            units: 0,
+            in_frame: false,
+            damaged: false,
+            head_unsure: false,
+            gap: 0,
+            ready: VecDeque::new(),
+            ready_before_packet: 0,
+            ready_len: 0,
+            len_hint: 0,
+            delivered: 0,
+            dropped: 0,
+            dropped_at: None,
+        }
+    }
+
+    /// Notes that `packets` are missing before the next packet.
+    pub fn lost(&mut self, packets: u64) {
+        self.gap = self.gap.saturating_add(packets);
+        self.abandon_unit();
+    }
+
+    /// Takes up a packet, closing the frame before it if this one belongs to another.
+    pub fn begin_packet(&mut self, packet: PacketInfo) {
+        let gap = std::mem::take(&mut self.gap);
+        let mut tail_missing = false;
+        if let (true, Some(last)) = (self.in_frame, self.packet) {
+            if last.timestamp != packet.timestamp {
+                // No marker came: either the sender sets none, or its packet is missing.
+                tail_missing = gap > 0;
+                self.damaged |= tail_missing;
+                self.close_frame();
+            } else if gap > 0 {
+                self.damaged = true;
+            }
+        }
+        if !self.in_frame {
+            self.in_frame = true;
+            self.damaged = false;
+            self.head_unsure = gap > 0 && !(gap == 1 && tail_missing);
+        }
+        self.packet = Some(packet);
+        self.ready_before_packet = self.ready.len();
+    }
+
+    /// Ends the packet; with a marker bit, the frame as well.
+    pub fn end_packet(&mut self) {
+        if self.packet.is_some_and(|packet| packet.marker) {
+            if self.ready.len() > self.ready_before_packet
+                && let Some(last) = self.ready.back_mut()
+            {
+                last.marker = true;
+            }
+            self.close_frame();
+        }
+    }
+
+    /// Opens a unit; an unfinished one is abandoned.
+    pub fn open_unit(&mut self) {
+        self.abandon_unit();
+        if self.data.capacity() == 0 {
+            self.data = self.pool.take(self.len_hint);
+        }
+        self.open_unit = Some(self.data.len());
+        if self.prefixed {
+            self.data.extend_from_slice(&[0, 0, 0, 1]);
+        }
+    }
+
+    /// Adds octets to the open unit; without one, nothing happens.
+    ///
+    /// # Errors
+    /// [`PayloadError::FrameTooLarge`]; the unit is abandoned and the frame will be dropped.
+    #[inline]
+    pub fn extend(&mut self, octets: &[u8]) -> Result<(), PayloadError> {
+        if self.open_unit.is_none() {
+            return Ok(());
+        }
+        let limit = self.settings.frame_len_max;
+        if self.data.len() + octets.len() > limit {
+            self.abandon_unit();
+            return Err(PayloadError::FrameTooLarge { limit });
+        }
+        self.data.extend_from_slice(octets);
+        Ok(())
+    }
+
+    /// Finishes the open unit.
+    pub fn finish_unit(&mut self) {
+        let Some(start) = self.open_unit.take() else { return };
+        if self.prefixed && self.settings.framing == Framing::LengthPrefixed {
+            let len = (self.data.len() - start - PREFIX_LEN) as u32;
+            self.data[start..start + PREFIX_LEN].copy_from_slice(&len.to_be_bytes());
+        }
+        self.units += 1;
+        if self.per_unit {
+            self.deliver(false);
+        }
+    }
+
+    /// Opens, fills and finishes a unit at once.
+    ///
+    /// # Errors
+    /// [`PayloadError::FrameTooLarge`], as [`extend`](Self::extend).
+    pub fn push_unit(&mut self, unit: &[u8]) -> Result<(), PayloadError> {
+        self.open_unit();
+        self.extend(unit)?;
+        self.finish_unit();
+        Ok(())
+    }
+
+    /// Says that the unit about to be opened starts a frame by definition, as an access unit
+    /// delimiter does: if it is the frame's first unit, nothing before it is missing.
+    pub fn starts_frame(&mut self) {
+        if self.units == 0 && self.open_unit.is_none() {
+            self.head_unsure = false;
+        }
+    }
+
+    /// Throws the open unit away; its frame, if delivered whole, is damaged.
+    pub fn abandon_unit(&mut self) {
+        let Some(start) = self.open_unit.take() else { return };
+        self.data.truncate(start);
+        self.damaged = true;
+        if self.per_unit {
+            self.note_dropped();
+        }
+    }
+
+    /// Notes that the packet in hand could not be used: what it held is missing from the frame.
+    pub fn damage(&mut self) {
+        self.abandon_unit();
+        self.damaged = true;
+    }
+
+    /// Gives up an unfinished frame: the source is gone or starts anew.
+    pub fn reset(&mut self) {
+        if self.in_frame {
+            self.damaged = true;
+            self.close_frame();
+        }
+        self.gap = 0;
+        self.packet = None;
+    }
+
+    /// The oldest finished frame.
+    pub fn pop(&mut self) -> Option<Frame> {
+        let frame = self.ready.pop_front()?;
+        self.ready_len -= frame.data.capacity();
+        Some(frame)
+    }
+
+    /// The timestamp of a unit or frame dropped since the last call, if one was.
+    pub fn take_dropped(&mut self) -> Option<RtpTimestamp> {
+        self.dropped_at.take()
+    }
+
+    /// Octets of memory in the unfinished frame and in finished ones that wait.
+    pub fn held_len(&self) -> usize {
+        self.data.capacity() + self.ready_len
+    }
+
+    /// Frames delivered so far.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Frames (or, delivering by unit, units) that were begun and dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn close_frame(&mut self) {
+        self.abandon_unit();
+        self.in_frame = false;
+        if !self.per_unit {
+            if self.damaged || self.head_unsure {
+                self.data.clear();
+                self.note_dropped();
+            } else if self.units > 0 {
+                self.deliver(true);
+            }
+        }
+        self.units = 0;
+    }
+
+    fn deliver(&mut self, marker: bool) {
+        let Some(packet) = self.packet else { return };
+        let len = self.data.len();
+        // The hint falls slowly, so that a large frame between small ones finds its buffer.
+        self.len_hint = len.max(self.len_hint - self.len_hint / 16);
+        let data = if self.data.capacity() >= 4 * len.max(64) {
+            let mut fitting = self.pool.take(len);
+            fitting.extend_from_slice(&self.data);
+            self.data.clear();
+            fitting
+        } else {
+            std::mem::take(&mut self.data)
+        };
+        self.ready_len += data.capacity();
+        self.ready.push_back(Frame {
+            data,
+            pool: self.pool.clone(),
+            timestamp: packet.timestamp,
+            ssrc: packet.ssrc,
+            arrival: packet.arrival,
+            units: if self.per_unit { 1 } else { self.units },
+            marker,
+        });
+        self.delivered += 1;
+    }
+
+    fn note_dropped(&mut self) {
+        self.dropped += 1;
+        self.dropped_at = self.packet.map(|packet| packet.timestamp);
+    }
+}

@@ -1,0 +1,121 @@
+//! One RTP payload, described before it is copied or encrypted into its place.
+
+use std::ops::Range;
+
+/// The longest run of octets that a packetiser may add of its own at once.
+pub const MAX_OWN_OCTETS: usize = 8;
+
+/// A part of a payload.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Piece {
+    /// Octets that the format adds: a payload header, a length field.
+    Own {
+        /// The octets, of which the first `len` count.
+        octets: [u8; MAX_OWN_OCTETS],
+        /// How many count.
+        len: u8,
+    },
+    /// Octets of the frame from `start` to `end`, not included.
+    Frame {
+        /// The first octet.
+        start: usize,
+        /// The octet after the last.
+        end: usize,
+    },
+}
+
+/// One RTP payload as a list of pieces, and its marker bit.
+///
+/// Nothing is copied until the sender writes the pieces into the slab, where plain payload is
+/// copied and secured payload encrypted: one touch of each octet either way.
+///
+/// ```
+/// use rushes_proto::payload::Fragment;
+/// let mut fragment = Fragment::default();
+/// fragment.push_own(&[0x7c, 0x85]);
+/// fragment.push_frame(1..4);
+/// let mut payload = [0; 5];
+/// fragment.write(b"abcd", &mut payload);
+/// assert_eq!(&payload, b"\x7c\x85bcd");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Fragment {
+    pieces: Vec<Piece>,
+    len: usize,
+    marker: bool,
+}
+
+impl Fragment {
+    /// Empties the fragment and keeps its memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.len = 0;
+        self.marker = false;
+    }
+
+    /// Adds octets of the format's own, at most [`MAX_OWN_OCTETS`] at once.
+    ///
+    /// # Panics
+    /// If there are more.
+    #[inline]
+    pub fn push_own(&mut self, own: &[u8]) {
+        let mut octets = [0; MAX_OWN_OCTETS];
+        octets[..own.len()].copy_from_slice(own);
+        self.pieces.push(Piece::Own { octets, len: own.len() as u8 });
+        self.len += own.len();
+    }
+
+    /// Adds a range of the frame.
+    #[inline]
+    pub fn push_frame(&mut self, range: Range<usize>) {
+        self.len += range.len();
+        self.pieces.push(Piece::Frame { start: range.start, end: range.end });
+    }
+
+    /// Sets the marker bit: this is the last payload of the frame.
+    #[inline]
+    pub fn set_marker(&mut self, marker: bool) {
+        self.marker = marker;
+    }
+
+    /// Whether the marker bit is set.
+    #[inline]
+    pub fn marker(&self) -> bool {
+        self.marker
+    }
+
+    /// Octets in the payload.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the payload has no octets.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The pieces, in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Copies the payload into `out`, whose length is [`len`](Self::len).
+    ///
+    /// # Panics
+    /// If `out` is shorter, or a piece reaches past the end of `frame`.
+    #[inline]
+    pub fn write(&self, frame: &[u8], out: &mut [u8]) {
+        let mut rest = out;
+        for piece in &self.pieces {
+            let octets = match piece {
+                Piece::Own { octets, len } => &octets[..usize::from(*len)],
+                Piece::Frame { start, end } => &frame[*start..*end],
+            };
+            let (place, tail) = rest.split_at_mut(octets.len());
+            place.copy_from_slice(octets);
+            rest = tail;
+        }
+    }
+}

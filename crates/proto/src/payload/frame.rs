@@ -1,0 +1,91 @@
+//! A received frame.
+
+use std::fmt;
+use std::ops::Deref;
+use std::time::Instant;
+
+use super::pool::FramePool;
+use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
+
+/// A received frame: an access unit, a NAL unit or whatever the format calls a frame, whole.
+///
+/// It dereferences to its octets. Dropping it gives its memory back to the stream it came from.
+pub struct Frame {
+    pub(super) data: Vec<u8>,
+    pub(super) pool: FramePool,
+    pub(super) timestamp: RtpTimestamp,
+    pub(super) ssrc: Ssrc,
+    pub(super) arrival: Instant,
+    pub(super) units: u32,
+    pub(super) marker: bool,
+}
+
+impl Frame {
+    /// The octets: NAL units with start codes, by default, or one frame of another format.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The octets as a vector of the caller's own.
+    pub fn into_vec(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.data)
+    }
+
+    /// The sampling instant, in ticks of the stream's clock rate.
+    pub fn timestamp(&self) -> RtpTimestamp {
+        self.timestamp
+    }
+
+    /// The source that sent it.
+    pub fn ssrc(&self) -> Ssrc {
+        self.ssrc
+    }
+
+    /// When its last datagram came in.
+    pub fn arrival(&self) -> Instant {
+        self.arrival
+    }
+
+    /// NAL units in it; 1 for formats without.
+    pub fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// Whether it ends an access unit: always so when whole access units are delivered.
+    pub fn marker(&self) -> bool {
+        self.marker
+    }
+}
+
+impl Deref for Frame {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+impl AsRef<[u8]> for Frame {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("len", &self.data.len())
+            .field("timestamp", &self.timestamp)
+            .field("ssrc", &self.ssrc)
+            .field("units", &self.units)
+            .field("marker", &self.marker)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        self.pool.give(std::mem::take(&mut self.data));
+    }
+}

@@ -1,0 +1,108 @@
+//! Payload formats: frames into RTP payloads and back.
+//!
+//! A [`PayloadFormat`] makes the two halves of one format: a [`Packetiser`] that splits frames
+//! into [`Fragment`]s no longer than a packet may be, and a [`Depacketiser`] that joins payloads,
+//! given in order and with losses announced, into units in a [`FrameBuilder`]. Both see payloads
+//! only: no RTP header, no sequence numbers, no clock.
+//!
+//! Formats of your own implement the same three traits; the generic format is the shortest example.
+
+mod builder;
+mod error;
+mod fragment;
+mod frame;
+pub mod nal;
+mod pool;
+
+pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
+pub use error::{FrameError, PayloadError};
+pub use fragment::{Fragment, MAX_OWN_OCTETS, Piece};
+pub use frame::Frame;
+pub use pool::FramePool;
+
+use std::fmt;
+use std::time::Instant;
+
+use crate::ssrc::Ssrc;
+use crate::time::{ClockRate, RtpTimestamp};
+
+/// One payload format: how frames of one codec travel in RTP.
+pub trait PayloadFormat: fmt::Debug + Send + Sync {
+    /// The encoding name as in the `a=rtpmap` line of SDP, for example `H265`.
+    fn name(&self) -> &str;
+
+    /// The rate of the RTP timestamps.
+    fn clock_rate(&self) -> ClockRate;
+
+    /// A new sending half.
+    fn packetiser(&self) -> Box<dyn Packetiser>;
+
+    /// A new receiving half, for one source.
+    fn depacketiser(&self) -> Box<dyn Depacketiser>;
+
+    /// Whether the format's frames are access units of NAL units, which may be delivered one by
+    /// one ([`Delivery::Unit`]). A frame of another format is one unit.
+    fn has_nal_units(&self) -> bool {
+        false
+    }
+
+    /// Whether every payload is a whole frame, so that the loss of one never touches another.
+    fn has_one_packet_frames(&self) -> bool {
+        false
+    }
+}
+
+/// The sending half of a payload format.
+pub trait Packetiser: Send {
+    /// Takes up a frame, to be split into payloads of at most `limit` octets.
+    ///
+    /// After `Ok`, [`next`](Self::next) is called with the same `frame` until it returns `false`.
+    ///
+    /// # Errors
+    /// The frame cannot travel in this format; nothing of it is sent.
+    fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError>;
+
+    /// Describes the next payload in `fragment`, which arrives empty; `false` if there is none
+    /// left. The marker bit is set on the last payload of the frame and only there.
+    fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool;
+
+    /// How long `frame` lasts in ticks of the clock rate, where the format says so (Opus).
+    fn duration(&self, _frame: &[u8]) -> Option<u32> {
+        None
+    }
+}
+
+/// What the RTP header of a payload said.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketInfo {
+    /// The source.
+    pub ssrc: Ssrc,
+    /// The sampling instant, in ticks.
+    pub timestamp: RtpTimestamp,
+    /// The marker bit: the last packet of an access unit, by all video formats here.
+    pub marker: bool,
+    /// When the datagram came in.
+    pub arrival: Instant,
+}
+
+/// The receiving half of a payload format, for one source.
+///
+/// The caller takes care of the packet's frame: [`FrameBuilder::begin_packet`] before and
+/// [`FrameBuilder::end_packet`] after each `push`. A depacketiser opens, fills and closes units.
+pub trait Depacketiser: Send {
+    /// Takes one payload. Payloads come in sequence and without duplicates.
+    ///
+    /// # Errors
+    /// The payload is damaged or not understood. The caller then abandons the open unit; a whole
+    /// unit that was finished before the error stands.
+    fn push(
+        &mut self,
+        payload: &[u8],
+        packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError>;
+
+    /// One or more packets before the next `push` are missing, or its predecessor was damaged:
+    /// forget the fragments of an unfinished unit. The caller abandons the unit itself.
+    fn lost(&mut self);
+}

@@ -1,0 +1,111 @@
+//! Memory of frames, used again.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Octets that a pool keeps at most, over all its buffers.
+const KEPT_OCTETS_MAX: usize = 32 << 20;
+
+/// Buffers that a pool keeps at most: the small units of a few receive calls.
+const KEPT_BUFFERS_MAX: usize = 4096;
+
+/// Size classes: class `n` holds buffers of 2ⁿ to 2ⁿ⁺¹ − 1 octets.
+const CLASSES: usize = usize::BITS as usize;
+
+/// Buffers that received frames give back when they are dropped, shared by a stream's sources.
+///
+/// Buffers are kept by size, so that a unit of a few octets never holds the memory of a large
+/// one. The lock is taken once per frame, not per packet.
+#[derive(Clone, Debug, Default)]
+pub struct FramePool(Arc<Mutex<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    classes: [Vec<Vec<u8>>; CLASSES],
+    octets: usize,
+    buffers: usize,
+}
+
+impl FramePool {
+    /// An empty pool.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty buffer with room for `len` octets and less than four times that (from 64 up).
+    pub(crate) fn take(&self, len: usize) -> Vec<u8> {
+        let len = len.max(64).next_power_of_two();
+        let class = len.trailing_zeros() as usize;
+        let mut kept = self.lock();
+        for class in [class, class + 1] {
+            if let Some(buffer) = kept.classes.get_mut(class).and_then(Vec::pop) {
+                kept.octets -= buffer.capacity();
+                kept.buffers -= 1;
+                return buffer;
+            }
+        }
+        drop(kept);
+        Vec::with_capacity(len)
+    }
+
+    /// Takes `buffer` back, or frees it if the pool is full.
+    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+        let capacity = buffer.capacity();
+        if capacity < 64 {
+            return;
+        }
+        buffer.clear();
+        let class = capacity.ilog2() as usize;
+        let mut kept = self.lock();
+        if kept.octets + capacity <= KEPT_OCTETS_MAX && kept.buffers < KEPT_BUFFERS_MAX {
+            kept.octets += capacity;
+            kept.buffers += 1;
+            kept.classes[class].push(buffer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Every change leaves the lists whole, so a panic elsewhere does not spoil them.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { classes: [const { Vec::new() }; CLASSES], octets: 0, buffers: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_given_back_is_used_again() {
+        let pool = FramePool::new();
+        let buffer = pool.take(1000);
+        let place = buffer.as_ptr();
+        pool.give(buffer);
+        assert_eq!(pool.take(1000).as_ptr(), place);
+    }
+
+    #[test]
+    fn a_small_unit_never_gets_a_large_buffer() {
+        let pool = FramePool::new();
+        pool.give(Vec::with_capacity(1 << 20));
+        assert!(pool.take(10).capacity() < 4 * 64);
+    }
+
+    #[test]
+    fn a_pool_keeps_a_bounded_number_of_octets_and_buffers() {
+        let pool = FramePool::new();
+        for _ in 0..40 {
+            pool.give(Vec::with_capacity(1 << 20));
+        }
+        assert!(pool.lock().octets <= KEPT_OCTETS_MAX);
+        let pool = FramePool::new();
+        for _ in 0..KEPT_BUFFERS_MAX + 10 {
+            pool.give(Vec::with_capacity(64));
+        }
+        assert_eq!(pool.lock().buffers, KEPT_BUFFERS_MAX);
+    }
+}

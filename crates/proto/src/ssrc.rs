@@ -1,0 +1,62 @@
+//! Who speaks and what: synchronisation sources and payload types.
+
+use std::fmt;
+
+/// A synchronisation source identifier, random and unique in its session (RFC 3550 section 8).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Ssrc(pub u32);
+
+impl fmt::Display for Ssrc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// An RTP payload type, 0..=127 (RFC 3550 section 5.1, RFC 3551 section 6).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct PayloadType(u8);
+
+impl PayloadType {
+    /// The default for H.264.
+    pub const H264: Self = Self(96);
+    /// The default for H.265.
+    pub const H265: Self = Self(97);
+    /// The default for H.266.
+    pub const H266: Self = Self(98);
+    /// The default for the generic format.
+    pub const GENERIC: Self = Self(99);
+    /// The default for Opus.
+    pub const OPUS: Self = Self(111);
+
+    /// The payload type `value`; `None` above 127, and for 64..=95.
+    ///
+    /// With the marker bit, 64..=95 look like RTCP packet types on a shared port; RFC 5761
+    /// section 4 therefore forbids them.
+    pub fn new(value: u8) -> Option<Self> {
+        (value < 64 || (96..128).contains(&value)).then_some(Self(value))
+    }
+
+    /// The seven bits that travel.
+    #[inline]
+    pub fn value(self) -> u8 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_types_that_look_like_rtcp_are_refused() {
+        for value in 0..=255 {
+            let allowed = value < 64 || (96..128).contains(&value);
+            assert_eq!(PayloadType::new(value).is_some(), allowed, "{value}");
+        }
+    }
+
+    #[test]
+    fn an_ssrc_prints_as_in_a_packet_analyser() {
+        assert_eq!(Ssrc(0x00ab_cdef).to_string(), "00abcdef");
+    }
+}

@@ -1,0 +1,1 @@
+//! Streams: the straight paths of a packet out and in.
