@@ -36,6 +36,11 @@ impl PayloadType {
         (value < 64 || (96..128).contains(&value)).then_some(Self(value))
     }
 
+    /// The payload type of a packet that came in, whatever it is.
+    pub(crate) fn from_wire(value: u8) -> Self {
+        Self(value & 0x7f)
+    }
+
     /// The seven bits that travel.
     #[inline]
     pub fn value(self) -> u8 {

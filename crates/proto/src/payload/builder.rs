@@ -60,8 +60,11 @@ const PREFIX_LEN: usize = 4;
 /// packet belonged to, so a whole-frame format cannot know whether the packets lost just before
 /// a frame were its own head. Such a frame is delivered only where that is impossible: its first
 /// unit starts an access unit by definition ([`starts_frame`](Self::starts_frame)), or just one
-/// packet is missing and the frame before still lacked its last one.
+/// packet is missing and the frame before still lacked its last one. The first frame of a source
+/// has no packet before it that could be missed, and is taken to be whole unless one of its units
+/// says otherwise ([`continues_frame`](Self::continues_frame)).
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub struct FrameBuilder {
     settings: FrameSettings,
     per_unit: bool,
@@ -75,6 +78,8 @@ pub struct FrameBuilder {
     damaged: bool,
     head_unsure: bool,
     gap: u64,
+    /// Whether this is the source's first frame.
+    fresh: bool,
     ready: VecDeque<Frame>,
     ready_before_packet: usize,
     ready_len: usize,
@@ -103,6 +108,7 @@ impl FrameBuilder {
             damaged: false,
             head_unsure: false,
             gap: 0,
+            fresh: true,
             ready: VecDeque::new(),
             ready_before_packet: 0,
             ready_len: 0,
@@ -140,6 +146,19 @@ impl FrameBuilder {
         }
         self.packet = Some(packet);
         self.ready_before_packet = self.ready.len();
+    }
+
+    /// Takes up a packet without payload, sampled at `timestamp`: it closes a frame of another
+    /// time as any packet does, and starts none.
+    pub fn idle(&mut self, timestamp: RtpTimestamp) {
+        if self.in_frame && self.packet.is_some_and(|packet| packet.timestamp != timestamp) {
+            self.damaged |= self.gap > 0;
+            if self.gap == 1 {
+                // The one missing packet was the last of the frame being closed.
+                self.gap = 0;
+            }
+            self.close_frame();
+        }
     }
 
     /// Ends the packet; with a marker bit, the frame as well.
@@ -216,6 +235,15 @@ impl FrameBuilder {
         }
     }
 
+    /// Says that the unit about to be opened is never a frame's first, as a slice that does not
+    /// start its picture: if it is the first unit of the source's first frame, the source was
+    /// joined in the middle of that frame.
+    pub fn continues_frame(&mut self) {
+        if self.fresh && self.units == 0 && self.open_unit.is_none() {
+            self.head_unsure = true;
+        }
+    }
+
     /// Throws the open unit away; its frame, if delivered whole, is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
@@ -272,6 +300,7 @@ impl FrameBuilder {
     fn close_frame(&mut self) {
         self.abandon_unit();
         self.in_frame = false;
+        self.fresh = false;
         if !self.per_unit {
             if self.damaged || self.head_unsure {
                 self.data.clear();

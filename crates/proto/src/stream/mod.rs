@@ -1,1 +1,29 @@
 //! Streams: the straight paths of a packet out and in.
+//!
+//! [`Sender`] and [`Receiver`] mirror each other: split / join, write / parse, place / handle.
+//! Time and randomness are arguments, datagrams are slices; who carries them is not known here.
+
+mod config;
+mod demux;
+mod event;
+mod inbound;
+mod jitter;
+mod receive;
+mod reorder;
+mod send;
+mod sequence;
+mod stats;
+
+pub use config::{ConfigError, FrameRate, ReceiverConfig, SenderConfig};
+pub use demux::{Demux, Route};
+pub use event::Event;
+pub use receive::Receiver;
+pub use send::{Outgoing, Sender};
+pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
+
+/// Octets in the smallest UDP payload that a stream may be told to keep to: what the formats
+/// need for headers, and half of what IPv4 promises to carry.
+pub const PACKET_LEN_MIN: usize = 64;
+
+/// Octets in the largest UDP payload over IPv4.
+pub const PACKET_LEN_MAX: usize = crate::batch::SLAB_LEN;

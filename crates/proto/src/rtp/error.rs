@@ -1,0 +1,84 @@
+//! What can be wrong with an RTP packet.
+
+use thiserror::Error;
+
+/// Why some octets are not an RTP packet.
+///
+/// Small, `Copy` and free of allocation, because hostile traffic decides how often it is made.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// The padding count is zero or reaches into the header (RFC 3550 section 5.1, field P).
+    #[error("a padding count of {count} does not fit the {payload} octets after the header")]
+    Padding {
+        /// The value of the packet's last octet; 0 also if there is none.
+        count: u8,
+        /// Octets after the header.
+        payload: usize,
+    },
+    /// A field lies beyond the end of the packet.
+    #[error("{field} needs {need} octets, the packet has {have}")]
+    Truncated {
+        /// The field that did not fit, named as in the RFC.
+        field: &'static str,
+        /// Octets needed, counted from the start of the packet.
+        need: usize,
+        /// Octets present.
+        have: usize,
+    },
+    /// The version is not 2.
+    #[error("RTP version {0} is not 2")]
+    Version(u8),
+}
+
+/// Why a header extension is not a list of RFC 8285 elements.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ExtensionError {
+    /// An element's data pass the end of the extension.
+    #[error("element {id} at octet {offset} claims {claimed} octets, {remaining} are left")]
+    Truncated {
+        /// Where the element begins, in octets after the extension's header.
+        offset: usize,
+        /// Its local identifier.
+        id: u8,
+        /// The length that it claims.
+        claimed: usize,
+        /// Octets left.
+        remaining: usize,
+    },
+    /// Identifier 0 with a length, which is neither padding nor an element.
+    #[error("an element at octet {offset} has identifier 0 and a length")]
+    ReservedId {
+        /// Where the element begins.
+        offset: usize,
+    },
+}
+
+/// Why a header cannot be written.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// More than 15 contributing sources.
+    #[error("{0} contributing sources, 15 are possible")]
+    ContributingSources(usize),
+    /// An element's identifier or length does not fit the form (RFC 8285 section 4.2, 4.3).
+    #[error("element {id} of {len} octets does not fit the form")]
+    Element {
+        /// The identifier.
+        id: u8,
+        /// Octets of data.
+        len: usize,
+    },
+    /// The extension is not a multiple of 4 octets, or has more than 65 535 words.
+    #[error("an extension of {0} octets is not 0 to 65 535 words")]
+    ExtensionLength(usize),
+    /// The buffer is too short.
+    #[error("the header needs {need} octets, the buffer has {have}")]
+    Space {
+        /// Octets needed.
+        need: usize,
+        /// Octets present.
+        have: usize,
+    },
+}

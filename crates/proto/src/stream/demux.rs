@@ -1,0 +1,99 @@
+//! Which of several streams on one port a datagram is for.
+
+use crate::ssrc::PayloadType;
+use crate::ssrc::Ssrc;
+
+/// What a stream on a shared port takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Route {
+    /// Its payload type.
+    pub payload_type: PayloadType,
+    /// The one source that it takes; without one, any that no other stream names.
+    pub remote_ssrc: Option<Ssrc>,
+}
+
+/// The streams that share a port, told apart by SSRC and then by payload type.
+#[derive(Clone, Debug, Default)]
+pub struct Demux {
+    routes: Vec<(u64, Route)>,
+}
+
+impl Demux {
+    /// No streams.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds stream `id`; `false`, and nothing is added, if another takes exactly the same.
+    pub fn add(&mut self, id: u64, route: Route) -> bool {
+        let taken = self.routes.iter().any(|(_, other)| match route.remote_ssrc {
+            Some(ssrc) => other.remote_ssrc == Some(ssrc),
+            None => *other == route,
+        });
+        if !taken {
+            self.routes.push((id, route));
+        }
+        !taken
+    }
+
+    /// Removes stream `id`.
+    pub fn remove(&mut self, id: u64) {
+        self.routes.retain(|(other, _)| *other != id);
+    }
+
+    /// The stream that `datagram` is for; `None` if no stream takes it.
+    ///
+    /// With a single stream that is always the one: it counts what it does not take.
+    #[inline]
+    pub fn route(&self, datagram: &[u8]) -> Option<u64> {
+        if let [(id, _)] = self.routes[..] {
+            return Some(id);
+        }
+        let &[_, kind, _, _, _, _, _, _, a, b, c, d] = datagram.first_chunk::<12>()?;
+        let ssrc = Ssrc(u32::from_be_bytes([a, b, c, d]));
+        let named = self.routes.iter().find(|(_, route)| route.remote_ssrc == Some(ssrc));
+        let typed = || {
+            self.routes.iter().find(|(_, route)| {
+                route.remote_ssrc.is_none() && route.payload_type.value() == kind & 0b111_1111
+            })
+        };
+        named.or_else(typed).map(|(id, _)| *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(payload_type: u8, ssrc: u8) -> [u8; 12] {
+        [0x80, payload_type, 0, 0, 0, 0, 0, 0, 0, 0, 0, ssrc]
+    }
+
+    fn route(payload_type: PayloadType, ssrc: Option<u32>) -> Route {
+        Route { payload_type, remote_ssrc: ssrc.map(Ssrc) }
+    }
+
+    #[test]
+    fn a_named_source_goes_before_a_payload_type() {
+        let mut demux = Demux::new();
+        assert!(demux.add(1, route(PayloadType::H265, None)));
+        assert!(demux.add(2, route(PayloadType::H265, Some(7))));
+        assert!(demux.add(3, route(PayloadType::OPUS, None)));
+        assert_eq!(demux.route(&datagram(97, 7)), Some(2));
+        assert_eq!(demux.route(&datagram(97 | 0x80, 8)), Some(1));
+        assert_eq!(demux.route(&datagram(111, 8)), Some(3));
+        assert_eq!(demux.route(&datagram(96, 8)), None);
+        assert_eq!(demux.route(&[0x80; 11]), None);
+    }
+
+    #[test]
+    fn two_streams_cannot_take_the_same() {
+        let mut demux = Demux::new();
+        assert!(demux.add(1, route(PayloadType::H265, None)));
+        assert!(!demux.add(2, route(PayloadType::H265, None)));
+        assert!(demux.add(3, route(PayloadType::H265, Some(1))));
+        assert!(!demux.add(4, route(PayloadType::OPUS, Some(1))));
+        demux.remove(1);
+        assert!(demux.add(5, route(PayloadType::H265, None)));
+    }
+}

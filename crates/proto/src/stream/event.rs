@@ -1,0 +1,37 @@
+//! What a receiver tells besides frames.
+
+use crate::seq::ExtendedSequence;
+use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
+
+/// Something that happened to a receiver, told at the moment it is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A frame (or, delivering by unit, a unit) was begun and cannot be completed.
+    FrameDropped {
+        /// Its source.
+        ssrc: Ssrc,
+        /// Its sampling instant.
+        timestamp: RtpTimestamp,
+    },
+    /// Packets are missing and will not be waited for any longer.
+    PacketsLost {
+        /// Their source.
+        ssrc: Ssrc,
+        /// The first of them.
+        first: ExtendedSequence,
+        /// How many there are.
+        packets: u64,
+    },
+    /// A source has given way to another, after a long silence.
+    SourceEnded {
+        /// The source.
+        ssrc: Ssrc,
+    },
+    /// A source has passed its probation.
+    SourceStarted {
+        /// The source.
+        ssrc: Ssrc,
+    },
+}

@@ -1,0 +1,341 @@
+//! One source as a receiver sees it: probation, then sequence, order and frames.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::config::ReceiverConfig;
+use super::event::Event;
+use super::jitter::Jitter;
+use super::reorder::{Place, ReorderWindow, WindowLimits};
+use super::sequence::{MAX_MISORDER, SequenceState, Verdict};
+use super::stats::Discard;
+use super::stats::ReceiveStatistics;
+use super::stats::SourceStatistics;
+use crate::payload::Depacketiser;
+use crate::payload::Frame;
+use crate::payload::FrameBuilder;
+use crate::payload::FramePool;
+use crate::payload::PacketInfo;
+use crate::payload::PayloadError;
+use crate::payload::PayloadFormat;
+use crate::seq::ExtendedSequence;
+use crate::seq::SequenceNumber;
+use crate::ssrc::Ssrc;
+
+/// Where a source reports: the receiver's counters and events.
+pub(super) struct Report<'r> {
+    pub(super) statistics: &'r mut ReceiveStatistics,
+    pub(super) events: &'r mut VecDeque<Event>,
+}
+
+/// A packet, parsed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived<'p> {
+    pub(super) sequence: SequenceNumber,
+    pub(super) info: PacketInfo,
+    pub(super) payload: &'p [u8],
+}
+
+/// A packet of a source on probation, or a suspect of a believed one.
+#[derive(Debug)]
+struct Kept {
+    sequence: SequenceNumber,
+    info: PacketInfo,
+    payload: Vec<u8>,
+}
+
+impl Kept {
+    fn copy(packet: Arrived<'_>) -> Self {
+        let Arrived { sequence, info, payload } = packet;
+        Self { sequence, info, payload: payload.to_vec() }
+    }
+}
+
+/// A source on probation: its packets are kept, so that belief loses none (RFC 3550 A.1 would).
+#[derive(Debug)]
+pub(super) struct Candidate {
+    ssrc: Ssrc,
+    kept: Vec<Kept>,
+    pub(super) last_heard: Instant,
+}
+
+impl Candidate {
+    pub(super) fn new(ssrc: Ssrc, now: Instant) -> Self {
+        Self { ssrc, kept: Vec::new(), last_heard: now }
+    }
+
+    pub(super) fn ssrc(&self) -> Ssrc {
+        self.ssrc
+    }
+
+    pub(super) fn kept(&self) -> u64 {
+        self.kept.len() as u64
+    }
+
+    /// Takes a packet; `true` once enough of them are close to each other.
+    ///
+    /// The RFC asks for packets in sequence; close ones are as good a sign, and networks that
+    /// reorder the first two are not held up.
+    pub(super) fn take(
+        &mut self,
+        packet: Arrived<'_>,
+        probation: u8,
+        report: &mut Report<'_>,
+    ) -> bool {
+        self.last_heard = packet.info.arrival;
+        let far = |kept: &Kept| {
+            packet.sequence.distance(kept.sequence).unsigned_abs() >= MAX_MISORDER.unsigned_abs()
+        };
+        if self.kept.iter().any(far) {
+            for _ in self.kept.drain(..) {
+                report.statistics.discards.count(Discard::Probation);
+            }
+        }
+        if self.kept.iter().any(|kept| kept.sequence == packet.sequence) {
+            report.statistics.discards.count(Discard::Duplicate);
+        } else {
+            self.kept.push(Kept::copy(packet));
+        }
+        self.kept.len() >= usize::from(probation)
+    }
+}
+
+/// A believed source.
+pub(super) struct Inbound {
+    ssrc: Ssrc,
+    sequence: SequenceState,
+    received: u64,
+    jitter: Jitter,
+    window: ReorderWindow,
+    suspect: Option<Kept>,
+    depacketiser: Box<dyn Depacketiser>,
+    builder: FrameBuilder,
+    pub(super) last_heard: Instant,
+}
+
+impl Inbound {
+    /// Believes `candidate` and takes the packets kept of it.
+    pub(super) fn new(
+        candidate: Candidate,
+        format: &dyn PayloadFormat,
+        config: &ReceiverConfig,
+        pool: &FramePool,
+        report: &mut Report<'_>,
+    ) -> Self {
+        let Candidate { ssrc, mut kept, last_heard } = candidate;
+        let base = kept.first().map_or(SequenceNumber(0), |kept| kept.sequence);
+        kept.sort_by_key(|kept| kept.sequence.distance(base));
+        let first = ExtendedSequence::first(kept.first().map_or(base, |kept| kept.sequence));
+        let limits = WindowLimits {
+            packets: config.reorder_packets_max,
+            octets: config.reorder_len_max,
+            time: config.reorder_time,
+        };
+        let epoch = kept.first().map_or(last_heard, |kept| kept.info.arrival);
+        let mut inbound = Self {
+            ssrc,
+            sequence: SequenceState::new(first),
+            received: 0,
+            jitter: Jitter::new(config.clock_rate, epoch),
+            window: ReorderWindow::new(first, limits),
+            suspect: None,
+            depacketiser: format.depacketiser(),
+            builder: FrameBuilder::new(format, config.frame, pool.clone()),
+            last_heard,
+        };
+        report.events.push_back(Event::SourceStarted { ssrc });
+        for Kept { sequence, info, payload } in kept {
+            inbound.take(Arrived { sequence, info, payload: &payload }, report);
+        }
+        inbound
+    }
+
+    pub(super) fn ssrc(&self) -> Ssrc {
+        self.ssrc
+    }
+
+    /// Takes a packet.
+    pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
+        self.last_heard = packet.info.arrival;
+        match self.sequence.judge(packet.sequence) {
+            Verdict::Accept(place) => {
+                if self.suspect.take().is_some() {
+                    report.statistics.discards.count(Discard::Stray);
+                }
+                self.accept(place, packet, report);
+            }
+            Verdict::Suspect => {
+                if self.suspect.replace(Kept::copy(packet)).is_some() {
+                    report.statistics.discards.count(Discard::Stray);
+                }
+            }
+            Verdict::Jumped(place) => self.jump(place, packet, report),
+        }
+    }
+
+    /// Gives up on gaps that are due at `now`.
+    pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) {
+        while self.window.deadline().is_some_and(|deadline| deadline <= now) {
+            self.give_up_gap(report);
+            self.deliver_held(report);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.window.deadline()
+    }
+
+    pub(super) fn poll_frame(&mut self) -> Option<Frame> {
+        self.builder.pop()
+    }
+
+    /// Gives up on everything unfinished.
+    pub(super) fn end(&mut self, report: &mut Report<'_>) {
+        while !self.window.is_empty() {
+            self.give_up_gap(report);
+            self.deliver_held(report);
+        }
+        self.builder.reset();
+        self.note_dropped(report);
+        report.events.push_back(Event::SourceEnded { ssrc: self.ssrc });
+    }
+
+    pub(super) fn held_octets(&self) -> usize {
+        self.window.held_octets() + self.builder.held_len()
+    }
+
+    /// Frames delivered and frames dropped.
+    pub(super) fn frames(&self) -> (u64, u64) {
+        (self.builder.delivered(), self.builder.dropped())
+    }
+
+    #[allow(clippy::cast_possible_wrap, reason = "packet counts stay far below 2^63")]
+    pub(super) fn statistics(&self) -> SourceStatistics {
+        SourceStatistics {
+            ssrc: self.ssrc,
+            received: self.received,
+            cumulative_lost: self.sequence.expected() as i64 - self.received as i64,
+            highest: self.sequence.highest(),
+            jitter: self.jitter.ticks(),
+        }
+    }
+
+    #[inline]
+    fn accept(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
+        self.received += 1;
+        self.jitter.take(packet.info.arrival, packet.info.timestamp);
+        match self.window.place(place) {
+            Place::Next => {
+                self.window.advance();
+                self.join(packet.info, packet.payload, report);
+                self.deliver_held(report);
+            }
+            Place::Ahead => self.hold(place, packet, report),
+            Place::Duplicate => report.statistics.discards.count(Discard::Duplicate),
+            Place::Late => report.statistics.discards.count(Discard::Late),
+        }
+    }
+
+    /// Holds a packet that came before its turn, giving up on gaps until it fits.
+    fn hold(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
+        while !self.window.fits(place, packet.payload.len()) {
+            if self.window.is_empty() {
+                let first = self.window.next();
+                self.window.skip_to(place);
+                self.note_lost(first, place.since(first), report);
+                self.window.advance();
+                self.join(packet.info, packet.payload, report);
+                return;
+            }
+            self.give_up_gap(report);
+            self.deliver_held(report);
+            if self.window.place(place) == Place::Next {
+                self.window.advance();
+                self.join(packet.info, packet.payload, report);
+                self.deliver_held(report);
+                return;
+            }
+        }
+        report.statistics.reordered += 1;
+        self.window.hold(place, packet.info, packet.payload);
+    }
+
+    /// Follows the source to where it jumped. The suspect was the packet just before `place`.
+    fn jump(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
+        while !self.window.is_empty() {
+            self.give_up_gap(report);
+            self.deliver_held(report);
+        }
+        let suspect = self.suspect.take();
+        let resume = if suspect.is_some() { ExtendedSequence(place.0 - 1) } else { place };
+        let first = self.window.next();
+        self.window.skip_to(resume);
+        self.note_lost(first, resume.since(first), report);
+        if let Some(Kept { sequence, info, payload }) = suspect {
+            self.accept(resume, Arrived { sequence, info, payload: &payload }, report);
+        }
+        self.accept(place, packet, report);
+    }
+
+    fn give_up_gap(&mut self, report: &mut Report<'_>) {
+        if let Some((first, packets)) = self.window.skip_gap() {
+            self.note_lost(first, packets, report);
+        }
+    }
+
+    #[inline]
+    fn deliver_held(&mut self, report: &mut Report<'_>) {
+        while let Some(held) = self.window.take_next() {
+            self.join(held.info, &held.payload, report);
+            self.window.reuse(held.payload);
+        }
+    }
+
+    /// Hands one payload, in its turn, to the depacketiser.
+    #[inline]
+    fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
+        report.statistics.packets += 1;
+        report.statistics.payload_octets += payload.len() as u64;
+        if payload.is_empty() {
+            // A keep-alive, or padding alone: it takes a number and belongs to no frame.
+            self.builder.idle(info.timestamp);
+            self.note_dropped(report);
+            return;
+        }
+        self.builder.begin_packet(info);
+        if let Err(error) = self.depacketiser.push(payload, info, &mut self.builder) {
+            report.statistics.discards.count(reason(error));
+            self.depacketiser.lost();
+            self.builder.damage();
+        }
+        self.builder.end_packet();
+        self.note_dropped(report);
+    }
+
+    fn note_lost(&mut self, first: ExtendedSequence, packets: u64, report: &mut Report<'_>) {
+        if packets == 0 {
+            return;
+        }
+        report.statistics.packets_lost += packets;
+        report.events.push_back(Event::PacketsLost { ssrc: self.ssrc, first, packets });
+        self.depacketiser.lost();
+        self.builder.lost(packets);
+        self.note_dropped(report);
+    }
+
+    #[inline]
+    fn note_dropped(&mut self, report: &mut Report<'_>) {
+        if let Some(timestamp) = self.builder.take_dropped() {
+            report.events.push_back(Event::FrameDropped { ssrc: self.ssrc, timestamp });
+        }
+    }
+}
+
+fn reason(error: PayloadError) -> Discard {
+    match error {
+        PayloadError::OutsideMode { .. } => Discard::OutsideMode,
+        PayloadError::FragmentWithoutStart => Discard::FragmentWithoutStart,
+        PayloadError::FrameTooLarge { .. } => Discard::FrameTooLarge,
+        _ => Discard::Payload,
+    }
+}

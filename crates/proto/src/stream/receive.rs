@@ -1,0 +1,247 @@
+//! The receive path: one datagram in, at most a few finished frames out.
+//!
+//! A datagram takes these steps, in this order:
+//!
+//! ```text
+//! datagram ─▶ demux ─▶ parse ─▶ source ─▶ order ─▶ join ─▶ frame
+//!             │        │        │         │        │
+//!             │        rtp      sequence  reorder  payload
+//!             └─▶ RTCP leaves the path here
+//! ```
+//!
+//! Every step either passes the packet on or ends its life with a [`Discard`] reason, which is
+//! counted; none allocates in steady state, and none sees the steps after it. A packet in its
+//! turn is copied once, into its frame; only one that came early is copied into the window too.
+//!
+//! The mirror of this module is `send`; the wire layouts are in `rtp` and `payload`.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::config::ConfigError;
+use super::config::ReceiverConfig;
+use super::event::Event;
+use super::inbound::{Arrived, Candidate, Inbound, Report};
+use super::stats::Discard;
+use super::stats::ReceiveStatistics;
+use crate::payload::Frame;
+use crate::payload::FramePool;
+use crate::payload::PacketInfo;
+use crate::payload::PayloadFormat;
+use crate::rtp::Packet;
+use crate::ssrc::Ssrc;
+
+/// Events that wait to be collected; older ones are forgotten, and counted.
+const EVENTS_MAX: usize = 256;
+
+/// The receiving half of a stream: many sources, each put in order and joined into frames.
+///
+/// It is driven, never driving: after [`handle_datagram`](Self::handle_datagram) or
+/// [`handle_timeout`](Self::handle_timeout), drain [`poll_frame`](Self::poll_frame) and
+/// [`poll_event`](Self::poll_event), then wait until [`poll_timeout`](Self::poll_timeout) or the
+/// next datagram. Time is whatever the caller says it is.
+///
+/// # Limits
+/// Memory is bounded by [`ReceiverConfig`]: per source, a window and one unfinished frame; and
+/// finished frames, which the caller drains.
+pub struct Receiver {
+    format: Arc<dyn PayloadFormat>,
+    config: ReceiverConfig,
+    sources: Vec<Inbound>,
+    candidates: Vec<Candidate>,
+    /// The source of the last packet: the next one is most likely of the same.
+    recent: usize,
+    /// Finished frames of sources that are gone.
+    orphans: VecDeque<Frame>,
+    pool: FramePool,
+    events: VecDeque<Event>,
+    statistics: ReceiveStatistics,
+    /// Frames of sources that are gone: delivered, dropped.
+    gone: (u64, u64),
+}
+
+impl Receiver {
+    /// A receiver of `format`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if a limit is out of range.
+    pub fn new(
+        format: Arc<dyn PayloadFormat>,
+        config: ReceiverConfig,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            format,
+            config,
+            sources: Vec::new(),
+            candidates: Vec::new(),
+            recent: 0,
+            orphans: VecDeque::new(),
+            pool: FramePool::new(),
+            events: VecDeque::with_capacity(EVENTS_MAX),
+            statistics: ReceiveStatistics::default(),
+            gone: (0, 0),
+        })
+    }
+
+    /// Takes one datagram that came in at `now`.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
+        if let Err(reason) = self.take(now, datagram) {
+            self.statistics.discards.count(reason);
+        }
+    }
+
+    /// Does what has become due at `now`; early and repeated calls are harmless.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for n in 0..self.sources.len() {
+            self.with_source(n, |source, report| source.handle_timeout(now, report));
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.sources.iter().filter_map(Inbound::poll_timeout).min()
+    }
+
+    /// The next finished frame; those of one source come in order.
+    #[inline]
+    pub fn poll_frame(&mut self) -> Option<Frame> {
+        if let Some(frame) = self.orphans.pop_front() {
+            return Some(frame);
+        }
+        self.sources.iter_mut().find_map(Inbound::poll_frame)
+    }
+
+    /// The next thing to tell the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What was received so far.
+    pub fn statistics(&self) -> ReceiveStatistics {
+        let (mut frames, mut frames_dropped) = self.gone;
+        for source in &self.sources {
+            frames += source.frames().0;
+            frames_dropped += source.frames().1;
+        }
+        ReceiveStatistics {
+            frames,
+            frames_dropped,
+            held_octets: self.sources.iter().map(Inbound::held_octets).sum(),
+            sources: self.sources.iter().map(Inbound::statistics).collect(),
+            ..self.statistics.clone()
+        }
+    }
+
+    /// What the receiver was told.
+    pub fn config(&self) -> &ReceiverConfig {
+        &self.config
+    }
+
+    fn take(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Discard> {
+        // RFC 5761 section 4: packet types 192 to 223 are RTCP.
+        if matches!(datagram, [128..=191, 192..=223, ..]) {
+            return Err(Discard::Rtcp);
+        }
+        let packet = Packet::parse(datagram).map_err(|_| Discard::NotRtp)?;
+        if packet.payload_type() != self.config.payload_type.value() {
+            return Err(Discard::PayloadType);
+        }
+        let ssrc = packet.ssrc();
+        if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
+            return Err(Discard::OtherSource);
+        }
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let arrived = Arrived {
+            sequence: packet.sequence(),
+            info: PacketInfo { ssrc, timestamp, marker, arrival: now },
+            payload: packet.payload(),
+        };
+        if let Some(n) = self.find(ssrc) {
+            self.recent = n;
+            self.with_source(n, |source, report| source.take(arrived, report));
+            return Ok(());
+        }
+        self.consider(arrived)
+    }
+
+    #[inline]
+    fn find(&self, ssrc: Ssrc) -> Option<usize> {
+        if self.sources.get(self.recent).is_some_and(|source| source.ssrc() == ssrc) {
+            return Some(self.recent);
+        }
+        self.sources.iter().position(|source| source.ssrc() == ssrc)
+    }
+
+    /// Takes a packet of a source that is not believed yet.
+    fn consider(&mut self, packet: Arrived<'_>) -> Result<(), Discard> {
+        let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
+        let n = match self.candidates.iter().position(|candidate| candidate.ssrc() == ssrc) {
+            Some(n) => n,
+            None => self.make_room(ssrc, now)?,
+        };
+        let probation = if self.config.remote_ssrc.is_some() { 1 } else { self.config.probation };
+        let Self { candidates, sources, statistics, events, config, format, pool, .. } = self;
+        let mut report = Report { statistics, events };
+        if candidates[n].take(packet, probation, &mut report) {
+            let candidate = candidates.swap_remove(n);
+            sources.push(Inbound::new(candidate, &**format, config, pool, &mut report));
+            self.forget_events();
+        }
+        Ok(())
+    }
+
+    /// Makes `ssrc` a candidate, at the cost of the candidate or source that was silent longest.
+    fn make_room(&mut self, ssrc: Ssrc, now: Instant) -> Result<usize, Discard> {
+        let timeout = self.config.source_timeout;
+        let silent = |heard: Instant| now.saturating_duration_since(heard) >= timeout;
+        if self.sources.len() >= self.config.sources_max {
+            let oldest = (0..self.sources.len())
+                .min_by_key(|n| self.sources[*n].last_heard)
+                .filter(|n| silent(self.sources[*n].last_heard))
+                .ok_or(Discard::TooManySources)?;
+            self.with_source(oldest, Inbound::end);
+            let mut source = self.sources.swap_remove(oldest);
+            self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
+            self.gone.0 += source.frames().0;
+            self.gone.1 += source.frames().1;
+        }
+        if self.candidates.len() >= self.config.sources_max {
+            let oldest = (0..self.candidates.len()).min_by_key(|n| self.candidates[*n].last_heard);
+            if let Some(oldest) = oldest {
+                let candidate = self.candidates.swap_remove(oldest);
+                for _ in 0..candidate.kept() {
+                    self.statistics.discards.count(Discard::Probation);
+                }
+            }
+        }
+        self.candidates.push(Candidate::new(ssrc, now));
+        Ok(self.candidates.len() - 1)
+    }
+
+    #[inline]
+    fn with_source(&mut self, n: usize, act: impl FnOnce(&mut Inbound, &mut Report<'_>)) {
+        let Self { sources, statistics, events, .. } = self;
+        act(&mut sources[n], &mut Report { statistics, events });
+        self.forget_events();
+    }
+
+    fn forget_events(&mut self) {
+        while self.events.len() > EVENTS_MAX {
+            self.events.pop_front();
+            self.statistics.events_forgotten += 1;
+        }
+    }
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("format", &self.format)
+            .field("config", &self.config)
+            .field("sources", &self.sources.len())
+            .finish_non_exhaustive()
+    }
+}

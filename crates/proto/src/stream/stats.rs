@@ -1,0 +1,169 @@
+//! What is counted.
+
+use crate::seq::ExtendedSequence;
+use crate::ssrc::Ssrc;
+
+/// Why a datagram's way ended early.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Discard {
+    /// Not RTP: too short, another version, or lengths that pass the end.
+    NotRtp,
+    /// RTCP on a port for RTP (RFC 5761 section 4).
+    Rtcp,
+    /// Another payload type than the stream's.
+    PayloadType,
+    /// Another source than the one that the stream was told to accept.
+    OtherSource,
+    /// A source beyond those that are followed.
+    TooManySources,
+    /// A packet of a source that was not believed in the end.
+    Probation,
+    /// A sequence number far from its neighbours that no other followed.
+    Stray,
+    /// A packet that came before.
+    Duplicate,
+    /// A packet that was no longer waited for.
+    Late,
+    /// A payload that its format does not allow.
+    Payload,
+    /// A payload of a packetization mode that was not agreed.
+    OutsideMode,
+    /// A fragment whose start is missing.
+    FragmentWithoutStart,
+    /// A packet of a frame larger than the stream allows.
+    FrameTooLarge,
+}
+
+impl Discard {
+    /// All reasons, in the order of a packet's way.
+    pub const ALL: [Self; 13] = [
+        Self::NotRtp,
+        Self::Rtcp,
+        Self::PayloadType,
+        Self::OtherSource,
+        Self::TooManySources,
+        Self::Probation,
+        Self::Stray,
+        Self::Duplicate,
+        Self::Late,
+        Self::Payload,
+        Self::OutsideMode,
+        Self::FragmentWithoutStart,
+        Self::FrameTooLarge,
+    ];
+
+    /// The reason in a few lower-case words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotRtp => "not RTP",
+            Self::Rtcp => "RTCP",
+            Self::PayloadType => "other payload type",
+            Self::OtherSource => "other source",
+            Self::TooManySources => "too many sources",
+            Self::Probation => "source on probation",
+            Self::Stray => "stray sequence number",
+            Self::Duplicate => "duplicate",
+            Self::Late => "late",
+            Self::Payload => "malformed payload",
+            Self::OutsideMode => "interleaved mode",
+            Self::FragmentWithoutStart => "fragment without start",
+            Self::FrameTooLarge => "frame too large",
+        }
+    }
+}
+
+/// Datagrams by the reason that ended their way.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Discards([u64; Discard::ALL.len()]);
+
+impl Discards {
+    /// Datagrams that ended for `reason`.
+    pub fn get(&self, reason: Discard) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Reasons that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Discard, u64)> {
+        Discard::ALL.into_iter().map(|reason| (reason, self.get(reason))).filter(|row| row.1 > 0)
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(super) fn count(&mut self, reason: Discard) {
+        self.0[reason as usize] += 1;
+    }
+}
+
+/// What a sender has sent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct SendStatistics {
+    /// Frames taken.
+    pub frames: u64,
+    /// Packets made.
+    pub packets: u64,
+    /// Octets of RTP payload, payload headers included.
+    pub payload_octets: u64,
+    /// Octets of frames, as given.
+    pub frame_octets: u64,
+}
+
+/// What a receiver has received.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ReceiveStatistics {
+    /// Packets accepted: from a believed source, in time, for the first time.
+    pub packets: u64,
+    /// Octets of RTP payload in them.
+    pub payload_octets: u64,
+    /// Frames (or units) delivered.
+    pub frames: u64,
+    /// Frames (or units) begun and dropped.
+    pub frames_dropped: u64,
+    /// Packets that were missing when they were no longer waited for.
+    pub packets_lost: u64,
+    /// Packets that came out of order and were put in order.
+    pub reordered: u64,
+    /// Octets of memory held in windows and unfinished frames.
+    pub held_octets: usize,
+    /// Events that were not collected in time and forgotten.
+    pub events_forgotten: u64,
+    /// Datagrams by the reason that ended their way.
+    pub discards: Discards,
+    /// Each source that is followed and believed.
+    pub sources: Vec<SourceStatistics>,
+}
+
+/// What a receiver knows of one source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SourceStatistics {
+    /// The source.
+    pub ssrc: Ssrc,
+    /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3).
+    pub received: u64,
+    /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
+    pub cumulative_lost: i64,
+    /// The newest packet.
+    pub highest: ExtendedSequence,
+    /// Interarrival jitter in ticks of the clock rate (RFC 3550 appendix A.8).
+    pub jitter: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_own_place_and_name() {
+        let mut discards = Discards::default();
+        for (place, reason) in Discard::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place);
+            discards.count(reason);
+        }
+        assert_eq!(discards.total(), Discard::ALL.len() as u64);
+        assert_eq!(discards.iter().count(), Discard::ALL.len());
+    }
+}
