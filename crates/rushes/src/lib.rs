@@ -1,1 +1,74 @@
-//! Rushes.
+//! Video and audio between machines in real time.
+//!
+//! **What it is.** Media frames over RTP: H.264, H.265, H.266, Opus, and formats of your own. A
+//! frame is split into packets, copied once, handed to the kernel in batches, and comes out on
+//! the other side whole or not at all.
+//!
+//! **What it is not.** It neither encodes nor decodes, and it does not find the peer: addresses
+//! and ports are yours to agree on.
+//!
+//! ```
+//! use rushes::{Codec, Context};
+//! use std::time::Duration;
+//!
+//! let session = Context::new().session("127.0.0.1")?;
+//! let mut camera = session.stream(Codec::H265).open()?;
+//! let port = camera.local_address().port();
+//! # let mut camera = session.stream(Codec::H265).remote_port(port + 1).open()?;
+//! # drop(camera);
+//! # Ok::<(), rushes::Error>(())
+//! ```
+//!
+//! # Map
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | what most programs need |
+//! | [`StreamSender`], [`StreamReceiver`], [`Hook`] | the halves of a stream, for more threads |
+//! | [`payload`] | frames, and what a payload format of your own implements |
+//! | [`file`](mod@file) | media files as sequences of frames |
+//! | [`proto`], [`net`] | the floors below: protocols without I/O, sockets without protocols |
+#![forbid(unsafe_code)]
+
+mod builder;
+mod codec;
+mod context;
+mod error;
+mod hook;
+mod pace;
+mod port;
+mod receiver;
+mod sender;
+mod session;
+mod stats;
+mod stream;
+
+pub use builder::StreamBuilder;
+pub use codec::Codec;
+pub use context::Context;
+pub use error::Error;
+pub use hook::Hook;
+pub use pace::Pacing;
+pub use receiver::StreamReceiver;
+pub use sender::StreamSender;
+pub use session::Session;
+pub use stats::Statistics;
+pub use stream::MediaStream;
+
+pub use rushes_net as net;
+pub use rushes_net::MulticastOptions;
+pub use rushes_net::ReceivePath;
+pub use rushes_net::SendPath;
+pub use rushes_proto as proto;
+pub use rushes_proto::ClockRate;
+pub use rushes_proto::PayloadType;
+pub use rushes_proto::RtpTimestamp;
+pub use rushes_proto::SequenceNumber;
+pub use rushes_proto::Ssrc;
+pub use rushes_proto::payload;
+pub use rushes_proto::payload::Delivery;
+pub use rushes_proto::payload::Frame;
+pub use rushes_proto::payload::Framing;
+pub use rushes_proto::stream::Discard;
+pub use rushes_proto::stream::Event;
+pub use rushes_proto::stream::FrameRate;

@@ -287,6 +287,11 @@ impl FrameBuilder {
         self.data.capacity() + self.ready_len
     }
 
+    /// Octets of memory in finished frames that wait.
+    pub fn ready_len(&self) -> usize {
+        self.ready_len
+    }
+
     /// Frames delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered

@@ -204,6 +204,10 @@ impl Inbound {
         self.window.held_octets() + self.builder.held_len()
     }
 
+    pub(super) fn ready_octets(&self) -> usize {
+        self.builder.ready_len()
+    }
+
     /// Frames delivered and frames dropped.
     pub(super) fn frames(&self) -> (u64, u64) {
         (self.builder.delivered(), self.builder.dropped())

@@ -21,9 +21,9 @@ pub use receive::Receiver;
 pub use send::{Outgoing, Sender};
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 
-/// Octets in the smallest UDP payload that a stream may be told to keep to: what the formats
-/// need for headers, and half of what IPv4 promises to carry.
-pub const PACKET_LEN_MIN: usize = 64;
+/// Octets in the smallest UDP payload that a stream may be told to keep to: room for headers and
+/// a little more, and less than an MTU of 100 octets leaves over IPv6.
+pub const PACKET_LEN_MIN: usize = 40;
 
 /// Octets in the largest UDP payload over IPv4.
 pub const PACKET_LEN_MAX: usize = crate::batch::SLAB_LEN;

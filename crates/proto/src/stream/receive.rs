@@ -119,6 +119,12 @@ impl Receiver {
         self.events.pop_front()
     }
 
+    /// Octets of memory in finished frames that wait for [`poll_frame`](Self::poll_frame).
+    pub fn ready_octets(&self) -> usize {
+        let orphans: usize = self.orphans.iter().map(|frame| frame.len()).sum();
+        orphans + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
+    }
+
     /// What was received so far.
     pub fn statistics(&self) -> ReceiveStatistics {
         let (mut frames, mut frames_dropped) = self.gone;

@@ -1,0 +1,380 @@
+//! Setting a stream up.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::MulticastOptions;
+use rushes_net::ReceivePath;
+use rushes_net::SendPath;
+use rushes_net::SendQueue;
+use rushes_net::SocketOptions;
+use rushes_proto::Batch;
+use rushes_proto::ClockRate;
+use rushes_proto::PayloadType;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::payload::Delivery;
+use rushes_proto::payload::FrameSettings;
+use rushes_proto::payload::Framing;
+use rushes_proto::payload::PayloadFormat;
+use rushes_proto::stream::FrameRate;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::ReceiverConfig;
+use rushes_proto::stream::Route;
+use rushes_proto::stream::Sender;
+use rushes_proto::stream::SenderConfig;
+
+use crate::codec::Carried;
+use crate::error::Error;
+use crate::pace::Pacer;
+use crate::pace::Pacing;
+use crate::receiver::SharedReceiver;
+use crate::receiver::StreamReceiver;
+use crate::sender::StreamSender;
+use crate::session::Session;
+use crate::stream::MediaStream;
+use crate::stream::Receiving;
+
+/// Octets in the IPv4 and UDP headers.
+const IPV4_UDP_LEN: usize = 20 + 8;
+
+/// Octets in the IPv6 and UDP headers.
+const IPV6_UDP_LEN: usize = 40 + 8;
+
+/// A stream being set up. Every setting has a default that works; [`open`](Self::open) checks
+/// them all.
+///
+/// Streams of a session with the same local port share a socket; its settings (buffers, paths,
+/// multicast) are those of the stream that was opened first.
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens until `open`"]
+pub struct StreamBuilder {
+    session: Session,
+    carried: Carried,
+    local_port: u16,
+    remote_port: Option<u16>,
+    payload_type: PayloadType,
+    ssrc: Option<Ssrc>,
+    remote_ssrc: Option<Ssrc>,
+    clock_rate: Option<ClockRate>,
+    mtu: usize,
+    frame_rate: Option<FrameRate>,
+    frame: FrameSettings,
+    max_don_diff: u16,
+    pacing: Pacing,
+    reorder_packets: usize,
+    reorder_octets: usize,
+    reorder_time: Duration,
+    probation: u8,
+    sources_max: usize,
+    source_timeout: Duration,
+    spin: Duration,
+    send_timeout: Duration,
+    first: Option<(SequenceNumber, RtpTimestamp)>,
+    socket: SocketOptions,
+}
+
+impl StreamBuilder {
+    pub(crate) fn new(session: Session, carried: Carried, payload_type: PayloadType) -> Self {
+        let defaults = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
+        let group = session.peer().filter(|peer| peer.is_multicast());
+        let socket = SocketOptions {
+            multicast: group.map(MulticastOptions::new),
+            ..SocketOptions::default()
+        };
+        Self {
+            session,
+            carried,
+            local_port: 0,
+            remote_port: None,
+            payload_type,
+            ssrc: None,
+            remote_ssrc: None,
+            clock_rate: None,
+            mtu: 1500,
+            frame_rate: None,
+            frame: defaults.frame,
+            max_don_diff: 0,
+            pacing: Pacing::default(),
+            reorder_packets: defaults.reorder_packets_max,
+            reorder_octets: defaults.reorder_len_max,
+            reorder_time: defaults.reorder_time,
+            probation: defaults.probation,
+            sources_max: defaults.sources_max,
+            source_timeout: defaults.source_timeout,
+            spin: Duration::ZERO,
+            send_timeout: Duration::from_secs(1),
+            first: None,
+            socket,
+        }
+    }
+
+    /// The local UDP port; 0, the default, takes a free one.
+    pub fn local_port(mut self, port: u16) -> Self {
+        self.local_port = port;
+        self
+    }
+
+    /// The peer's UDP port. Without it the stream only receives.
+    pub fn remote_port(mut self, port: u16) -> Self {
+        self.remote_port = Some(port);
+        self
+    }
+
+    /// The payload type to send and to accept; by default 96 for H.264, 97 for H.265, 98 for
+    /// H.266, 111 for Opus, 99 for generic frames.
+    pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
+        self.payload_type = payload_type;
+        self
+    }
+
+    /// The stream's own SSRC; random by default (RFC 3550 section 8.1).
+    pub fn ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.ssrc = Some(ssrc);
+        self
+    }
+
+    /// The one source to accept, which is then believed from its first packet on; by default
+    /// any. Streams on one port need it, or payload types of their own.
+    pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.remote_ssrc = Some(ssrc);
+        self
+    }
+
+    /// The rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
+    pub fn clock_rate(mut self, rate: ClockRate) -> Self {
+        self.clock_rate = Some(rate);
+        self
+    }
+
+    /// Octets in the largest IP packet to send, headers included: 100..=65 535, by default 1 500.
+    /// What is received may be of any size.
+    pub fn mtu(mut self, octets: usize) -> Self {
+        self.mtu = octets;
+        self
+    }
+
+    /// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may
+    /// allow less; a warning in the log then names the setting to raise.
+    pub fn socket_buffer(mut self, octets: usize) -> Self {
+        self.socket.send_buffer = octets;
+        self.socket.receive_buffer = octets;
+        self
+    }
+
+    /// The rate of the frames to send, for automatic timestamps and for pacing. By default
+    /// timestamps are 1/30 s apart and pacing follows the calls.
+    pub fn frame_rate(mut self, rate: FrameRate) -> Self {
+        self.frame_rate = Some(rate);
+        self
+    }
+
+    /// How large frames are spread over time; by default over half the frame interval.
+    pub fn pacing(mut self, pacing: Pacing) -> Self {
+        self.pacing = pacing;
+        self
+    }
+
+    /// Whether access units or NAL units are delivered; by default whole access units.
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.frame.delivery = delivery;
+        self
+    }
+
+    /// How NAL units are set apart, in frames pushed and pulled; by default with start codes.
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.frame.framing = framing;
+        self
+    }
+
+    /// Octets in the largest frame to accept, by default 64 MiB.
+    pub fn frame_len_max(mut self, octets: usize) -> Self {
+        self.frame.frame_len_max = octets;
+        self
+    }
+
+    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1): if not zero, the default,
+    /// NAL units travel with their decoding order numbers. Both sides must agree.
+    pub fn max_don_diff(mut self, max: u16) -> Self {
+        self.max_don_diff = max;
+        self
+    }
+
+    /// How long a missing packet is waited for, from the first packet after it: by default
+    /// 50 ms. It delays nothing while no packet is missing.
+    pub fn reorder_time(mut self, time: Duration) -> Self {
+        self.reorder_time = time;
+        self
+    }
+
+    /// Packets that the reorder window spans at most (1..=16 384), and octets that it holds; by
+    /// default 512 and 4 MiB.
+    pub fn reorder_window(mut self, packets: usize, octets: usize) -> Self {
+        self.reorder_packets = packets;
+        self.reorder_octets = octets;
+        self
+    }
+
+    /// Packets before a source is believed, by default 2 (RFC 3550 appendix A.1); they are kept
+    /// meanwhile, so none is lost. 1 believes a source at once.
+    pub fn probation(mut self, packets: u8) -> Self {
+        self.probation = packets;
+        self
+    }
+
+    /// Sources that are followed at once, by default 16, and how long one may be silent before
+    /// its place may go to another, by default 30 s.
+    pub fn sources(mut self, max: usize, timeout: Duration) -> Self {
+        self.sources_max = max;
+        self.source_timeout = timeout;
+        self
+    }
+
+    /// How long [`pull_frame`](MediaStream::pull_frame) asks again and again before it sleeps; by
+    /// default not at all. Spinning burns a core for a few microseconds of latency.
+    pub fn spin(mut self, time: Duration) -> Self {
+        self.spin = time;
+        self
+    }
+
+    /// How long to wait for room in the socket's send buffer before giving up, by default 1 s.
+    pub fn send_timeout(mut self, timeout: Duration) -> Self {
+        self.send_timeout = timeout;
+        self
+    }
+
+    /// The first sequence number and timestamp; random by default, as RFC 3550 section 5.1 asks.
+    pub fn first_packet(mut self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Self {
+        self.first = Some((sequence, timestamp));
+        self
+    }
+
+    /// How datagrams are given to the kernel; by default the fastest way that works.
+    pub fn send_path(mut self, path: SendPath) -> Self {
+        self.socket.send_path = path;
+        self
+    }
+
+    /// How datagrams are taken from the kernel; by default the fastest way that works.
+    pub fn receive_path(mut self, path: ReceivePath) -> Self {
+        self.socket.receive_path = path;
+        self
+    }
+
+    /// The differentiated services code point of what is sent, 0..=63 (RFC 2474).
+    pub fn dscp(mut self, dscp: u8) -> Self {
+        self.socket.dscp = Some(dscp);
+        self
+    }
+
+    /// The network interface to use, by name.
+    pub fn interface(mut self, name: &str) -> Self {
+        self.socket.interface = Some(name.to_owned());
+        self
+    }
+
+    /// How a multicast group is joined and reached; by default the peer's group, if it is one,
+    /// on the default interface, one hop far, heard by this host too.
+    pub fn multicast(mut self, options: MulticastOptions) -> Self {
+        self.socket.multicast = Some(options);
+        self
+    }
+
+    /// Opens the stream: checks every setting and binds the socket, unless another stream of the
+    /// session has done so.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the port is in use or the socket cannot be set up,
+    /// [`Error::SharedPort`], or what is wrong with a setting.
+    pub fn open(mut self) -> Result<MediaStream, Error> {
+        if !(100..=65_535).contains(&self.mtu) {
+            return Err(Error::Mtu { mtu: self.mtu });
+        }
+        let to = match (self.session.peer, self.remote_port) {
+            (Some(mut peer), Some(port)) => {
+                peer.set_port(port);
+                Some(peer)
+            }
+            _ => None,
+        };
+        if self.socket.multicast.is_some() && self.local_port == 0 {
+            // A group's members listen where its senders send.
+            self.local_port = self.remote_port.unwrap_or(0);
+        }
+        let interval = self.frame_rate.map(FrameRate::interval);
+        let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
+        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        let sender = self.sender(&*format)?;
+        let receiver = self.receiver(format)?;
+        let port = self.session.port(self.local_port, &self.socket)?;
+        let route = Route { payload_type: self.payload_type, remote_ssrc: self.remote_ssrc };
+        let inbox = port.add(route, receiver)?;
+        Ok(self.assemble(to, sender, pacer, SharedReceiver { port, inbox, sent: Arc::default() }))
+    }
+
+    fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
+        let mut random = [0; 10];
+        getrandom::fill(&mut random).map_err(|error| Error::Random(error.to_string()))?;
+        let [a, b, c, d, e, f, g, h, i, j] = random;
+        let headers = if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN };
+        let random_first =
+            (SequenceNumber(u16::from_be_bytes([i, j])), RtpTimestamp(u32::from_be_bytes([e, f, g, h])));
+        let (first_sequence, first_timestamp) = self.first.unwrap_or(random_first);
+        let config = SenderConfig {
+            ssrc: self.ssrc.unwrap_or(Ssrc(u32::from_be_bytes([a, b, c, d]))),
+            payload_type: self.payload_type,
+            first_sequence,
+            first_timestamp,
+            clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
+            frame_rate: self.frame_rate.unwrap_or_default(),
+            packet_len_max: self.mtu - headers,
+        };
+        Ok(Sender::new(format.packetiser(), config)?)
+    }
+
+    fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
+        let clock_rate = self.clock_rate.unwrap_or_else(|| format.clock_rate());
+        let config = ReceiverConfig {
+            remote_ssrc: self.remote_ssrc,
+            frame: self.frame,
+            reorder_packets_max: self.reorder_packets,
+            reorder_len_max: self.reorder_octets,
+            reorder_time: self.reorder_time,
+            probation: self.probation,
+            sources_max: self.sources_max,
+            source_timeout: self.source_timeout,
+            ..ReceiverConfig::new(self.payload_type, clock_rate)
+        };
+        Ok(Receiver::new(format, config)?)
+    }
+
+    fn assemble(
+        self,
+        to: Option<SocketAddr>,
+        sender: Sender,
+        pacer: Pacer,
+        shared: SharedReceiver,
+    ) -> MediaStream {
+        let sender = StreamSender {
+            port: shared.port.clone(),
+            to,
+            sender,
+            pacer,
+            batch: Batch::new(),
+            queue: SendQueue::new(),
+            send_timeout: self.send_timeout,
+            statistics: shared.sent.clone(),
+        };
+        let receiver = StreamReceiver {
+            shared: shared.clone(),
+            spin: self.spin,
+            events: Vec::new(),
+            on_event: None,
+        };
+        MediaStream { sender, receiver: Receiving::Pulled(receiver), shared }
+    }
+}

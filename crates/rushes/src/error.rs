@@ -1,0 +1,68 @@
+//! What can go wrong, and what to do about it.
+
+use std::net::IpAddr;
+
+use rushes_net::NetError;
+use rushes_net::SendError;
+use rushes_proto::payload::FrameError;
+use rushes_proto::stream::ConfigError;
+use thiserror::Error;
+
+/// Why something was not done.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The local address and the peer's are of different families.
+    #[error("the local address {local} and the peer {peer} are not of one address family")]
+    AddressFamily {
+        /// The local address.
+        local: IpAddr,
+        /// The peer's address.
+        peer: IpAddr,
+    },
+    /// A stream's setting is out of range.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The frame cannot be sent in the stream's format; nothing of it was sent.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The frames already go to a hook.
+    #[error("frames of this stream go to the hook that was set with on_frame")]
+    Hooked,
+    /// A stream's setting is out of range.
+    #[error("an MTU of {mtu} octets is outside 100 to 65535")]
+    Mtu {
+        /// The MTU given, in octets.
+        mtu: usize,
+    },
+    /// The socket could not be opened or read.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The stream cannot send: its session has no peer, or the stream no remote port.
+    #[error("this stream only receives: set a peer for its session and a remote_port for it")]
+    NoDestination,
+    /// The share of the frame interval is out of range.
+    #[error("a pacing share of {share} is outside 0.01 to 1")]
+    PacingShare {
+        /// The share given.
+        share: f32,
+    },
+    /// The operating system gave no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(String),
+    /// Part of a frame could not be sent; the receiver will drop it.
+    #[error("{0}")]
+    Send(#[from] SendError),
+    /// Another stream on the same port takes the same packets.
+    #[error(
+        "another stream on port {port} takes the same packets: \
+         give each a remote_ssrc or a payload_type of its own"
+    )]
+    SharedPort {
+        /// The local port.
+        port: u16,
+    },
+    /// A thread could not be started.
+    #[error("the hook's thread could not be started: {0}")]
+    Thread(#[source] std::io::Error),
+}

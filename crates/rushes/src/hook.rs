@@ -1,0 +1,78 @@
+//! Frames given to a function, on a thread of the stream's own.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::payload::Frame;
+
+use crate::error::Error;
+use crate::port::Pulled;
+use crate::receiver::SharedReceiver;
+use crate::receiver::StreamReceiver;
+use crate::stats::Statistics;
+
+/// A function that is given frames.
+pub(crate) type FrameHook = Box<dyn FnMut(Frame) + Send>;
+
+/// How long the thread sleeps when nothing wakes it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long it rests after an error of the socket, which may pass.
+const REST: Duration = Duration::from_millis(10);
+
+/// A running hook; dropping it stops the thread and waits until a call in progress has returned.
+#[derive(Debug)]
+pub struct Hook {
+    shared: SharedReceiver,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hook {
+    pub(crate) fn start(receiver: StreamReceiver, hook: FrameHook) -> Result<Self, Error> {
+        let shared = receiver.shared.clone();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = thread::Builder::new()
+            .name(format!("rushes-{}", shared.port.local_address().port()))
+            .spawn(move || run(receiver, hook, &stopped))
+            .map_err(Error::Thread)?;
+        Ok(Self { shared, stop, thread: Some(thread) })
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics()
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        self.shared.port.wake();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            // A panic of the hook has been reported where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(mut receiver: StreamReceiver, mut hook: FrameHook, stop: &AtomicBool) {
+    while !stop.load(Relaxed) {
+        match receiver.pull_until(Instant::now() + PATIENCE) {
+            Ok(Pulled::Frame(frame)) => hook(frame),
+            Ok(Pulled::Timeout | Pulled::Woken) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the stream cannot read its socket");
+                thread::sleep(REST);
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A local port: one socket, the streams on it, and the thread whose turn it is to read.
+//!
+//! No thread belongs to a port. Whoever wants a frame takes the turn, reads one batch, hands each
+//! datagram to the stream that it is for and gives the turn up again; others wait for news. With
+//! one stream on the port that is a function call and two uncontended locks per batch.
+
+use std::net::IpAddr;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::TryLockError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::Arena;
+use rushes_net::UdpSocket;
+use rushes_net::Waker;
+use rushes_proto::payload::Frame;
+use rushes_proto::stream::Demux;
+use rushes_proto::stream::Event;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::Route;
+
+use crate::error::Error;
+
+/// Octets of finished frames that may wait for a stream's reader while another stream's reader
+/// drives the port.
+const UNCOLLECTED_MAX: usize = 64 << 20;
+
+/// Where a stream's datagrams go.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    id: u64,
+    receiver: Mutex<Receiver>,
+    uncollected: AtomicU64,
+}
+
+impl Inbox {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Receiver> {
+        self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn uncollected(&self) -> u64 {
+        self.uncollected.load(Relaxed)
+    }
+}
+
+/// What a reader waits for, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) deadline: Instant,
+    /// How long to ask again and again before sleeping.
+    pub(crate) spin: Duration,
+}
+
+/// What a reader got.
+#[derive(Debug)]
+pub(crate) enum Pulled {
+    Frame(Frame),
+    Timeout,
+    Woken,
+}
+
+#[derive(Debug)]
+pub(crate) struct Port {
+    socket: UdpSocket,
+    waker: Waker,
+    only_from: Option<IpAddr>,
+    /// Held by the thread whose turn it is.
+    turn: Mutex<Arena>,
+    inboxes: Mutex<Inboxes>,
+    news: Mutex<News>,
+    news_came: Condvar,
+    foreign: AtomicU64,
+    unrouted: AtomicU64,
+}
+
+/// Batches read and wakes, counted so that nobody sleeps through one, and who sleeps.
+#[derive(Debug, Default)]
+struct News {
+    count: u64,
+    waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inboxes {
+    demux: Demux,
+    list: Vec<Arc<Inbox>>,
+    next_id: u64,
+}
+
+impl Port {
+    pub(crate) fn new(socket: UdpSocket, only_from: Option<IpAddr>) -> Result<Self, Error> {
+        Ok(Self {
+            turn: Mutex::new(Arena::new(&socket)),
+            socket,
+            waker: Waker::new()?,
+            only_from,
+            inboxes: Mutex::default(),
+            news: Mutex::default(),
+            news_came: Condvar::new(),
+            foreign: AtomicU64::new(0),
+            unrouted: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.socket.local_address()
+    }
+
+    /// Datagrams from other hosts, and datagrams that no stream takes.
+    pub(crate) fn ignored(&self) -> (u64, u64) {
+        (self.foreign.load(Relaxed), self.unrouted.load(Relaxed))
+    }
+
+    /// Adds a stream that takes what `route` says.
+    pub(crate) fn add(&self, route: Route, receiver: Receiver) -> Result<Arc<Inbox>, Error> {
+        let mut inboxes = lock(&self.inboxes);
+        let id = inboxes.next_id;
+        if !inboxes.demux.add(id, route) {
+            return Err(Error::SharedPort { port: self.local_address().port() });
+        }
+        inboxes.next_id += 1;
+        let receiver = Mutex::new(receiver);
+        let inbox = Arc::new(Inbox { id, receiver, uncollected: AtomicU64::new(0) });
+        inboxes.list.push(inbox.clone());
+        Ok(inbox)
+    }
+
+    /// Removes a stream.
+    pub(crate) fn remove(&self, inbox: &Inbox) {
+        let mut inboxes = lock(&self.inboxes);
+        inboxes.demux.remove(inbox.id);
+        inboxes.list.retain(|other| other.id != inbox.id);
+    }
+
+    /// Makes every [`pull`](Self::pull) in progress return [`Pulled::Woken`] or look again.
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+        self.tell();
+    }
+
+    /// Waits for the next frame of `inbox`; its events are added to `events`.
+    pub(crate) fn pull(
+        &self,
+        inbox: &Inbox,
+        wait: Wait,
+        events: &mut Vec<Event>,
+    ) -> Result<Pulled, Error> {
+        let mut read = false;
+        loop {
+            let news = lock(&self.news).count;
+            let now = Instant::now();
+            let due = {
+                let mut receiver = inbox.lock();
+                if receiver.poll_timeout().is_some_and(|due| due <= now) {
+                    receiver.handle_timeout(now);
+                }
+                let frame = receiver.poll_frame();
+                while let Some(event) = receiver.poll_event() {
+                    events.push(event);
+                }
+                if let Some(frame) = frame {
+                    return Ok(Pulled::Frame(frame));
+                }
+                receiver.poll_timeout()
+            };
+            if !events.is_empty() {
+                return Ok(Pulled::Woken);
+            }
+            // A deadline in the past still reads what is there, once.
+            if read && now >= wait.deadline {
+                return Ok(Pulled::Timeout);
+            }
+            let until = due.map_or(wait.deadline, |due| due.min(wait.deadline));
+            match self.turn.try_lock() {
+                Ok(mut arena) => {
+                    let taken = self.read(inbox, &mut arena, Wait { deadline: until, ..wait });
+                    drop(arena);
+                    self.tell();
+                    if taken? == 0 && Instant::now() < until {
+                        return Ok(Pulled::Woken);
+                    }
+                }
+                Err(TryLockError::Poisoned(poisoned)) => {
+                    // A panicking hook of ours cannot get here; the arena is plain memory.
+                    drop(poisoned.into_inner());
+                    self.turn.clear_poison();
+                    continue;
+                }
+                Err(TryLockError::WouldBlock) => self.wait_for_news(news, until),
+            }
+            read = true;
+        }
+    }
+
+    /// Reads one batch and hands it out; how many datagrams there were.
+    fn read(&self, own: &Inbox, arena: &mut Arena, wait: Wait) -> Result<usize, Error> {
+        let asked = Instant::now();
+        while asked.elapsed() < wait.spin && Instant::now() < wait.deadline {
+            // A deadline in the past asks once without sleeping.
+            let taken = self.read_once(own, arena, asked)?;
+            if taken > 0 {
+                return Ok(taken);
+            }
+        }
+        self.read_once(own, arena, wait.deadline)
+    }
+
+    fn read_once(&self, own: &Inbox, arena: &mut Arena, until: Instant) -> Result<usize, Error> {
+        let datagrams = self.socket.receive(arena, until, Some(&self.waker))?;
+        let now = Instant::now();
+        let inboxes = lock(&self.inboxes);
+        let mut taken = 0;
+        // Datagrams come in runs of one stream, so its lock is kept until another comes.
+        let mut current: Option<(&Inbox, MutexGuard<'_, Receiver>)> = None;
+        for datagram in datagrams {
+            taken += 1;
+            if self.only_from.is_some_and(|host| host != datagram.from.ip()) {
+                self.foreign.fetch_add(1, Relaxed);
+                continue;
+            }
+            let Some(id) = inboxes.demux.route(datagram.data) else {
+                self.unrouted.fetch_add(1, Relaxed);
+                continue;
+            };
+            if current.as_ref().is_none_or(|(inbox, _)| inbox.id != id) {
+                drop(current.take());
+                let inbox = inboxes.list.iter().find(|inbox| inbox.id == id);
+                current = inbox.map(|inbox| (&**inbox, inbox.lock()));
+            }
+            let Some((inbox, receiver)) = &mut current else { continue };
+            if inbox.id != own.id && receiver.ready_octets() > UNCOLLECTED_MAX {
+                inbox.uncollected.fetch_add(1, Relaxed);
+                continue;
+            }
+            receiver.handle_datagram(now, datagram.data);
+        }
+        Ok(taken)
+    }
+
+    /// Tells those who wait that a batch was read, or that the turn is free.
+    fn tell(&self) {
+        let mut news = lock(&self.news);
+        news.count += 1;
+        // Telling nobody would still be a system call.
+        if news.waiting > 0 {
+            self.news_came.notify_all();
+        }
+    }
+
+    /// Waits until there are newer news than `seen`, or `until`.
+    fn wait_for_news(&self, seen: u64, until: Instant) {
+        let time = until.saturating_duration_since(Instant::now());
+        let mut news = lock(&self.news);
+        news.waiting += 1;
+        let (mut news, _) = self
+            .news_came
+            .wait_timeout_while(news, time, |news| news.count == seen)
+            .unwrap_or_else(PoisonError::into_inner);
+        news.waiting -= 1;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,126 @@
+//! The receiving half of a stream.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::payload::Frame;
+use rushes_proto::stream::Event;
+use rushes_proto::stream::SendStatistics;
+
+use crate::error::Error;
+use crate::hook::Hook;
+use crate::port::{Inbox, Port, Pulled, Wait};
+use crate::stats::Statistics;
+
+/// A function that is told of losses and sources.
+pub(crate) type EventHook = Box<dyn FnMut(Event) + Send>;
+
+/// The receiving half of a stream. Whoever pulls a frame reads the socket, on its own thread.
+pub struct StreamReceiver {
+    pub(crate) shared: SharedReceiver,
+    pub(crate) spin: Duration,
+    pub(crate) events: Vec<Event>,
+    pub(crate) on_event: Option<EventHook>,
+}
+
+/// What both halves and a hook's owner may look at.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedReceiver {
+    pub(crate) port: Arc<Port>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) sent: Arc<Mutex<SendStatistics>>,
+}
+
+impl SharedReceiver {
+    pub(crate) fn statistics(&self) -> Statistics {
+        let (foreign, unrouted) = self.port.ignored();
+        Statistics {
+            send: *self.sent.lock().unwrap_or_else(PoisonError::into_inner),
+            receive: self.inbox.lock().statistics(),
+            socket: self.port.socket().counters(),
+            foreign,
+            unrouted,
+            uncollected: self.inbox.uncollected(),
+        }
+    }
+}
+
+impl StreamReceiver {
+    /// Waits for the next frame, at most for `timeout`; `None` if none came. With a timeout of
+    /// zero it takes what is there.
+    ///
+    /// Frames of one source come in order, each whole, each once. Reads the socket on the
+    /// caller's thread, or waits for another stream's reader on the same port to do so.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the socket fails; lost and refused packets are not errors.
+    pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
+        let deadline = deadline(timeout);
+        loop {
+            match self.pull_until(deadline)? {
+                Pulled::Frame(frame) => return Ok(Some(frame)),
+                Pulled::Timeout => return Ok(None),
+                Pulled::Woken => {}
+            }
+        }
+    }
+
+    /// Sets a function to be told, on the thread that pulls, of packets lost, frames dropped and
+    /// sources that come and go, at the moment each is known.
+    pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) {
+        self.on_event = Some(Box::new(hook));
+    }
+
+    /// Gives every frame to `hook`, on a thread of the stream's own, until the returned [`Hook`]
+    /// is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] if the thread cannot be started.
+    pub fn on_frame(self, hook: impl FnMut(Frame) + Send + 'static) -> Result<Hook, Error> {
+        Hook::start(self, Box::new(hook))
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.shared.port.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics()
+    }
+
+    pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
+        let wait = Wait { deadline, spin: self.spin };
+        let SharedReceiver { port, inbox, .. } = &self.shared;
+        let pulled = port.pull(inbox, wait, &mut self.events);
+        for event in self.events.drain(..) {
+            if let Some(hook) = &mut self.on_event {
+                hook(event);
+            }
+        }
+        pulled
+    }
+}
+
+/// When `timeout` ends, or in a year if that is later.
+fn deadline(timeout: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + timeout.min(YEAR)
+}
+
+impl Drop for StreamReceiver {
+    fn drop(&mut self) {
+        self.shared.port.remove(&self.shared.inbox);
+    }
+}
+
+impl std::fmt::Debug for StreamReceiver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamReceiver").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,130 @@
+//! A stream: both halves in one.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rushes_proto::RtpTimestamp;
+use rushes_proto::Ssrc;
+use rushes_proto::payload::Frame;
+use rushes_proto::stream::Event;
+
+use crate::error::Error;
+use crate::hook::Hook;
+use crate::receiver::SharedReceiver;
+use crate::receiver::StreamReceiver;
+use crate::sender::StreamSender;
+use crate::stats::Statistics;
+
+/// One stream of media to and from a peer; made by a [`StreamBuilder`](crate::StreamBuilder).
+///
+/// No thread runs for it unless [`on_frame`](Self::on_frame) asks for one: frames go out on the
+/// thread that pushes and come in on the thread that pulls. Dropping it closes it.
+#[derive(Debug)]
+pub struct MediaStream {
+    pub(crate) sender: StreamSender,
+    pub(crate) receiver: Receiving,
+    pub(crate) shared: SharedReceiver,
+}
+
+/// Where received frames go.
+#[derive(Debug)]
+pub(crate) enum Receiving {
+    Pulled(StreamReceiver),
+    Hooked(Hook),
+    /// Between the two, or after a hook could not be started.
+    Nowhere,
+}
+
+impl MediaStream {
+    /// Sends one frame; see [`StreamSender::push_frame`].
+    ///
+    /// # Errors
+    /// As [`StreamSender::push_frame`].
+    pub fn push_frame(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+    ) -> Result<(), Error> {
+        self.sender.push_frame(frame, timestamp)
+    }
+
+    /// Waits for the next frame; see [`StreamReceiver::pull_frame`].
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook, otherwise as
+    /// [`StreamReceiver::pull_frame`].
+    pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => receiver.pull_frame(timeout),
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends
+    /// when the stream is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if there is a hook already, [`Error::Thread`] if the thread cannot be
+    /// started.
+    pub fn on_frame(&mut self, hook: impl FnMut(Frame) + Send + 'static) -> Result<(), Error> {
+        match std::mem::replace(&mut self.receiver, Receiving::Nowhere) {
+            Receiving::Pulled(receiver) => {
+                self.receiver = Receiving::Hooked(receiver.on_frame(hook)?);
+                Ok(())
+            }
+            other => {
+                self.receiver = other;
+                Err(Error::Hooked)
+            }
+        }
+    }
+
+    /// Sets a function to be told of losses and sources; see [`StreamReceiver::on_event`]. To be
+    /// set before [`on_frame`](Self::on_frame).
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook already.
+    pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) -> Result<(), Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => {
+                receiver.on_event(hook);
+                Ok(())
+            }
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// Sends one packet without payload; see [`StreamSender::send_keep_alive`].
+    ///
+    /// # Errors
+    /// As [`StreamSender::send_keep_alive`].
+    pub fn send_keep_alive(&mut self) -> Result<(), Error> {
+        self.sender.send_keep_alive()
+    }
+
+    /// The two halves, for two threads.
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook.
+    pub fn split(self) -> Result<(StreamSender, StreamReceiver), Error> {
+        match self.receiver {
+            Receiving::Pulled(receiver) => Ok((self.sender, receiver)),
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// The stream's own synchronisation source.
+    pub fn ssrc(&self) -> Ssrc {
+        self.sender.ssrc()
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.sender.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics()
+    }
+}
