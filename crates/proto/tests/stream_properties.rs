@@ -1,0 +1,200 @@
+//! Whatever happens between sender and receiver: nothing damaged is delivered, and everything
+//! whose packets arrived in time is delivered, once and in order.
+//!
+//! Corruption of octets is not among what happens here, because RTP cannot notice it: UDP's
+//! checksum does, or SRTP. See `mutation.rs` for what corrupted packets may not do.
+
+mod world;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::SequenceNumber;
+use rushes_proto::payload::Delivery;
+use world::{Datagram, Kind, Listener, Seeded, Source, Weather, arrivals, send};
+
+/// Sources of `frames` frames, of sizes around packet sizes and of all others.
+fn sources(kind: Kind, frames: usize, random: &mut Seeded) -> Vec<Source> {
+    let mut number = 0;
+    let mut unit = |random: &mut Seeded| {
+        number += 1;
+        let len = match random.below(10) {
+            0 => 10_000 + random.below(20_000),
+            1..4 => 500 + random.below(3000),
+            _ => random.below(200),
+        };
+        let len = if kind == Kind::Opus { len.min(30) } else { len };
+        kind.unit(number, len as usize, random)
+    };
+    (0..frames)
+        .map(|_| {
+            let units = if kind.has_nal_units() { 1 + random.below(12) } else { 1 };
+            Source::new(kind, (0..units).map(|_| unit(random)).collect())
+        })
+        .collect()
+}
+
+#[derive(Debug)]
+struct Case {
+    kind: Kind,
+    sources: Vec<Source>,
+    datagrams: Vec<Datagram>,
+    arrivals: Vec<usize>,
+}
+
+fn case(kind: Kind, seed: u64, mtu: usize, weather: Weather) -> Case {
+    let mut random = Seeded(seed);
+    let sources = sources(kind, 30, &mut random);
+    // Close to both wraps, so that they happen in the middle.
+    let first = (
+        SequenceNumber(65_535_u16.wrapping_sub(random.below(200) as u16)),
+        RtpTimestamp(u32::MAX - random.below(50_000) as u32),
+    );
+    let datagrams = send(kind, &sources, mtu - 28, first);
+    let arrivals = arrivals(datagrams.len(), weather, &mut random);
+    Case { kind, sources, datagrams, arrivals }
+}
+
+impl Case {
+    /// What is delivered when the datagrams arrive 100 µs apart.
+    fn run(&self, delivery: Delivery) -> Listener {
+        let mut listener = Listener::new(self.kind, delivery);
+        for (step, n) in self.arrivals.iter().enumerate() {
+            let time = Duration::from_micros(100 * step as u64);
+            listener.take(time, &self.datagrams[*n].octets);
+            let held = listener.receiver.statistics().held_octets;
+            assert!(held <= 16 << 20, "{held} octets held");
+        }
+        listener.finish();
+        listener
+    }
+
+    fn missing(&self) -> HashSet<usize> {
+        let arrived: HashSet<usize> = self.arrivals.iter().copied().collect();
+        (0..self.datagrams.len()).filter(|n| !arrived.contains(n)).collect()
+    }
+
+    /// A source is believed after two packets, and nothing before the first can be missed.
+    fn is_believed(&self) -> bool {
+        self.arrivals.iter().collect::<HashSet<_>>().len() >= 2
+    }
+}
+
+/// Every unit whose packets all arrived, in order, and no other.
+fn check_units(case: &Case) {
+    if !case.is_believed() {
+        return;
+    }
+    let missing = case.missing();
+    let mut expected = Vec::new();
+    for (frame, source) in case.sources.iter().enumerate() {
+        for (number, unit) in source.units.iter().enumerate() {
+            let touched = missing.iter().any(|n| {
+                let datagram = &case.datagrams[*n];
+                datagram.frame == frame && datagram.units.contains(&number)
+            });
+            if !touched {
+                expected.push(Source::new(case.kind, vec![unit.clone()]).delivered(case.kind));
+            }
+        }
+    }
+    let listener = case.run(Delivery::Unit);
+    let delivered: Vec<Vec<u8>> = listener.frames.iter().map(|frame| frame.to_vec()).collect();
+    let differs = delivered.iter().zip(&expected).position(|(a, b)| a != b);
+    assert_eq!(differs, None, "first difference");
+    assert_eq!(delivered.len(), expected.len());
+}
+
+/// No frame with a missing packet, every frame that also has its predecessor, in order.
+fn check_frames(case: &Case) {
+    if !case.is_believed() {
+        return;
+    }
+    let missing = case.missing();
+    let listener = case.run(Delivery::AccessUnit);
+    let mut delivered = listener.frames.iter().map(|frame| frame.to_vec()).peekable();
+    let first_arrived = case.arrivals.iter().min().copied().unwrap();
+    for (number, source) in case.sources.iter().enumerate() {
+        let packets: Vec<usize> =
+            (0..case.datagrams.len()).filter(|n| case.datagrams[*n].frame == number).collect();
+        let first = packets[0];
+        let whole = packets.iter().all(|n| !missing.contains(n));
+        let sure = first == 0 || !missing.contains(&(first - 1));
+        if delivered.peek() == Some(&source.delivered(case.kind)) {
+            // Nobody can tell a first packet lost before anything came from a late start.
+            let joined = first <= first_arrived && packets.contains(&first_arrived);
+            assert!(whole || joined, "frame {number} is not whole");
+            delivered.next();
+        } else {
+            assert!(!(whole && sure), "frame {number} arrived whole and is missing");
+        }
+    }
+    assert_eq!(delivered.next(), None, "something that was never sent");
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    prop::sample::select(Kind::ALL.to_vec())
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    (0..200_u64, 0..200_u64, 0..300_u64).prop_map(|(loss, duplication, reordering)| Weather {
+        loss: if loss < 100 { loss / 10 } else { loss },
+        duplication,
+        reordering,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn units_come_whole_once_and_in_order(
+        kind in kinds(), seed in any::<u64>(), mtu in 100..9000_usize, weather in weather(),
+    ) {
+        // A generic frame is one unit, but which frame a lost packet belonged to is not known.
+        prop_assume!(kind != Kind::Generic);
+        check_units(&case(kind, seed, mtu, weather));
+    }
+
+    #[test]
+    fn frames_come_whole_once_and_in_order(
+        kind in kinds(), seed in any::<u64>(), mtu in 100..9000_usize, weather in weather(),
+    ) {
+        prop_assume!(kind != Kind::Opus);
+        check_frames(&case(kind, seed, mtu, weather));
+    }
+
+    #[test]
+    fn without_loss_everything_arrives(
+        kind in kinds(), seed in any::<u64>(), mtu in 100..9000_usize,
+        duplication in 0..300_u64, reordering in 0..500_u64,
+    ) {
+        let case = case(kind, seed, mtu, Weather { loss: 0, duplication, reordering });
+        let listener = case.run(Delivery::AccessUnit);
+        let delivered: Vec<Vec<u8>> = listener.frames.iter().map(|frame| frame.to_vec()).collect();
+        let expected: Vec<Vec<u8>> =
+            case.sources.iter().map(|source| source.delivered(kind)).collect();
+        prop_assert_eq!(delivered.len(), expected.len());
+        prop_assert!(delivered == expected);
+        let statistics = listener.receiver.statistics();
+        prop_assert_eq!(statistics.packets, case.datagrams.len() as u64);
+        prop_assert_eq!(statistics.packets_lost, 0);
+    }
+
+    #[test]
+    fn every_packet_is_delivered_or_counted_lost(
+        kind in kinds(), seed in any::<u64>(), mtu in 100..3000_usize, weather in weather(),
+    ) {
+        let case = case(kind, seed, mtu, weather);
+        prop_assume!(case.is_believed());
+        let statistics = case.run(Delivery::AccessUnit).receiver.statistics();
+        let first = *case.arrivals.iter().min().unwrap();
+        let last = *case.arrivals.iter().max().unwrap();
+        let span = (last - first + 1) as u64;
+        prop_assert_eq!(statistics.packets + statistics.packets_lost, span);
+        let lost = case.missing().into_iter().filter(|n| (first..last).contains(n)).count();
+        prop_assert_eq!(statistics.packets_lost, lost as u64);
+    }
+}

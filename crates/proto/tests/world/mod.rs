@@ -1,0 +1,285 @@
+//! A seeded virtual network between a sender and a receiver, in virtual time.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::Batch;
+use rushes_proto::PayloadType;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::payload::Delivery;
+use rushes_proto::payload::Fragment;
+use rushes_proto::payload::Frame;
+use rushes_proto::payload::FrameSettings;
+use rushes_proto::payload::PayloadFormat;
+use rushes_proto::payload::Piece;
+use rushes_proto::payload::generic::Generic;
+use rushes_proto::payload::h264::H264;
+use rushes_proto::payload::h265::H265;
+use rushes_proto::payload::h266::H266;
+use rushes_proto::payload::opus::Opus;
+use rushes_proto::stream::FrameRate;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::ReceiverConfig;
+use rushes_proto::stream::Sender;
+use rushes_proto::stream::SenderConfig;
+
+/// A small generator of reproducible numbers (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Seeded(pub u64);
+
+impl Seeded {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, or 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    /// Whether something that happens `per_mille` times in a thousand happens now.
+    pub fn chance(&mut self, per_mille: u64) -> bool {
+        self.below(1000) < per_mille
+    }
+}
+
+/// The formats, with what the tests need to know of each.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    H264,
+    H265,
+    H265Numbered,
+    H266,
+    H266Numbered,
+    Opus,
+    Generic,
+}
+
+impl Kind {
+    pub const ALL: [Self; 7] = [
+        Self::H264,
+        Self::H265,
+        Self::H265Numbered,
+        Self::H266,
+        Self::H266Numbered,
+        Self::Opus,
+        Self::Generic,
+    ];
+
+    pub fn format(self) -> Arc<dyn PayloadFormat> {
+        match self {
+            Self::H264 => Arc::new(H264::default()),
+            Self::H265 => Arc::new(H265::default()),
+            Self::H265Numbered => Arc::new(H265 { max_don_diff: 1, ..H265::default() }),
+            Self::H266 => Arc::new(H266::default()),
+            Self::H266Numbered => Arc::new(H266 { max_don_diff: 1, ..H266::default() }),
+            Self::Opus => Arc::new(Opus::default()),
+            Self::Generic => Arc::new(Generic::default()),
+        }
+    }
+
+    pub fn has_nal_units(self) -> bool {
+        !matches!(self, Self::Opus | Self::Generic)
+    }
+
+    /// A NAL unit (or frame) of about `len` octets that no other equals, thanks to `number`.
+    pub fn unit(self, number: u32, len: usize, random: &mut Seeded) -> Vec<u8> {
+        let mut unit = match self {
+            // nal_ref_idc and a type that may travel alone.
+            Self::H264 => vec![(random.below(4) as u8) << 5 | (1 + random.below(8) as u8)],
+            Self::H265 | Self::H265Numbered => {
+                vec![(random.below(40) as u8) << 1, 1 + random.below(7) as u8]
+            }
+            Self::H266 | Self::H266Numbered => {
+                vec![random.below(64) as u8 & 0x3f, (random.below(26) as u8) << 3 | 1]
+            }
+            // One SILK frame of 20 ms.
+            Self::Opus => vec![0x08],
+            Self::Generic => vec![0],
+        };
+        // No zeros: neither a start code nor a trailing zero may arise.
+        unit.extend(number.to_be_bytes().iter().flat_map(|octet| [0x80 | octet >> 4, 0x80 | octet & 15]));
+        while unit.len() < len {
+            unit.push(1 + random.below(255) as u8);
+        }
+        unit
+    }
+}
+
+/// A frame to send, and its units as they must come out.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub frame: Vec<u8>,
+    pub units: Vec<Vec<u8>>,
+    /// Where each unit stands in the frame.
+    pub places: Vec<std::ops::Range<usize>>,
+}
+
+impl Source {
+    pub fn new(kind: Kind, units: Vec<Vec<u8>>) -> Self {
+        let mut frame = Vec::new();
+        let mut places = Vec::new();
+        for (n, unit) in units.iter().enumerate() {
+            if kind.has_nal_units() {
+                frame.extend_from_slice(if n % 2 == 0 { &[0, 0, 0, 1] } else { &[0, 0, 1] });
+            }
+            places.push(frame.len()..frame.len() + unit.len());
+            frame.extend_from_slice(unit);
+        }
+        Self { frame, units, places }
+    }
+
+    /// The frame as a receiver delivers it, with 4-octet start codes.
+    pub fn delivered(&self, kind: Kind) -> Vec<u8> {
+        if !kind.has_nal_units() {
+            return self.frame.clone();
+        }
+        self.units.iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
+    }
+}
+
+/// A datagram on its way, and which units of which frame it carries.
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    pub octets: Vec<u8>,
+    pub frame: usize,
+    pub units: Vec<usize>,
+}
+
+pub const SSRC: Ssrc = Ssrc(0x1234_5678);
+pub const PAYLOAD_TYPE: PayloadType = PayloadType::H265;
+
+/// Sends `sources` and returns their datagrams.
+pub fn send(
+    kind: Kind,
+    sources: &[Source],
+    packet_len_max: usize,
+    first: (SequenceNumber, RtpTimestamp),
+) -> Vec<Datagram> {
+    let format = kind.format();
+    let config = SenderConfig {
+        ssrc: SSRC,
+        payload_type: PAYLOAD_TYPE,
+        first_sequence: first.0,
+        first_timestamp: first.1,
+        clock_rate: format.clock_rate(),
+        frame_rate: FrameRate::DEFAULT,
+        packet_len_max,
+    };
+    let mut sender = Sender::new(format.packetiser(), config).unwrap();
+    // A second packetiser in step with the sender's says what each packet carries.
+    let mut twin = format.packetiser();
+    let mut batch = Batch::new();
+    let mut datagrams = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let mut octets = Vec::new();
+        let mut outgoing = sender.push(&source.frame, None).unwrap();
+        while outgoing.fill(&mut batch) {
+            octets.extend(batch.datagrams().map(<[u8]>::to_vec));
+        }
+        twin.start(&source.frame, packet_len_max - 12).unwrap();
+        for octets in octets {
+            let mut fragment = Fragment::default();
+            assert!(twin.next(&source.frame, &mut fragment));
+            datagrams.push(Datagram { octets, frame: number, units: carried(source, &fragment) });
+        }
+        let mut fragment = Fragment::default();
+        assert!(!twin.next(&source.frame, &mut fragment));
+    }
+    datagrams
+}
+
+fn carried(source: &Source, fragment: &Fragment) -> Vec<usize> {
+    let mut units = Vec::new();
+    for piece in fragment.pieces() {
+        if let Piece::Frame { start, .. } = piece {
+            let unit = source.places.iter().position(|place| place.contains(start)).unwrap();
+            units.push(unit);
+        }
+    }
+    units
+}
+
+/// A receiver in virtual time.
+pub struct Listener {
+    pub receiver: Receiver,
+    pub epoch: Instant,
+    pub frames: Vec<Frame>,
+}
+
+impl Listener {
+    pub fn new(kind: Kind, delivery: Delivery) -> Self {
+        Self::with(kind, delivery, |_| {})
+    }
+
+    pub fn with(kind: Kind, delivery: Delivery, adjust: impl FnOnce(&mut ReceiverConfig)) -> Self {
+        let format = kind.format();
+        let mut config = ReceiverConfig::new(PAYLOAD_TYPE, format.clock_rate());
+        config.frame = FrameSettings { delivery, ..FrameSettings::default() };
+        adjust(&mut config);
+        #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
+        let epoch = Instant::now();
+        Self { receiver: Receiver::new(format, config).unwrap(), epoch, frames: Vec::new() }
+    }
+
+    /// Takes a datagram at `time` after the beginning, timers first.
+    pub fn take(&mut self, time: Duration, datagram: &[u8]) {
+        let now = self.epoch + time;
+        self.receiver.handle_timeout(now);
+        self.receiver.handle_datagram(now, datagram);
+        self.drain();
+    }
+
+    /// Lets time pass until nothing is waited for any more.
+    pub fn finish(&mut self) {
+        while let Some(due) = self.receiver.poll_timeout() {
+            self.receiver.handle_timeout(due);
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(frame) = self.receiver.poll_frame() {
+            self.frames.push(frame);
+        }
+    }
+}
+
+/// How a network treats datagrams, in thousandths.
+#[derive(Clone, Copy, Debug)]
+pub struct Weather {
+    pub loss: u64,
+    pub duplication: u64,
+    pub reordering: u64,
+}
+
+/// The order in which `datagrams` arrive: numbers into it. A reordered datagram is at most 30
+/// places late. The first four keep their places, because a receiver cannot know where a stream
+/// begins.
+pub fn arrivals(count: usize, weather: Weather, random: &mut Seeded) -> Vec<usize> {
+    let mut arrivals: Vec<(u64, usize)> = Vec::new();
+    for n in 0..count {
+        if random.chance(weather.loss) {
+            continue;
+        }
+        let mut place = 2 * n as u64;
+        if n >= 4 && random.chance(weather.reordering) {
+            place += 1 + 2 * random.below(30);
+        }
+        arrivals.push((place, n));
+        if random.chance(weather.duplication) {
+            arrivals.push((place + 2 * random.below(30), n));
+        }
+    }
+    arrivals.sort_by_key(|(place, _)| *place);
+    arrivals.into_iter().map(|(_, n)| n).collect()
+}
