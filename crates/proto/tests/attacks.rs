@@ -3,6 +3,8 @@
 //! They were collected from a study of the field's best-known C++ library; here each is counted,
 //! or does what an honest packet would, and a good frame sent afterwards arrives.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
 mod world;
 
 use std::time::Duration;
@@ -40,7 +42,10 @@ struct Victim {
 
 impl Victim {
     fn new(kind: Kind) -> Self {
-        Self { listener: Listener::with(kind, Delivery::Unit, |config| config.probation = 1), clock: Duration::ZERO }
+        Self {
+            listener: Listener::with(kind, Delivery::Unit, |config| config.probation = 1),
+            clock: Duration::ZERO,
+        }
     }
 
     fn take(&mut self, datagram: &[u8]) {

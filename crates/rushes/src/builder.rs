@@ -321,8 +321,10 @@ impl StreamBuilder {
         getrandom::fill(&mut random).map_err(|error| Error::Random(error.to_string()))?;
         let [a, b, c, d, e, f, g, h, i, j] = random;
         let headers = if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN };
-        let random_first =
-            (SequenceNumber(u16::from_be_bytes([i, j])), RtpTimestamp(u32::from_be_bytes([e, f, g, h])));
+        let random_first = (
+            SequenceNumber(u16::from_be_bytes([i, j])),
+            RtpTimestamp(u32::from_be_bytes([e, f, g, h])),
+        );
         let (first_sequence, first_timestamp) = self.first.unwrap_or(random_first);
         let config = SenderConfig {
             ssrc: self.ssrc.unwrap_or(Ssrc(u32::from_be_bytes([a, b, c, d]))),

@@ -121,9 +121,7 @@ mod tests {
         let now = Instant::now();
         let mut pacer = Pacer::new(pacing, Some(Duration::from_millis(20)), now).unwrap();
         pacer.start(now, lens.iter().sum());
-        lens.iter()
-            .map(|len| pacer.due(now, *len).map(|due| (due - now).as_micros()))
-            .collect()
+        lens.iter().map(|len| pacer.due(now, *len).map(|due| (due - now).as_micros())).collect()
     }
 
     #[test]

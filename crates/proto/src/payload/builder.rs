@@ -337,7 +337,7 @@ impl FrameBuilder {
             timestamp: packet.timestamp,
             ssrc: packet.ssrc,
             arrival: packet.arrival,
-            units: if self.per_unit { 1 } else { self.units },
+            units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
         });
         self.delivered += 1;

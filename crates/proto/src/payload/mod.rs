@@ -5,14 +5,22 @@
 //! given in order and with losses announced, into units in a [`FrameBuilder`]. Both see payloads
 //! only: no RTP header, no sequence numbers, no clock.
 //!
-//! Formats of your own implement the same three traits; the generic format is the shortest example.
+//! Formats of your own implement the same three traits; [`generic`] is the shortest example.
 
 mod builder;
 mod error;
 mod fragment;
 mod frame;
+pub mod generic;
+pub mod h264;
+pub mod h265;
+pub mod h266;
+mod join;
+mod layout;
 pub mod nal;
+pub mod opus;
 mod pool;
+mod split;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 pub use error::{FrameError, PayloadError};
@@ -29,7 +37,7 @@ use crate::time::{ClockRate, RtpTimestamp};
 /// One payload format: how frames of one codec travel in RTP.
 pub trait PayloadFormat: fmt::Debug + Send + Sync {
     /// The encoding name as in the `a=rtpmap` line of SDP, for example `H265`.
-    fn name(&self) -> &str;
+    fn name(&self) -> &'static str;
 
     /// The rate of the RTP timestamps.
     fn clock_rate(&self) -> ClockRate;

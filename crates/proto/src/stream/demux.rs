@@ -49,12 +49,14 @@ impl Demux {
         if let [(id, _)] = self.routes[..] {
             return Some(id);
         }
-        let &[_, kind, _, _, _, _, _, _, a, b, c, d] = datagram.first_chunk::<12>()?;
-        let ssrc = Ssrc(u32::from_be_bytes([a, b, c, d]));
+        let [_, kind, .., a, b, c, d] = datagram.first_chunk::<12>()?;
+        let ssrc = Ssrc(u32::from_be_bytes([*a, *b, *c, *d]));
+        let payload_type = PayloadType::from_wire(*kind);
         let named = self.routes.iter().find(|(_, route)| route.remote_ssrc == Some(ssrc));
         let typed = || {
-            self.routes.iter().find(|(_, route)| {
-                route.remote_ssrc.is_none() && route.payload_type.value() == kind & 0b111_1111
+            let mut routes = self.routes.iter();
+            routes.find(|(_, route)| {
+                route.remote_ssrc.is_none() && route.payload_type == payload_type
             })
         };
         named.or_else(typed).map(|(id, _)| *id)
@@ -80,7 +82,7 @@ mod tests {
         assert!(demux.add(2, route(PayloadType::H265, Some(7))));
         assert!(demux.add(3, route(PayloadType::OPUS, None)));
         assert_eq!(demux.route(&datagram(97, 7)), Some(2));
-        assert_eq!(demux.route(&datagram(97 | 0x80, 8)), Some(1));
+        assert_eq!(demux.route(&datagram(0xe1, 8)), Some(1));
         assert_eq!(demux.route(&datagram(111, 8)), Some(3));
         assert_eq!(demux.route(&datagram(96, 8)), None);
         assert_eq!(demux.route(&[0x80; 11]), None);

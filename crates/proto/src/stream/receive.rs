@@ -184,36 +184,33 @@ impl Receiver {
     /// Takes a packet of a source that is not believed yet.
     fn consider(&mut self, packet: Arrived<'_>) -> Result<(), Discard> {
         let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
+        if self.sources.len() >= self.config.sources_max && self.silent_source(now).is_none() {
+            return Err(Discard::TooManySources);
+        }
         let n = match self.candidates.iter().position(|candidate| candidate.ssrc() == ssrc) {
             Some(n) => n,
-            None => self.make_room(ssrc, now)?,
+            None => self.add_candidate(ssrc, now),
         };
         let probation = if self.config.remote_ssrc.is_some() { 1 } else { self.config.probation };
-        let Self { candidates, sources, statistics, events, config, format, pool, .. } = self;
-        let mut report = Report { statistics, events };
-        if candidates[n].take(packet, probation, &mut report) {
-            let candidate = candidates.swap_remove(n);
-            sources.push(Inbound::new(candidate, &**format, config, pool, &mut report));
-            self.forget_events();
+        let Self { candidates, statistics, events, .. } = self;
+        if !candidates[n].take(packet, probation, &mut Report { statistics, events }) {
+            return Ok(());
         }
+        if self.sources.len() >= self.config.sources_max
+            && let Some(silent) = self.silent_source(now)
+        {
+            self.end_source(silent);
+        }
+        let candidate = self.candidates.swap_remove(n);
+        let Self { sources, statistics, events, config, format, pool, .. } = self;
+        let mut report = Report { statistics, events };
+        sources.push(Inbound::new(candidate, &**format, config, pool, &mut report));
+        self.forget_events();
         Ok(())
     }
 
-    /// Makes `ssrc` a candidate, at the cost of the candidate or source that was silent longest.
-    fn make_room(&mut self, ssrc: Ssrc, now: Instant) -> Result<usize, Discard> {
-        let timeout = self.config.source_timeout;
-        let silent = |heard: Instant| now.saturating_duration_since(heard) >= timeout;
-        if self.sources.len() >= self.config.sources_max {
-            let oldest = (0..self.sources.len())
-                .min_by_key(|n| self.sources[*n].last_heard)
-                .filter(|n| silent(self.sources[*n].last_heard))
-                .ok_or(Discard::TooManySources)?;
-            self.with_source(oldest, Inbound::end);
-            let mut source = self.sources.swap_remove(oldest);
-            self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
-            self.gone.0 += source.frames().0;
-            self.gone.1 += source.frames().1;
-        }
+    /// Makes `ssrc` a candidate, if need be in the place of the one that was silent longest.
+    fn add_candidate(&mut self, ssrc: Ssrc, now: Instant) -> usize {
         if self.candidates.len() >= self.config.sources_max {
             let oldest = (0..self.candidates.len()).min_by_key(|n| self.candidates[*n].last_heard);
             if let Some(oldest) = oldest {
@@ -224,7 +221,24 @@ impl Receiver {
             }
         }
         self.candidates.push(Candidate::new(ssrc, now));
-        Ok(self.candidates.len() - 1)
+        self.candidates.len() - 1
+    }
+
+    /// The source that was silent longest, if that is long enough to lose its place.
+    fn silent_source(&self, now: Instant) -> Option<usize> {
+        let heard = |n: &usize| self.sources[*n].last_heard;
+        (0..self.sources.len())
+            .min_by_key(heard)
+            .filter(|n| now.saturating_duration_since(heard(n)) >= self.config.source_timeout)
+    }
+
+    /// Ends a source; frames that it had finished are still delivered.
+    fn end_source(&mut self, n: usize) {
+        self.with_source(n, Inbound::end);
+        let mut source = self.sources.swap_remove(n);
+        self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
+        self.gone.0 += source.frames().0;
+        self.gone.1 += source.frames().1;
     }
 
     #[inline]

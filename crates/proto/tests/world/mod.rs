@@ -1,6 +1,7 @@
 //! A seeded virtual network between a sender and a receiver, in virtual time.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,23 +92,36 @@ impl Kind {
         !matches!(self, Self::Opus | Self::Generic)
     }
 
-    /// A NAL unit (or frame) of about `len` octets that no other equals, thanks to `number`.
+    /// An access unit delimiter.
+    pub fn delimiter(self) -> Option<Vec<u8>> {
+        match self {
+            Self::H264 => Some(vec![9, 0xf0]),
+            Self::H265 | Self::H265Numbered => Some(vec![35 << 1, 1, 0x50]),
+            Self::H266 | Self::H266Numbered => Some(vec![0, 20 << 3 | 1, 0x28]),
+            Self::Opus | Self::Generic => None,
+        }
+    }
+
+    /// A NAL unit (or frame) of about `len` octets that no other equals, thanks to `number`, and
+    /// that is no access unit delimiter.
     pub fn unit(self, number: u32, len: usize, random: &mut Seeded) -> Vec<u8> {
         let mut unit = match self {
             // nal_ref_idc and a type that may travel alone.
             Self::H264 => vec![(random.below(4) as u8) << 5 | (1 + random.below(8) as u8)],
             Self::H265 | Self::H265Numbered => {
-                vec![(random.below(40) as u8) << 1, 1 + random.below(7) as u8]
+                vec![(random.below(35) as u8) << 1, 1 + random.below(7) as u8]
             }
             Self::H266 | Self::H266Numbered => {
-                vec![random.below(64) as u8 & 0x3f, (random.below(26) as u8) << 3 | 1]
+                vec![random.below(64) as u8 & 0x3f, (random.below(20) as u8) << 3 | 1]
             }
             // One SILK frame of 20 ms.
             Self::Opus => vec![0x08],
             Self::Generic => vec![0],
         };
         // No zeros: neither a start code nor a trailing zero may arise.
-        unit.extend(number.to_be_bytes().iter().flat_map(|octet| [0x80 | octet >> 4, 0x80 | octet & 15]));
+        unit.extend(
+            number.to_be_bytes().iter().flat_map(|octet| [0x80 | octet >> 4, 0x80 | octet & 15]),
+        );
         while unit.len() < len {
             unit.push(1 + random.below(255) as u8);
         }

@@ -1,0 +1,189 @@
+//! Joining access units: what the three NAL unit formats have in common on the way in.
+
+use std::marker::PhantomData;
+
+use super::Depacketiser;
+use super::PacketInfo;
+use super::builder::FrameBuilder;
+use super::error::PayloadError;
+use super::layout::{Layout, NalHeader, Numbering, PayloadKind};
+use crate::time::RtpTimestamp;
+
+/// Joins single NAL unit, aggregation and fragmentation packets into NAL units.
+pub(super) struct NalDepacketiser<L> {
+    numbering: Numbering,
+    in_hand: Option<InHand>,
+    layout: PhantomData<L>,
+}
+
+/// The unit whose fragments are coming in; its octets are in the frame builder.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct InHand {
+    header: NalHeader,
+    timestamp: RtpTimestamp,
+}
+
+impl<L: Layout> NalDepacketiser<L> {
+    pub(super) fn new(numbering: Numbering) -> Self {
+        Self { numbering, in_hand: None, layout: PhantomData }
+    }
+
+    fn push_single(
+        &self,
+        header: NalHeader,
+        rest: &[u8],
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        let body = match self.numbering {
+            Numbering::None => rest,
+            Numbering::Don => after(rest, 2, "DONL", 0)?,
+        };
+        open::<L>(header, body, frame);
+        frame.extend(&header[..L::HEADER_LEN])?;
+        frame.extend(body)?;
+        frame.finish_unit();
+        Ok(())
+    }
+
+    fn push_aggregate(&self, rest: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadError> {
+        let mut left = rest;
+        let mut first = true;
+        while first || !left.is_empty() {
+            let offset = rest.len() - left.len() + L::HEADER_LEN;
+            left = match (self.numbering, first) {
+                (Numbering::None, _) => left,
+                (Numbering::Don, true) => after(left, 2, "DONL", offset)?,
+                (Numbering::Don, false) => after(left, 1, "DOND", offset)?,
+            };
+            first = false;
+            let tail = after(left, 2, "NAL unit size", offset)?;
+            let claimed = usize::from(u16::from_be_bytes([left[0], left[1]]));
+            let remaining = tail.len();
+            if claimed < L::HEADER_LEN || claimed > remaining {
+                return Err(PayloadError::AggregationUnit { offset, claimed, remaining });
+            }
+            let (unit, tail) = tail.split_at(claimed);
+            let header = L::header(unit);
+            if L::kind(header) != PayloadKind::Single {
+                return Err(PayloadError::UnknownType { packet_type: L::nal_type(header) });
+            }
+            open::<L>(header, &unit[L::HEADER_LEN..], frame);
+            frame.extend(unit)?;
+            frame.finish_unit();
+            left = tail;
+        }
+        Ok(())
+    }
+
+    fn push_fragment(
+        &mut self,
+        payload_header: NalHeader,
+        rest: &[u8],
+        timestamp: RtpTimestamp,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        let before = self.in_hand.take();
+        let mut body = after(rest, 1, "FU header", L::HEADER_LEN)?;
+        let fu_header = rest[0];
+        let (start, end) = (fu_header & 0x80 != 0, fu_header & 0x40 != 0);
+        let (header, nal_type) = L::fragmented_header(payload_header, fu_header);
+        if (start && end) || !L::NAL_TYPES.contains(&nal_type) {
+            return Err(PayloadError::FragmentHeader { header: fu_header });
+        }
+        if start && self.numbering == Numbering::Don {
+            body = after(body, 2, "DONL", L::HEADER_LEN + 1)?;
+        }
+        if body.is_empty() {
+            let have = L::HEADER_LEN + rest.len();
+            return Err(PayloadError::Truncated { field: "FU payload", need: have + 1, have });
+        }
+        let hand = InHand { header, timestamp };
+        if start {
+            open::<L>(header, body, frame);
+            frame.extend(&header[..L::HEADER_LEN])?;
+        } else {
+            match before {
+                None => return Err(PayloadError::FragmentWithoutStart),
+                Some(before) if before != hand => return Err(PayloadError::FragmentMismatch),
+                Some(_) => {}
+            }
+        }
+        frame.extend(body)?;
+        if end {
+            frame.finish_unit();
+        } else {
+            self.in_hand = Some(hand);
+        }
+        Ok(())
+    }
+}
+
+impl<L: Layout> Depacketiser for NalDepacketiser<L> {
+    fn push(
+        &mut self,
+        payload: &[u8],
+        packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        let rest = after(payload, L::HEADER_LEN, "payload header", 0)?;
+        let (mut header, mut rest) = (L::header(payload), rest);
+        if L::kind(header) == PayloadKind::ContentInformation {
+            (header, rest) = unwrap_content(header, rest)?;
+        }
+        let kind = L::kind(header);
+        if kind != PayloadKind::Fragment && self.in_hand.take().is_some() {
+            // The unit in hand will never end; opening the next one abandons it.
+            frame.abandon_unit();
+        }
+        let packet_type = L::nal_type(header);
+        match kind {
+            PayloadKind::Single => self.push_single(header, rest, frame),
+            PayloadKind::Aggregate => self.push_aggregate(rest, frame),
+            PayloadKind::Fragment => self.push_fragment(header, rest, packet.timestamp, frame),
+            PayloadKind::OutsideMode => Err(PayloadError::OutsideMode { packet_type }),
+            PayloadKind::ContentInformation | PayloadKind::Unknown => {
+                Err(PayloadError::UnknownType { packet_type })
+            }
+        }
+    }
+
+    fn lost(&mut self) {
+        self.in_hand = None;
+    }
+}
+
+/// Opens a unit, after telling the frame what its header says of the frame's beginning.
+fn open<L: Layout>(header: NalHeader, body: &[u8], frame: &mut FrameBuilder) {
+    if L::is_delimiter(header) {
+        frame.starts_frame();
+    } else if L::continues_picture(header, body) {
+        frame.continues_frame();
+    }
+    frame.open_unit();
+}
+
+/// The payload inside a PACI packet, as if it had come alone (RFC 7798 section 4.4.4).
+fn unwrap_content(header: NalHeader, rest: &[u8]) -> Result<(NalHeader, &[u8]), PayloadError> {
+    let inner = after(rest, 2, "PACI header", 2)?;
+    let fields = u16::from_be_bytes([rest[0], rest[1]]);
+    let [a_and_type, _] = fields.to_be_bytes();
+    let extension_len = usize::from(fields >> 4 & 0x1f);
+    let content = after(inner, extension_len, "PACI payload header extension", 4)?;
+    // A and cType are F and Type of the content; LayerId and TID are those of the packet.
+    let first = a_and_type & 0x80 | a_and_type & 0x7e | header[0] & 1;
+    Ok(([first, header[1]], content))
+}
+
+/// What follows the first `len` octets of `octets`, which stand at `offset` in the payload.
+fn after<'p>(
+    octets: &'p [u8],
+    len: usize,
+    field: &'static str,
+    offset: usize,
+) -> Result<&'p [u8], PayloadError> {
+    octets.get(len..).ok_or(PayloadError::Truncated {
+        field,
+        need: offset + len,
+        have: offset + octets.len(),
+    })
+}

@@ -1,0 +1,93 @@
+//! What differs between the three NAL unit formats: where the bits of their headers are.
+
+use std::ops::RangeInclusive;
+
+/// Whether units travel with decoding order numbers (RFC 7798 section 4.3, RFC 9328 section 4.3).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Numbering {
+    None,
+    Don,
+}
+
+/// Where in its unit a fragment belongs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Position {
+    Start,
+    Middle,
+    End,
+    /// The end of a picture's last slice, where the format says so.
+    PictureEnd,
+}
+
+impl Position {
+    /// The S and E bits, in their place at the top of the FU header.
+    pub(super) fn bits(self) -> u8 {
+        match self {
+            Self::Start => 0x80,
+            Self::Middle => 0,
+            Self::End | Self::PictureEnd => 0x40,
+        }
+    }
+}
+
+/// What a payload is, by the type in its header.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum PayloadKind {
+    Single,
+    Aggregate,
+    Fragment,
+    /// A packet with payload content information (RFC 7798 section 4.4.4).
+    ContentInformation,
+    /// A packet of a mode that was not agreed.
+    OutsideMode,
+    Unknown,
+}
+
+/// A header of one or two octets; the second is 0 where there is one.
+pub(super) type NalHeader = [u8; 2];
+
+/// The bits of one format.
+pub(super) trait Layout: Send + 'static {
+    /// Octets in a NAL unit header, which is also the payload header.
+    const HEADER_LEN: usize;
+
+    /// NAL unit types that may travel.
+    const NAL_TYPES: RangeInclusive<u8>;
+
+    /// Whether fragments say that a picture ends.
+    const HAS_PICTURE_END: bool;
+
+    /// The header of `unit`, which has at least [`HEADER_LEN`](Self::HEADER_LEN) octets.
+    fn header(unit: &[u8]) -> NalHeader;
+
+    /// The type in a header.
+    fn nal_type(header: NalHeader) -> u8;
+
+    /// What a payload with this header is.
+    fn kind(header: NalHeader) -> PayloadKind;
+
+    /// The payload header of an aggregation packet of `units`.
+    fn aggregate_header<'u>(units: impl Iterator<Item = &'u [u8]>) -> NalHeader;
+
+    /// The payload header and FU header of a fragment of a unit with `header`.
+    fn fragment_header(header: NalHeader, position: Position) -> [u8; 3];
+
+    /// The header of the unit that a fragment with these headers belongs to, and its type.
+    fn fragmented_header(payload_header: NalHeader, fu_header: u8) -> (NalHeader, u8);
+
+    /// Whether a unit with this header starts an access unit by definition.
+    fn is_delimiter(header: NalHeader) -> bool;
+
+    /// Whether `unit` is a slice.
+    fn is_slice(unit: &[u8]) -> bool;
+
+    /// Whether a slice with this header and `body` after it cannot be its access unit's first
+    /// unit.
+    fn continues_picture(header: NalHeader, body: &[u8]) -> bool;
+
+    /// Whether `next`, a unit somewhere after slice `unit`, starts another picture; `None` if it
+    /// does not tell.
+    fn starts_picture_after(_unit: &[u8], _next: &[u8]) -> Option<bool> {
+        None
+    }
+}

@@ -1,0 +1,179 @@
+//! Opus in RTP: RFC 7587. One Opus packet in one RTP packet, timestamps at 48 kHz.
+
+use super::Depacketiser;
+use super::PacketInfo;
+use super::Packetiser;
+use super::PayloadFormat;
+use super::builder::FrameBuilder;
+use super::error::FrameError;
+use super::error::PayloadError;
+use super::fragment::Fragment;
+use crate::time::ClockRate;
+
+/// Opus by RFC 7587. A frame is one Opus packet.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Opus {}
+
+impl PayloadFormat for Opus {
+    fn name(&self) -> &'static str {
+        "opus"
+    }
+
+    fn clock_rate(&self) -> ClockRate {
+        ClockRate::OPUS
+    }
+
+    fn packetiser(&self) -> Box<dyn Packetiser> {
+        Box::new(OpusPacketiser { taken: true, silent: true })
+    }
+
+    fn depacketiser(&self) -> Box<dyn Depacketiser> {
+        Box::new(OpusDepacketiser)
+    }
+
+    fn has_one_packet_frames(&self) -> bool {
+        true
+    }
+}
+
+/// Ticks of 48 kHz in the longest packet: 120 ms (RFC 6716 section 3.2.5).
+const TICKS_MAX: u32 = 5760;
+
+/// Octets that a packet of discontinuous transmission has at most (RFC 7587 section 3.1.3).
+const SILENCE_LEN_MAX: usize = 2;
+
+/// How long an Opus packet lasts, in ticks of 48 kHz: 120 (2.5 ms) to 5 760 (120 ms).
+///
+/// ```
+/// use rushes_proto::payload::opus::packet_duration;
+/// // Two SILK frames of 20 ms each.
+/// assert_eq!(packet_duration(&[0x09, 0, 0]), Ok(1920));
+/// ```
+///
+/// # Errors
+/// [`FrameError::Opus`] if there is no TOC octet or no frame count, or the count is zero or makes
+/// the packet longer than 120 ms (RFC 6716 section 3.2.5).
+pub fn packet_duration(packet: &[u8]) -> Result<u32, FrameError> {
+    let Some(toc) = packet.first() else {
+        return Err(FrameError::Opus { reason: "no TOC octet" });
+    };
+    // RFC 6716 section 3.1, table 2.
+    let config = toc >> 3;
+    let frame = match (config, config % 4) {
+        (0..12, n) => [480, 960, 1920, 2880][usize::from(n)],
+        (12..16, n) => [480, 960][usize::from(n % 2)],
+        (_, n) => [120, 240, 480, 960][usize::from(n)],
+    };
+    let frames = match (toc & 3, packet.get(1)) {
+        (0, _) => 1,
+        (1 | 2, _) => 2,
+        (_, Some(count)) => u32::from(count & 0x3f),
+        (_, None) => return Err(FrameError::Opus { reason: "no frame count" }),
+    };
+    match frames * frame {
+        0 => Err(FrameError::Opus { reason: "no frames" }),
+        TICKS_MAX.. if frames * frame > TICKS_MAX => {
+            Err(FrameError::Opus { reason: "more than 120 ms" })
+        }
+        ticks => Ok(ticks),
+    }
+}
+
+struct OpusPacketiser {
+    taken: bool,
+    /// Whether the packet before was silence, or there was none.
+    silent: bool,
+}
+
+impl Packetiser for OpusPacketiser {
+    fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
+        packet_duration(frame)?;
+        let len = frame.len();
+        if len > limit {
+            return Err(FrameError::TooLargeForPacket { len, limit });
+        }
+        self.taken = false;
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
+        if std::mem::replace(&mut self.taken, true) {
+            return false;
+        }
+        fragment.push_frame(0..frame.len());
+        // The first packet of a talkspurt (RFC 7587 section 4.1, RFC 3551 section 4.1).
+        let silent = frame.len() <= SILENCE_LEN_MAX;
+        fragment.set_marker(self.silent && !silent);
+        self.silent = silent;
+        true
+    }
+
+    fn duration(&self, frame: &[u8]) -> Option<u32> {
+        packet_duration(frame).ok()
+    }
+}
+
+struct OpusDepacketiser;
+
+impl Depacketiser for OpusDepacketiser {
+    fn push(
+        &mut self,
+        payload: &[u8],
+        _packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        frame.push_unit(payload)
+    }
+
+    fn lost(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_the_toc_octet() {
+        for (packet, ticks) in [
+            (&[0x00][..], 480),    // SILK, 10 ms
+            (&[0x18], 2880),       // SILK, 60 ms
+            (&[0x60], 480),        // hybrid, 10 ms
+            (&[0x78], 960),        // hybrid, 20 ms
+            (&[0x80], 120),        // CELT, 2.5 ms
+            (&[0xf8], 960),        // CELT, 20 ms
+            (&[0xfa, 0], 1920),    // two frames of different sizes
+            (&[0x1b, 0x82], 5760), // two of 60 ms, variable
+            (&[0x83, 48], 5760),   // 48 of 2.5 ms
+        ] {
+            assert_eq!(packet_duration(packet), Ok(ticks), "{packet:02x?}");
+        }
+    }
+
+    #[test]
+    fn packets_that_are_not_opus_are_refused() {
+        for packet in [&[][..], &[0x03], &[0x03, 0], &[0x1b, 3], &[0x83, 49]] {
+            assert!(packet_duration(packet).is_err(), "{packet:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_packet_that_does_not_fit_is_refused_whole() {
+        let mut packetiser = Opus::default().packetiser();
+        let error = FrameError::TooLargeForPacket { len: 101, limit: 100 };
+        assert_eq!(packetiser.start(&[0; 101], 100), Err(error));
+        assert!(!packetiser.next(&[0; 101], &mut Fragment::default()));
+    }
+
+    #[test]
+    fn the_marker_is_on_the_first_packet_after_silence() {
+        let mut packetiser = Opus::default().packetiser();
+        let markers = [3, 3, 1, 1, 3, 3].map(|len| {
+            let mut fragment = Fragment::default();
+            packetiser.start(&vec![8; len], 100).unwrap();
+            assert!(packetiser.next(&vec![8; len], &mut fragment));
+            fragment.marker()
+        });
+        assert_eq!(markers, [true, false, false, false, true, false]);
+    }
+}

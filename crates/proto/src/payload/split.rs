@@ -1,0 +1,198 @@
+//! Splitting access units: what the three NAL unit formats have in common on the way out.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::Packetiser;
+use super::builder::Framing;
+use super::error::FrameError;
+use super::fragment::Fragment;
+use super::layout::{Layout, Numbering, Position};
+use super::nal::find_units;
+
+/// Octets of a length field in an aggregation packet.
+const LENGTH_LEN: usize = 2;
+
+/// Splits access units into single NAL unit, aggregation and fragmentation packets.
+///
+/// Neighbouring units that fit one packet together are aggregated, wherever they stand; a unit
+/// that fits none is cut into fragments, all full but the last.
+pub(super) struct NalPacketiser<L> {
+    input: Framing,
+    aggregate: bool,
+    numbering: Numbering,
+    /// The decoding order number of the next unit (RFC 7798 section 4.3).
+    don: u16,
+    limit: usize,
+    units: Vec<Range<usize>>,
+    /// The next unit, and how much of it has gone in fragments.
+    unit: usize,
+    sent: usize,
+    layout: PhantomData<L>,
+}
+
+impl<L: Layout> NalPacketiser<L> {
+    pub(super) fn new(input: Framing, aggregate: bool, numbering: Numbering) -> Self {
+        Self {
+            input,
+            aggregate,
+            numbering,
+            don: 0,
+            limit: 0,
+            units: Vec::new(),
+            unit: 0,
+            sent: 0,
+            layout: PhantomData,
+        }
+    }
+
+    /// How many units from the next one on fit one aggregation packet.
+    fn aggregable(&self) -> usize {
+        if !self.aggregate {
+            return 1;
+        }
+        let mut len = L::HEADER_LEN;
+        let mut count = 0;
+        for unit in &self.units[self.unit..] {
+            let number_len = match (self.numbering, count) {
+                (Numbering::None, _) => 0,
+                (Numbering::Don, 0) => 2,
+                (Numbering::Don, _) => 1,
+            };
+            len += number_len + LENGTH_LEN + unit.len();
+            if len > self.limit {
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    fn push_single(&mut self, frame: &[u8], fragment: &mut Fragment) {
+        let unit = self.units[self.unit].clone();
+        if self.numbering == Numbering::Don {
+            let body = unit.start + L::HEADER_LEN;
+            fragment.push_own(&frame[unit.start..body]);
+            fragment.push_own(&self.don.to_be_bytes());
+            fragment.push_frame(body..unit.end);
+        } else {
+            fragment.push_frame(unit);
+        }
+        self.advance(1);
+    }
+
+    fn push_aggregate(&mut self, count: usize, frame: &[u8], fragment: &mut Fragment) {
+        let units = &self.units[self.unit..self.unit + count];
+        let header = L::aggregate_header(units.iter().map(|unit| &frame[unit.clone()]));
+        fragment.push_own(&header[..L::HEADER_LEN]);
+        for (n, unit) in units.iter().enumerate() {
+            let [hi, lo] = (unit.len() as u16).to_be_bytes();
+            match (self.numbering, n) {
+                (Numbering::None, _) => fragment.push_own(&[hi, lo]),
+                (Numbering::Don, 0) => {
+                    let [first, second] = self.don.to_be_bytes();
+                    fragment.push_own(&[first, second, hi, lo]);
+                }
+                // DOND is the difference to the unit before, less one.
+                (Numbering::Don, _) => fragment.push_own(&[0, hi, lo]),
+            }
+            fragment.push_frame(unit.clone());
+        }
+        self.advance(count);
+    }
+
+    fn push_fragment(&mut self, frame: &[u8], fragment: &mut Fragment) {
+        let unit = self.units[self.unit].clone();
+        let header = L::header(&frame[unit.clone()]);
+        let body = unit.start + L::HEADER_LEN + self.sent;
+        let number = self.numbering == Numbering::Don && self.sent == 0;
+        let room = self.limit - L::HEADER_LEN - 1 - if number { 2 } else { 0 };
+        let left = unit.end - body;
+        let position = match (self.sent, left <= room) {
+            (0, _) => Position::Start,
+            (_, false) => Position::Middle,
+            (_, true) if L::HAS_PICTURE_END && self.ends_picture(frame) => Position::PictureEnd,
+            (_, true) => Position::End,
+        };
+        fragment.push_own(&L::fragment_header(header, position)[..=L::HEADER_LEN]);
+        if number {
+            fragment.push_own(&self.don.to_be_bytes());
+        }
+        fragment.push_frame(body..body + left.min(room));
+        if left <= room {
+            self.advance(1);
+        } else {
+            self.sent += room;
+        }
+    }
+
+    /// Whether the unit in hand is the last slice of its picture (RFC 9328 section 4.3.3, P bit).
+    fn ends_picture(&self, frame: &[u8]) -> bool {
+        let unit = &frame[self.units[self.unit].clone()];
+        if !L::is_slice(unit) {
+            return false;
+        }
+        self.units[self.unit + 1..]
+            .iter()
+            .find_map(|next| L::starts_picture_after(unit, &frame[next.clone()]))
+            .unwrap_or(true)
+    }
+
+    fn advance(&mut self, units: usize) {
+        self.unit += units;
+        self.sent = 0;
+        self.don = self.don.wrapping_add(units as u16);
+    }
+}
+
+impl<L: Layout> Packetiser for NalPacketiser<L> {
+    fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
+        self.unit = 0;
+        self.sent = 0;
+        self.limit = limit;
+        self.units.clear();
+        // A fragment with a decoding order number and one octet of its unit.
+        let need = L::HEADER_LEN + 1 + 2 + 1;
+        if limit < need {
+            return Err(FrameError::PacketTooSmall { limit, need });
+        }
+        let found = find_units(frame, self.input, &mut self.units);
+        let checked = found.and_then(|()| {
+            self.units.iter().try_for_each(|unit| check_unit::<L>(frame, unit.clone()))
+        });
+        if checked.is_err() {
+            self.units.clear();
+        }
+        checked
+    }
+
+    fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
+        if self.unit >= self.units.len() {
+            return false;
+        }
+        let number_len = if self.numbering == Numbering::Don { 2 } else { 0 };
+        if self.sent > 0 || self.units[self.unit].len() + number_len > self.limit {
+            self.push_fragment(frame, fragment);
+        } else {
+            match self.aggregable() {
+                0 | 1 => self.push_single(frame, fragment),
+                count => self.push_aggregate(count, frame, fragment),
+            }
+        }
+        fragment.set_marker(self.unit >= self.units.len());
+        true
+    }
+}
+
+fn check_unit<L: Layout>(frame: &[u8], unit: Range<usize>) -> Result<(), FrameError> {
+    let offset = unit.start;
+    if unit.len() < L::HEADER_LEN {
+        return Err(FrameError::NalHeader { offset, len: unit.len() });
+    }
+    let nal_type = L::nal_type(L::header(&frame[unit]));
+    if L::NAL_TYPES.contains(&nal_type) {
+        Ok(())
+    } else {
+        Err(FrameError::NalType { offset, nal_type })
+    }
+}
