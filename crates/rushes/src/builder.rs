@@ -1,8 +1,8 @@
 //! Setting a stream up.
 
+use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -81,7 +81,7 @@ pub struct StreamBuilder {
 impl StreamBuilder {
     pub(crate) fn new(session: Session, carried: Carried, payload_type: PayloadType) -> Self {
         let defaults = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
-        let group = session.peer().filter(|peer| peer.is_multicast());
+        let group = session.peer().filter(IpAddr::is_multicast);
         let socket = SocketOptions {
             multicast: group.map(MulticastOptions::new),
             ..SocketOptions::default()
@@ -317,17 +317,18 @@ impl StreamBuilder {
     }
 
     fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
-        let mut random = [0; 10];
-        getrandom::fill(&mut random).map_err(|error| Error::Random(error.to_string()))?;
-        let [a, b, c, d, e, f, g, h, i, j] = random;
         let headers = if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN };
-        let random_first = (
-            SequenceNumber(u16::from_be_bytes([i, j])),
-            RtpTimestamp(u32::from_be_bytes([e, f, g, h])),
-        );
-        let (first_sequence, first_timestamp) = self.first.unwrap_or(random_first);
+        let random = || getrandom::u32().map_err(|error| Error::Random(error.to_string()));
+        let ssrc = match self.ssrc {
+            Some(ssrc) => ssrc,
+            None => Ssrc(random()?),
+        };
+        let (first_sequence, first_timestamp) = match self.first {
+            Some(first) => first,
+            None => (SequenceNumber(random()? as u16), RtpTimestamp(random()?)),
+        };
         let config = SenderConfig {
-            ssrc: self.ssrc.unwrap_or(Ssrc(u32::from_be_bytes([a, b, c, d]))),
+            ssrc,
             payload_type: self.payload_type,
             first_sequence,
             first_timestamp,

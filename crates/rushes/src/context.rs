@@ -1,7 +1,5 @@
 //! Where an application starts.
 
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::session::Session;
 
@@ -9,7 +7,8 @@ use crate::session::Session;
 ///
 /// Cheap to clone; a clone is the same context.
 #[derive(Clone, Debug, Default)]
-pub struct Context(Arc<()>);
+#[non_exhaustive]
+pub struct Context {}
 
 impl Context {
     /// A context with all defaults.

@@ -11,12 +11,20 @@
 //! use rushes::{Codec, Context};
 //! use std::time::Duration;
 //!
+//! # fn main() -> Result<(), rushes::Error> {
 //! let session = Context::new().session("127.0.0.1")?;
-//! let mut camera = session.stream(Codec::H265).open()?;
-//! let port = camera.local_address().port();
-//! # let mut camera = session.stream(Codec::H265).remote_port(port + 1).open()?;
-//! # drop(camera);
-//! # Ok::<(), rushes::Error>(())
+//! let mut monitor = session.stream(Codec::H265).open()?;
+//! let port = monitor.local_address().port();
+//! let mut camera = session.stream(Codec::H265).remote_port(port).open()?;
+//!
+//! // An access unit: here two NAL units, in the life of a codec many and large ones.
+//! let access_unit = b"\0\0\0\x01\x46\x01\x50\0\0\0\x01\x26\x01slice";
+//! camera.push_frame(access_unit, None)?;
+//! camera.push_frame(access_unit, None)?;
+//! let frame = monitor.pull_frame(Duration::from_secs(1))?.expect("a frame");
+//! assert_eq!(frame.data(), access_unit);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! # Map

@@ -30,7 +30,8 @@ pub struct MediaStream {
 #[derive(Debug)]
 pub(crate) enum Receiving {
     Pulled(StreamReceiver),
-    Hooked(Hook),
+    /// Kept alive, and stopped with the stream.
+    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
     /// Between the two, or after a hook could not be started.
     Nowhere,
 }

@@ -1,0 +1,313 @@
+//! Streams over loopback, through the public interface only.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rushes::{
+    Codec, Context, Delivery, Error, Event, FrameRate, Framing, MediaStream, Pacing, PayloadType,
+    ReceivePath, RtpTimestamp, SendPath, Session, Ssrc,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn session() -> Session {
+    Context::new().session("127.0.0.1").unwrap()
+}
+
+/// A sending and a receiving stream.
+fn pair(codec: Codec) -> (MediaStream, MediaStream) {
+    let receiver = session().stream(codec).probation(1).open().unwrap();
+    let port = receiver.local_address().port();
+    let sender = session().stream(codec).remote_port(port).pacing(Pacing::Off).open().unwrap();
+    (sender, receiver)
+}
+
+/// An access unit of H.265 with one slice of `len` octets.
+fn access_unit(number: u8, len: usize) -> Vec<u8> {
+    let mut unit = vec![0, 0, 0, 1, 0x26, 1, 0x80 | number];
+    unit.resize(4 + len, 0x55);
+    unit
+}
+
+#[test]
+fn frames_of_all_sizes_come_back_as_they_were() {
+    let (mut sender, mut receiver) = pair(Codec::H265);
+    for (number, len) in (0..).zip([5, 1400, 1444, 1445, 5000, 100_000, 700_000]) {
+        let frame = access_unit(number, len);
+        sender.push_frame(&frame, None).unwrap();
+        let received = receiver.pull_frame(SECOND).unwrap().expect("a frame");
+        assert!(received[..] == frame[..], "{len} octets differ");
+        assert!(received.marker());
+        assert_eq!(received.units(), 1);
+    }
+    let statistics = receiver.statistics();
+    assert_eq!(statistics.receive.frames, 7);
+    assert_eq!(statistics.receive.packets_lost, 0);
+    assert_eq!(sender.statistics().send.packets, statistics.receive.packets);
+}
+
+#[test]
+fn every_path_carries_the_same() {
+    for send_path in [SendPath::Gso, SendPath::Sendmmsg, SendPath::Single] {
+        for receive_path in [ReceivePath::Gro, ReceivePath::Recvmmsg, ReceivePath::Single] {
+            let mut receiver = session()
+                .stream(Codec::Generic)
+                .receive_path(receive_path)
+                .probation(1)
+                .open()
+                .unwrap();
+            let port = receiver.local_address().port();
+            let builder = session().stream(Codec::Generic).remote_port(port);
+            let mut sender = builder.send_path(send_path).pacing(Pacing::Off).open().unwrap();
+            let frame: Vec<u8> = (0..200_000_u32).map(|n| n as u8).collect();
+            sender.push_frame(&frame, None).unwrap();
+            let received = receiver.pull_frame(SECOND).unwrap().expect("a frame");
+            assert!(received[..] == frame[..], "{send_path} {receive_path}");
+        }
+    }
+}
+
+#[test]
+fn given_timestamps_travel_and_automatic_ones_follow() {
+    let receiver = session().stream(Codec::Generic).probation(1).open();
+    let mut receiver = receiver.unwrap();
+    let port = receiver.local_address().port();
+    let rate = FrameRate::new(25, 1).unwrap();
+    let mut sender =
+        session().stream(Codec::Generic).remote_port(port).frame_rate(rate).open().unwrap();
+    sender.push_frame(b"a", RtpTimestamp(1000)).unwrap();
+    sender.push_frame(b"b", None).unwrap();
+    sender.push_frame(b"c", None).unwrap();
+    let timestamps: Vec<u32> =
+        (0..3).map(|_| receiver.pull_frame(SECOND).unwrap().unwrap().timestamp().0).collect();
+    assert_eq!(timestamps, [1000, 4600, 8200]);
+}
+
+#[test]
+fn opus_timestamps_follow_the_packets_durations() {
+    let (mut sender, mut receiver) = pair(Codec::Opus);
+    // 20 ms, then 60 ms, then 20 ms.
+    for packet in [&[0x08, 1, 2][..], &[0x18, 1, 2], &[0x08, 1, 2]] {
+        sender.push_frame(packet, None).unwrap();
+    }
+    let mut timestamps = (0..3).map(|_| receiver.pull_frame(SECOND).unwrap().unwrap().timestamp());
+    let first = timestamps.next().unwrap();
+    let rest: Vec<i32> = timestamps.map(|timestamp| timestamp.distance(first)).collect();
+    assert_eq!(rest, [960, 960 + 2880]);
+}
+
+#[test]
+fn units_are_delivered_one_by_one_when_asked() {
+    let builder = session().stream(Codec::H264).delivery(Delivery::Unit).probation(1);
+    let mut receiver = builder.open().unwrap();
+    let port = receiver.local_address().port();
+    let mut sender = session().stream(Codec::H264).remote_port(port).open().unwrap();
+    sender.push_frame(b"\0\0\x01\x67abc\0\0\x01\x68d\0\0\x01\x65\x88slice", None).unwrap();
+    let units: Vec<(Vec<u8>, bool)> = (0..3)
+        .map(|_| receiver.pull_frame(SECOND).unwrap().unwrap())
+        .map(|unit| (unit.to_vec(), unit.marker()))
+        .collect();
+    assert_eq!(units[0], (b"\0\0\0\x01\x67abc".to_vec(), false));
+    assert_eq!(units[1], (b"\0\0\0\x01\x68d".to_vec(), false));
+    assert_eq!(units[2], (b"\0\0\0\x01\x65\x88slice".to_vec(), true));
+}
+
+#[test]
+fn length_prefixed_frames_travel_and_come_back() {
+    let builder = session().stream(Codec::H264).framing(Framing::LengthPrefixed).probation(1);
+    let mut receiver = builder.open().unwrap();
+    let port = receiver.local_address().port();
+    let builder = session().stream(Codec::H264).framing(Framing::LengthPrefixed);
+    let mut sender = builder.remote_port(port).open().unwrap();
+    let frame = b"\0\0\0\x04\x67abc\0\0\0\x07\x65\x88slice";
+    sender.push_frame(frame, None).unwrap();
+    assert_eq!(receiver.pull_frame(SECOND).unwrap().unwrap()[..], frame[..]);
+}
+
+#[test]
+fn a_hook_gets_every_frame_and_ends_with_its_stream() {
+    let (mut sender, mut receiver) = pair(Codec::Generic);
+    let (frames, from_hook) = mpsc::channel();
+    receiver
+        .on_frame(move |frame| {
+            let name = std::thread::current().name().unwrap().to_owned();
+            frames.send((name, frame.to_vec())).unwrap();
+        })
+        .unwrap();
+    assert!(matches!(receiver.pull_frame(SECOND), Err(Error::Hooked)));
+    for number in 0..100_u8 {
+        sender.push_frame(&[number; 3000], None).unwrap();
+        let (name, frame) = from_hook.recv_timeout(SECOND).unwrap();
+        assert_eq!(frame, [number; 3000]);
+        assert!(name.starts_with("rushes-"), "{name}");
+    }
+    assert_eq!(receiver.statistics().receive.frames, 100);
+    drop(receiver);
+    let closed = mpsc::RecvTimeoutError::Disconnected;
+    assert_eq!(from_hook.recv_timeout(SECOND), Err(closed));
+}
+
+#[test]
+fn a_hook_may_drop_its_own_stream() {
+    let (mut sender, mut receiver) = pair(Codec::Generic);
+    let (give, take) = mpsc::channel::<MediaStream>();
+    let (done, ended) = mpsc::channel();
+    receiver
+        .on_frame(move |_| {
+            drop(take.recv_timeout(SECOND).unwrap());
+            done.send(()).unwrap();
+        })
+        .unwrap();
+    give.send(receiver).unwrap();
+    sender.push_frame(b"go", None).unwrap();
+    ended.recv_timeout(5 * SECOND).unwrap();
+}
+
+#[test]
+fn both_halves_work_on_threads_of_their_own() {
+    let (left, right) = pair(Codec::Generic);
+    let (mut sender, _) = left.split().unwrap();
+    let (_, mut receiver) = right.split().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for number in 0..200_u8 {
+                sender.push_frame(&[number; 10_000], None).unwrap();
+                std::thread::yield_now();
+            }
+        });
+        for number in 0..200_u8 {
+            let frame = receiver.pull_frame(5 * SECOND).unwrap().expect("a frame");
+            assert_eq!(frame[..], [number; 10_000]);
+        }
+    });
+}
+
+#[test]
+fn streams_on_one_port_are_told_apart_by_ssrc() {
+    let session = session();
+    let builder = |ssrc| session.stream(Codec::Generic).remote_ssrc(Ssrc(ssrc));
+    let mut first = builder(1).open().unwrap();
+    let port = first.local_address().port();
+    let mut second = builder(2).local_port(port).open().unwrap();
+    let sender = |ssrc| session.stream(Codec::Generic).ssrc(Ssrc(ssrc)).remote_port(port);
+    let (mut one, mut two) = (sender(1).open().unwrap(), sender(2).open().unwrap());
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            (0..50_u8).all(|n| second.pull_frame(5 * SECOND).unwrap().unwrap()[..] == [n, 2])
+        });
+        for n in 0..50_u8 {
+            one.push_frame(&[n, 1], None).unwrap();
+            two.push_frame(&[n, 2], None).unwrap();
+        }
+        for n in 0..50_u8 {
+            assert_eq!(first.pull_frame(5 * SECOND).unwrap().unwrap()[..], [n, 1]);
+        }
+        assert!(reader.join().unwrap());
+    });
+}
+
+#[test]
+fn a_port_in_use_is_an_error_from_open() {
+    let first = session().stream(Codec::H264).open().unwrap();
+    let port = first.local_address().port();
+    let error = session().stream(Codec::H264).local_port(port).open().unwrap_err();
+    assert!(error.to_string().contains("in use"), "{error}");
+}
+
+#[test]
+fn two_streams_that_take_the_same_are_refused() {
+    let session = session();
+    let first = session.stream(Codec::H264).open().unwrap();
+    let port = first.local_address().port();
+    let error = session.stream(Codec::H264).local_port(port).open().unwrap_err();
+    assert!(matches!(error, Error::SharedPort { .. }), "{error}");
+    let other = session.stream(Codec::H264).payload_type(PayloadType::new(100).unwrap());
+    other.local_port(port).open().unwrap();
+}
+
+#[test]
+fn settings_out_of_range_are_errors_that_name_them() {
+    for (builder, word) in [
+        (session().stream(Codec::H264).mtu(99), "MTU"),
+        (session().stream(Codec::H264).mtu(65_536), "MTU"),
+        (session().stream(Codec::H264).pacing(Pacing::Share(2.0)), "share"),
+        (session().stream(Codec::H264).reorder_window(0, 1), "window"),
+    ] {
+        let error = builder.open().unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn a_stream_without_a_remote_port_only_receives() {
+    let mut receiver = session().stream(Codec::Generic).open().unwrap();
+    assert!(matches!(receiver.push_frame(b"x", None), Err(Error::NoDestination)));
+}
+
+#[test]
+fn a_frame_that_cannot_travel_is_refused_and_the_next_one_goes() {
+    let (mut sender, mut receiver) = pair(Codec::H265);
+    let error = sender.push_frame(b"no start code", None).unwrap_err();
+    assert!(error.to_string().contains("start code"), "{error}");
+    let frame = access_unit(1, 100);
+    sender.push_frame(&frame, None).unwrap();
+    assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == frame[..]);
+    assert_eq!(receiver.statistics().receive.packets_lost, 0);
+}
+
+#[test]
+fn losses_are_told_when_they_are_known() {
+    let (mut sender, mut receiver) = pair(Codec::H265);
+    let (events, told) = mpsc::channel();
+    receiver.on_event(move |event| events.send(event).unwrap()).unwrap();
+    let port = receiver.local_address().port();
+    sender.push_frame(&access_unit(0, 3000), None).unwrap();
+    receiver.pull_frame(SECOND).unwrap().unwrap();
+    assert!(matches!(told.recv_timeout(SECOND).unwrap(), Event::SourceStarted { .. }));
+    // A second stream with the same SSRC takes up where a loss of five packets ended.
+    let ssrc = sender.ssrc();
+    let packets = sender.statistics().send.packets;
+    let _ = packets;
+    drop(sender);
+    let first = receiver.statistics().receive.sources[0].highest.sequence();
+    let mut sender = session()
+        .stream(Codec::H265)
+        .ssrc(ssrc)
+        .remote_port(port)
+        .first_packet(first.plus(6), RtpTimestamp(0))
+        .open()
+        .unwrap();
+    sender.push_frame(&access_unit(1, 30), None).unwrap();
+    sender.push_frame(&access_unit(2, 30), None).unwrap();
+    let frame = receiver.pull_frame(SECOND).unwrap().unwrap();
+    assert!(frame[..] == access_unit(2, 30)[..], "the frame behind the loss may lack its head");
+    let lost = told.try_iter().find_map(|event| match event {
+        Event::PacketsLost { packets, .. } => Some(packets),
+        _ => None,
+    });
+    assert_eq!(lost, Some(5));
+}
+
+#[test]
+fn datagrams_from_other_hosts_are_ignored() {
+    let receiver = Context::new().session("127.0.0.1").unwrap();
+    let mut receiver = receiver.stream(Codec::Generic).probation(1).open().unwrap();
+    let port = receiver.local_address().port();
+    let stranger = Context::new().session("127.0.0.1").unwrap().local_address("127.0.0.2");
+    let mut stranger = stranger.unwrap().stream(Codec::Generic).remote_port(port).open().unwrap();
+    stranger.push_frame(b"boo", None).unwrap();
+    assert!(receiver.pull_frame(Duration::from_millis(50)).unwrap().is_none());
+    assert_eq!(receiver.statistics().foreign, 1);
+}
+
+#[test]
+fn a_keep_alive_reveals_a_lost_tail() {
+    let (mut sender, mut receiver) = pair(Codec::Generic);
+    sender.push_frame(b"first", None).unwrap();
+    assert!(receiver.pull_frame(SECOND).unwrap().is_some());
+    sender.send_keep_alive().unwrap();
+    assert!(receiver.pull_frame(Duration::from_millis(20)).unwrap().is_none());
+    let statistics = receiver.statistics().receive;
+    assert_eq!((statistics.packets, statistics.packets_lost, statistics.frames), (2, 0, 1));
+}
