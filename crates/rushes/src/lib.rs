@@ -42,6 +42,7 @@ mod builder;
 mod codec;
 mod context;
 mod error;
+pub mod file;
 mod hook;
 mod pace;
 mod port;

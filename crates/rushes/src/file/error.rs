@@ -1,0 +1,58 @@
+//! What can go wrong with a media file.
+
+use std::io;
+use std::path::PathBuf;
+
+use rushes_proto::payload::FrameError;
+use rushes_proto::payload::nal::ReadError;
+use thiserror::Error;
+
+/// Why a media file cannot be read or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The bitstream is not what its codec asks for.
+    #[error("{}: {source}", path.display())]
+    Bitstream {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: ReadError,
+    },
+    /// The system cannot open, read or write the file.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The Ogg pages are damaged.
+    #[error("{}: not an Ogg file: {source}", path.display())]
+    Ogg {
+        /// The file.
+        path: PathBuf,
+        /// What the Ogg reader said.
+        source: ogg::OggReadError,
+    },
+    /// The Ogg stream is not Opus, or breaks a rule of RFC 7845.
+    #[error("{}: not an Ogg Opus file: {reason}", path.display())]
+    OggOpus {
+        /// The file.
+        path: PathBuf,
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
+    /// A packet of the file is not an Opus packet.
+    #[error("{}: packet {number}: {source}", path.display())]
+    OpusPacket {
+        /// The file.
+        path: PathBuf,
+        /// Its number, counted from 0.
+        number: u64,
+        /// What is wrong with it.
+        source: FrameError,
+    },
+}

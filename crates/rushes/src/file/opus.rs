@@ -1,0 +1,290 @@
+//! Opus in Ogg: RFC 7845.
+
+use std::io;
+use std::io::Read;
+use std::io::Seek;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use ogg::PacketReader;
+use ogg::PacketWriteEndInfo;
+use ogg::PacketWriter;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::payload::opus::packet_duration;
+
+use super::error::FileError;
+
+/// Samples of 48 kHz that a decoder should drop at the beginning, for a stream whose encoder is
+/// not known: 80 ms (RFC 7845 section 4.2).
+const PRE_SKIP: u16 = 3840;
+
+/// Samples to a page at most: pages of up to a second (RFC 7845 section 6).
+const PAGE_SAMPLES: u64 = 48_000;
+
+/// The identification header (RFC 7845 section 5.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct OpusHead {
+    /// Output channels, 1 to 255.
+    pub channels: u8,
+    /// Samples of 48 kHz to drop at the beginning.
+    pub pre_skip: u16,
+    /// The sample rate before encoding, in hertz; 0 if it is not known.
+    pub input_rate: u32,
+    /// Gain to apply, in 1/256 dB.
+    pub gain: i16,
+    /// Channel mapping family.
+    pub mapping: u8,
+}
+
+impl OpusHead {
+    /// Reads the header; `None` if `packet` is not one of version 0 or 1 to 15.
+    pub fn parse(packet: &[u8]) -> Option<Self> {
+        let fields = packet.strip_prefix(b"OpusHead")?;
+        let &[version, channels, p0, p1, r0, r1, r2, r3, g0, g1, mapping] =
+            fields.first_chunk::<11>()?;
+        // The upper four bits are the major version (RFC 7845 section 5.1).
+        if version > 15 || channels == 0 {
+            return None;
+        }
+        Some(Self {
+            channels,
+            pre_skip: u16::from_le_bytes([p0, p1]),
+            input_rate: u32::from_le_bytes([r0, r1, r2, r3]),
+            gain: i16::from_le_bytes([g0, g1]),
+            mapping,
+        })
+    }
+
+    fn write(self) -> Vec<u8> {
+        let mut packet = b"OpusHead\x01".to_vec();
+        packet.push(self.channels);
+        packet.extend_from_slice(&self.pre_skip.to_le_bytes());
+        packet.extend_from_slice(&self.input_rate.to_le_bytes());
+        packet.extend_from_slice(&self.gain.to_le_bytes());
+        packet.push(self.mapping);
+        packet
+    }
+}
+
+/// The Opus packets of an Ogg stream.
+pub struct OpusReader<R: Read + Seek> {
+    path: PathBuf,
+    packets: PacketReader<R>,
+    head: OpusHead,
+    serial: u32,
+    number: u64,
+}
+
+impl<R: Read + Seek> OpusReader<R> {
+    /// Reads the two headers of `input`, which errors call `path`.
+    ///
+    /// # Errors
+    /// [`FileError::Ogg`] or [`FileError::OggOpus`].
+    pub fn new(input: R, path: &Path) -> Result<Self, FileError> {
+        let mut packets = PacketReader::new(input);
+        let not_opus = |reason| FileError::OggOpus { path: path.to_owned(), reason };
+        let broken = |source| FileError::Ogg { path: path.to_owned(), source };
+        let first = packets.read_packet().map_err(broken)?.ok_or_else(|| not_opus("empty"))?;
+        let head = OpusHead::parse(&first.data)
+            .ok_or_else(|| not_opus("no identification header (RFC 7845 section 5.1)"))?;
+        let serial = first.stream_serial();
+        loop {
+            let tags = packets.read_packet().map_err(broken)?;
+            let tags = tags.ok_or_else(|| not_opus("no comment header"))?;
+            if tags.stream_serial() == serial {
+                if !tags.data.starts_with(b"OpusTags") {
+                    return Err(not_opus("no comment header (RFC 7845 section 5.2)"));
+                }
+                break;
+            }
+        }
+        Ok(Self { path: path.to_owned(), packets, head, serial, number: 0 })
+    }
+
+    /// The identification header.
+    pub fn head(&self) -> OpusHead {
+        self.head
+    }
+
+    /// The next packet and how long it lasts, in ticks of 48 kHz.
+    ///
+    /// # Errors
+    /// [`FileError::Ogg`] or [`FileError::OpusPacket`].
+    pub fn next_packet(&mut self) -> Result<Option<(Vec<u8>, u32)>, FileError> {
+        loop {
+            let packet = self
+                .packets
+                .read_packet()
+                .map_err(|source| FileError::Ogg { path: self.path.clone(), source })?;
+            let Some(packet) = packet else { return Ok(None) };
+            if packet.stream_serial() != self.serial {
+                continue;
+            }
+            let number = self.number;
+            self.number += 1;
+            let ticks = packet_duration(&packet.data).map_err(|source| FileError::OpusPacket {
+                path: self.path.clone(),
+                number,
+                source,
+            })?;
+            return Ok(Some((packet.data, ticks)));
+        }
+    }
+}
+
+impl<R: Read + Seek> std::fmt::Debug for OpusReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpusReader")
+            .field("path", &self.path)
+            .field("head", &self.head)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opus packets into a playable Ogg stream. Packets are placed in time by their RTP timestamps,
+/// so that gaps (lost packets, discontinuous transmission) stay gaps.
+pub struct OpusWriter<W: Write> {
+    packets: PacketWriter<'static, W>,
+    serial: u32,
+    begun: bool,
+    /// The packet in hand: it is written when the next one shows whether it was the last.
+    held: Option<Vec<u8>>,
+    /// Granule position after the packet in hand, in samples of 48 kHz.
+    position: u64,
+    page_start: u64,
+    next_timestamp: Option<RtpTimestamp>,
+}
+
+impl<W: Write> OpusWriter<W> {
+    /// A writer of one stream to `output`.
+    pub fn new(output: W, serial: u32) -> Self {
+        Self {
+            packets: PacketWriter::new(output),
+            serial,
+            begun: false,
+            held: None,
+            position: 0,
+            page_start: 0,
+            next_timestamp: None,
+        }
+    }
+
+    /// Writes one packet, sampled at `timestamp`.
+    ///
+    /// # Errors
+    /// What the system said; or that the packet is not Opus.
+    pub fn write(&mut self, packet: &[u8], timestamp: RtpTimestamp) -> io::Result<()> {
+        let ticks = packet_duration(packet)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        if !self.begun {
+            self.begun = true;
+            self.write_headers(packet)?;
+        }
+        self.write_held(PacketWriteEndInfo::NormalPacket)?;
+        // Only a gap moves the position; a timestamp that goes back cannot.
+        let gap = self.next_timestamp.map_or(0, |next| timestamp.distance(next));
+        self.position += u64::try_from(gap).unwrap_or(0) + u64::from(ticks);
+        self.next_timestamp = Some(timestamp.plus(ticks));
+        self.held = Some(packet.to_vec());
+        Ok(())
+    }
+
+    /// Ends the stream and gives the output back.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write_held(PacketWriteEndInfo::EndStream)?;
+        let mut output = self.packets.into_inner();
+        output.flush()?;
+        Ok(output)
+    }
+
+    fn write_held(&mut self, end: PacketWriteEndInfo) -> io::Result<()> {
+        let Some(packet) = self.held.take() else { return Ok(()) };
+        let page_is_full = self.position - self.page_start >= PAGE_SAMPLES;
+        let end = match end {
+            PacketWriteEndInfo::NormalPacket if page_is_full => {
+                self.page_start = self.position;
+                PacketWriteEndInfo::EndPage
+            }
+            end => end,
+        };
+        self.packets.write_packet(packet, self.serial, end, self.position)
+    }
+
+    /// The headers, for as many channels as the first packet has (RFC 6716 section 3.1, bit s).
+    fn write_headers(&mut self, packet: &[u8]) -> io::Result<()> {
+        let channels = if packet.first().is_some_and(|toc| toc & 4 != 0) { 2 } else { 1 };
+        let head =
+            OpusHead { channels, pre_skip: PRE_SKIP, input_rate: 48_000, gain: 0, mapping: 0 };
+        let mut tags = b"OpusTags".to_vec();
+        let vendor = b"rushes";
+        tags.extend_from_slice(&(vendor.len() as u32).to_le_bytes());
+        tags.extend_from_slice(vendor);
+        tags.extend_from_slice(&0_u32.to_le_bytes());
+        // Each header ends its page (RFC 7845 section 3).
+        for header in [head.write(), tags] {
+            self.packets.write_packet(header, self.serial, PacketWriteEndInfo::EndPage, 0)?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> std::fmt::Debug for OpusWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpusWriter").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn write(packets: &[(&[u8], u32)]) -> Vec<u8> {
+        let mut writer = OpusWriter::new(Vec::new(), 7);
+        for (packet, timestamp) in packets {
+            writer.write(packet, RtpTimestamp(*timestamp)).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let packets: Vec<Vec<u8>> = (0..200_u8).map(|n| vec![0x0c, n, n]).collect();
+        let timed: Vec<(&[u8], u32)> =
+            packets.iter().zip(0..).map(|(packet, n)| (&packet[..], u32::MAX - 5000 + n)).collect();
+        let file = write(&timed);
+        let mut reader = OpusReader::new(Cursor::new(file), Path::new("test")).unwrap();
+        assert_eq!(reader.head().channels, 2);
+        for packet in packets {
+            assert_eq!(reader.next_packet().unwrap(), Some((packet, 960)));
+        }
+        assert_eq!(reader.next_packet().unwrap(), None);
+    }
+
+    #[test]
+    fn a_gap_in_timestamps_is_a_gap_in_positions() {
+        let file = write(&[(&[0x08, 1], 0), (&[0x08, 2], 960 + 48_000)]);
+        let mut packets = PacketReader::new(Cursor::new(file));
+        let mut positions = Vec::new();
+        while let Some(packet) = packets.read_packet().unwrap() {
+            positions.push((packet.absgp_page(), packet.last_in_stream()));
+        }
+        assert_eq!(positions[2..], [(960 + 48_960, false), (960 + 48_960, true)]);
+    }
+
+    #[test]
+    fn other_files_are_errors_that_name_them() {
+        let open = |octets: &[u8]| {
+            let result = OpusReader::new(Cursor::new(octets.to_vec()), Path::new("x.opus"));
+            result.unwrap_err().to_string()
+        };
+        assert!(open(b"").contains("x.opus"));
+        assert!(open(b"RIFF....WAVE").contains("x.opus"));
+    }
+}
