@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_net::Counters;
 use rushes_net::SendQueue;
 use rushes_proto::Batch;
 use rushes_proto::RtpTimestamp;
@@ -109,6 +110,11 @@ impl StreamSender {
     /// What was sent so far.
     pub fn statistics(&self) -> SendStatistics {
         self.sender.statistics()
+    }
+
+    /// What the socket has done so far; streams on one port share it.
+    pub fn socket_counters(&self) -> Counters {
+        self.port.socket().counters()
     }
 
     fn publish(&self) {

@@ -1,0 +1,264 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use rushes::{ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, SendPath, Ssrc};
+
+use crate::bench::BenchArgs;
+use crate::values::{
+    Endpoint, parse_clock_rate, parse_duration, parse_pacing, parse_payload_type, parse_rate,
+    parse_size, parse_ssrc,
+};
+
+/// Video and audio between machines in real time, over RTP.
+#[derive(Debug, Parser)]
+#[command(name = "rushes", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  rushes loopback                          stream a built-in clip to ourselves and check every byte
+  rushes loopback film.265 --fps 60        the same with a file, in its own time
+  rushes recv --from 5004 --codec h265 -o copy.265
+  rushes send film.265 --to 127.0.0.1:5004 --fps 30
+
+Exit code: 0 if what was asked for happened, 1 if not, 2 for a wrong command line.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Send a file to ourselves through real sockets and check every byte
+    Loopback(LoopbackArgs),
+    /// Send a file to a host
+    Send(SendArgs),
+    /// Receive a stream into a file
+    Recv(RecvArgs),
+    /// Measure this machine
+    Bench(BenchArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum CodecName {
+    H264,
+    H265,
+    H266,
+    Opus,
+    /// Frames of any kind
+    Raw,
+}
+
+impl From<CodecName> for Codec {
+    fn from(name: CodecName) -> Self {
+        match name {
+            CodecName::H264 => Self::H264,
+            CodecName::H265 => Self::H265,
+            CodecName::H266 => Self::H266,
+            CodecName::Opus => Self::Opus,
+            CodecName::Raw => Self::Generic,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum DeliveryName {
+    /// Whole access units
+    AccessUnit,
+    /// Each NAL unit as soon as it is whole
+    NalUnit,
+}
+
+impl From<DeliveryName> for Delivery {
+    fn from(name: DeliveryName) -> Self {
+        match name {
+            DeliveryName::AccessUnit => Self::AccessUnit,
+            DeliveryName::NalUnit => Self::Unit,
+        }
+    }
+}
+
+/// What all streams have.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StreamArgs {
+    /// Codec; guessed from the file's name where it can be
+    #[arg(long, value_enum, help_heading = "Stream")]
+    pub(crate) codec: Option<CodecName>,
+    /// Octets in the largest IP packet, headers included: 100 to 65535
+    #[arg(long, default_value_t = 1500, help_heading = "Stream", value_name = "OCTETS")]
+    pub(crate) mtu: usize,
+    /// RTP payload type; default 96 h264, 97 h265, 98 h266, 111 opus, 99 raw
+    #[arg(long, value_parser = parse_payload_type, help_heading = "Stream", value_name = "0..127")]
+    pub(crate) payload_type: Option<PayloadType>,
+    /// RTP clock rate; default 48000 for opus, 90000 otherwise
+    #[arg(long, value_parser = parse_clock_rate, help_heading = "Stream", value_name = "HERTZ")]
+    pub(crate) clock_rate: Option<ClockRate>,
+    /// Socket buffers, with K, M or G for binary multiples
+    #[arg(long, default_value = "4M", value_parser = parse_size, help_heading = "Stream",
+        value_name = "OCTETS")]
+    pub(crate) socket_buffer: usize,
+    /// How datagrams go to the kernel: auto, gso, sendmmsg, single
+    #[arg(long, default_value = "auto", help_heading = "Stream", value_name = "PATH")]
+    pub(crate) send_path: SendPath,
+    /// How datagrams come from the kernel: auto, gro, recvmmsg, single
+    #[arg(long, default_value = "auto", help_heading = "Stream", value_name = "PATH")]
+    pub(crate) receive_path: ReceivePath,
+    /// Octets in each frame of a raw file
+    #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
+        value_name = "OCTETS")]
+    pub(crate) frame_size: usize,
+}
+
+/// How a command speaks.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct OutputArgs {
+    /// Print one JSON object on the standard output
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Print a line of statistics this often, for example 1s
+    #[arg(long, value_parser = parse_duration, help_heading = "Output", value_name = "TIME")]
+    pub(crate) stats_interval: Option<Duration>,
+}
+
+/// When frames go out.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TimingArgs {
+    /// Frames per second, for example 30 or 29.97; opus keeps its own time without
+    #[arg(long, value_parser = parse_rate, help_heading = "Timing", value_name = "RATE")]
+    pub(crate) fps: Option<f64>,
+    /// Send as fast as possible, whatever the receiver does
+    #[arg(long, conflicts_with = "fps", help_heading = "Timing")]
+    pub(crate) flat_out: bool,
+    /// How large frames are spread over time: off, a share of the frame interval such as 0.5, or
+    /// a rate in bits per second such as 900M
+    #[arg(long, value_parser = parse_pacing, help_heading = "Timing", value_name = "PACING")]
+    pub(crate) pacing: Option<Pacing>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Two sockets and two threads in this process: one stream sends, the other receives, and every NAL
+unit (or Opus packet, or frame) is compared with the file. Without --fps it goes as fast as the
+receiver keeps up; with --flat-out, faster, and what is lost is told.
+
+Examples:
+  rushes loopback
+  rushes loopback film.266 --mtu 9000 --ipv6
+  rushes loopback speech.opus --fps 50 --json")]
+pub(crate) struct LoopbackArgs {
+    /// File to send; without one, a short H.265 clip that is built in
+    pub(crate) file: Option<PathBuf>,
+    /// Over IPv6 instead of IPv4
+    #[arg(long)]
+    pub(crate) ipv6: bool,
+    /// What is received as one frame
+    #[arg(long, value_enum, default_value = "access-unit")]
+    pub(crate) delivery: DeliveryName,
+    /// Send the file this many times
+    #[arg(long = "loop", default_value_t = 1, value_name = "TIMES")]
+    pub(crate) repeat: u64,
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  rushes send film.265 --to 192.0.2.7:5004
+  rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
+  rushes send film.266 --to 239.1.2.3:5004 --pacing 900M")]
+pub(crate) struct SendArgs {
+    /// File to send
+    pub(crate) file: PathBuf,
+    /// Host and port to send to
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) to: Endpoint,
+    /// Local port; 0 takes a free one
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    pub(crate) local_port: u16,
+    /// SSRC, decimal or 0x hexadecimal; random by default
+    #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
+    pub(crate) ssrc: Option<Ssrc>,
+    /// Send the file this many times
+    #[arg(long = "loop", default_value_t = 1, value_name = "TIMES")]
+    pub(crate) repeat: u64,
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The file is NAME.part until the stream ends: after --idle-timeout of silence, or at Ctrl-C. The
+exit code is 1 if nothing came or something was lost; what came whole is kept either way.
+
+Examples:
+  rushes recv --from 5004 --codec h265 -o copy.265
+  rushes recv --from [::]:5004 -o speech.opus
+  rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -")]
+pub(crate) struct RecvArgs {
+    /// Port to listen on, with an address to bind to or a multicast group to join in front
+    #[arg(long, value_name = "[BIND:]PORT")]
+    pub(crate) from: Endpoint,
+    /// File to write; - for the standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output_file: PathBuf,
+    /// Accept this SSRC only, decimal or 0x hexadecimal
+    #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
+    pub(crate) ssrc: Option<Ssrc>,
+    /// What is received as one frame
+    #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
+    pub(crate) delivery: DeliveryName,
+    /// How long a missing packet is waited for
+    #[arg(long, value_parser = parse_duration, default_value = "50ms", help_heading = "Stream",
+        value_name = "TIME")]
+    pub(crate) reorder_time: Duration,
+    /// End after this much silence, once the stream has begun
+    #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
+    pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_recv_line_is_understood() {
+        let line = ["rushes", "recv", "--from", "5004", "--codec", "h265", "-o", "x.265"];
+        let Command::Recv(args) = Cli::try_parse_from(line).unwrap().command else {
+            panic!("not recv")
+        };
+        assert_eq!(args.from, Endpoint { host: None, port: 5004 });
+        assert_eq!(args.idle_timeout, Duration::from_secs(2));
+    }
+}

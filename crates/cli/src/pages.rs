@@ -1,0 +1,23 @@
+//! Completion scripts and the manual page, made from the command line itself.
+
+use std::io;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Outcome;
+use crate::args::Cli;
+
+pub(crate) fn completions(shell: Shell) {
+    clap_complete::generate(shell, &mut Cli::command(), "rushes", &mut io::stdout());
+}
+
+pub(crate) fn man() -> anyhow::Result<Outcome> {
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut io::stdout())?;
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        clap_mangen::Man::new(subcommand.clone()).render(&mut io::stdout())?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,95 @@
+//! What a person sees while it runs: a bar on a terminal, plain lines elsewhere if asked for.
+
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rushes::Statistics;
+
+use crate::args::OutputArgs;
+
+/// How often the bar is drawn anew.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// A bar of octets, or of time where the end is not known.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    interval: Option<Duration>,
+    json: bool,
+    start: Instant,
+    next_line: Instant,
+    next_draw: Instant,
+}
+
+impl Progress {
+    /// A bar up to `len` octets; a spinner without.
+    pub(crate) fn new(output: OutputArgs, len: Option<u64>) -> Self {
+        let now = Instant::now();
+        let shows = stderr().is_terminal() && !output.quiet && !output.json;
+        let bar = shows.then(|| {
+            let (bar, template) = match len {
+                Some(len) => (ProgressBar::new(len), "{bar:30} {percent:>3} %  {msg}"),
+                None => (ProgressBar::new_spinner(), "{spinner} {elapsed}  {msg}"),
+            };
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self {
+            bar,
+            interval: output.stats_interval.filter(|_| !output.quiet),
+            json: output.json,
+            start: now,
+            next_line: now,
+            next_draw: now,
+        }
+    }
+
+    /// Shows where things stand, if it is time to.
+    pub(crate) fn show(&mut self, position: u64, statistics: impl FnOnce() -> Statistics) {
+        let now = Instant::now();
+        let line = self.interval.is_some_and(|_| now >= self.next_line);
+        let draw = self.bar.is_some() && now >= self.next_draw;
+        if !line && !draw {
+            return;
+        }
+        let statistics = statistics();
+        if let Some(bar) = &self.bar {
+            self.next_draw = now + REDRAW;
+            bar.set_position(position);
+            bar.set_message(self.summary(&statistics));
+        }
+        if let (true, Some(interval)) = (line, self.interval) {
+            self.next_line = now + interval;
+            let time = (now - self.start).as_secs_f64();
+            if self.json {
+                let line = crate::report::interval(time, &statistics);
+                println!("{line}");
+            } else {
+                eprintln!("{time:8.1} s  {}", self.summary(&statistics));
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn summary(&self, statistics: &Statistics) -> String {
+        let time = self.start.elapsed().as_secs_f64().max(1e-9);
+        let (send, receive) = (&statistics.send, &statistics.receive);
+        let octets = send.payload_octets.max(receive.payload_octets);
+        let jitter = receive.sources.first().map_or(0, |source| source.jitter);
+        format!(
+            "{} frames  {:.1} Mbit/s  lost {}  jitter {jitter} ticks",
+            send.frames.max(receive.frames),
+            octets as f64 * 8e-6 / time,
+            receive.packets_lost,
+        )
+    }
+}

@@ -1,0 +1,166 @@
+//! `rushes recv`: a stream into a file.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rushes::file::{MediaWriter, codec_of};
+use rushes::net::resolve;
+use rushes::{Codec, Context, MediaStream, Session, Ssrc};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::args::RecvArgs;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::report;
+use crate::source::unknown_codec;
+
+/// How often Ctrl-C is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
+    let interrupt = Interrupt::listen()?;
+    let codec = match args.stream.codec {
+        Some(codec) => codec.into(),
+        None => codec_of(&args.output_file).with_context(|| unknown_codec(&args.output_file))?,
+    };
+    let mut stream = open(args, codec)?;
+    let mut writer = MediaWriter::create(&args.output_file, codec)?;
+    if !args.output.quiet && !args.output.json {
+        eprintln!("listening on {}", stream.local_address());
+    }
+    let received = receive(args, &mut stream, &mut writer, &interrupt)?;
+    let keep = received.frames > 0;
+    if keep {
+        writer.finish()?;
+    }
+    Ok(print(args, &stream, &received))
+}
+
+/// What came.
+#[derive(Debug, Default)]
+struct Received {
+    frames: u64,
+    octets: u64,
+    /// Frames of other sources than the first.
+    others: u64,
+    time: Duration,
+}
+
+fn open(args: &RecvArgs, codec: Codec) -> anyhow::Result<MediaStream> {
+    let session = listen(args.from.host.as_deref())?;
+    let mut builder = session
+        .stream(codec)
+        .local_port(args.from.port)
+        .socket_buffer(args.stream.socket_buffer)
+        .receive_path(args.stream.receive_path)
+        .delivery(args.delivery.into())
+        .reorder_time(args.reorder_time)
+        // Whoever sends to this port is meant: a stream of one packet counts, too.
+        .probation(1);
+    if let Some(payload_type) = args.stream.payload_type {
+        builder = builder.payload_type(payload_type);
+    }
+    if let Some(clock_rate) = args.stream.clock_rate {
+        builder = builder.clock_rate(clock_rate);
+    }
+    if let Some(ssrc) = args.ssrc {
+        builder = builder.remote_ssrc(ssrc);
+    }
+    builder.open().context("cannot open the stream")
+}
+
+/// A session that hears `host`: a group to join, or a local address to bind to.
+fn listen(host: Option<&str>) -> anyhow::Result<Session> {
+    let context = Context::new();
+    let Some(host) = host else { return Ok(context.session_any()) };
+    if resolve(host, 0)?.ip().is_multicast() {
+        return Ok(context.session(host)?);
+    }
+    Ok(context.session_any().local_address(host)?)
+}
+
+fn receive(
+    args: &RecvArgs,
+    stream: &mut MediaStream,
+    writer: &mut MediaWriter,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Received> {
+    let mut progress = Progress::new(args.output, None);
+    let mut received = Received::default();
+    let mut source: Option<Ssrc> = None;
+    let mut first = None;
+    let mut last = Instant::now();
+    let mut packets = 0;
+    while !interrupt.came() {
+        if let Some(frame) = stream.pull_frame(PATIENCE)? {
+            last = Instant::now();
+            let start = *first.get_or_insert(last);
+            received.time = last - start;
+            if *source.get_or_insert_with(|| frame.ssrc()) != frame.ssrc() {
+                received.others += 1;
+                continue;
+            }
+            writer.write(&frame, frame.timestamp())?;
+            received.frames += 1;
+            received.octets += frame.len() as u64;
+        } else {
+            // Packets that complete no frame are no silence either.
+            let now = stream.statistics().receive.packets;
+            if now != packets {
+                packets = now;
+                last = Instant::now();
+                first.get_or_insert(last);
+            }
+            if first.is_some() && last.elapsed() >= args.idle_timeout {
+                break;
+            }
+        }
+        progress.show(received.octets, || stream.statistics());
+    }
+    progress.finish();
+    Ok(received)
+}
+
+fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> Outcome {
+    let statistics = stream.statistics();
+    let receive = &statistics.receive;
+    let complete = receive.packets_lost == 0 && receive.frames_dropped == 0 && received.others == 0;
+    let rate = report::megabits(received.octets, received.time);
+    if args.output.json {
+        println!(
+            "{}",
+            json!({
+                "complete": complete && received.frames > 0,
+                "frames_written": received.frames,
+                "octets_written": received.octets,
+                "frames_of_other_sources": received.others,
+                "seconds": received.time.as_secs_f64(),
+                "megabits_per_second": rate,
+                "received": report::received(&statistics),
+            })
+        );
+    } else if !args.output.quiet {
+        eprintln!(
+            "received {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s",
+            received.frames,
+            receive.packets,
+            received.octets,
+            received.time.as_secs_f64(),
+        );
+        let discards = report::discards(&statistics);
+        if !discards.is_empty() {
+            eprintln!("discarded: {discards}");
+        }
+        if received.frames == 0 {
+            eprintln!("rushes: nothing came; no file was written");
+        } else if !complete {
+            eprintln!(
+                "rushes: incomplete: {} packets lost, {} frames dropped, {} frames of other \
+                 sources ignored",
+                receive.packets_lost, receive.frames_dropped, received.others,
+            );
+        }
+    }
+    if complete && received.frames > 0 { Outcome::Done } else { Outcome::Fell }
+}

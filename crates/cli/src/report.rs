@@ -1,0 +1,65 @@
+//! What is printed at the end: words for people on the error output, JSON on the standard output.
+
+use std::time::Duration;
+
+use rushes::Statistics;
+use serde_json::{Value, json};
+
+/// Mean rate of `octets` in `time`, in Mbit/s.
+pub(crate) fn megabits(octets: u64, time: Duration) -> f64 {
+    octets as f64 * 8e-6 / time.as_secs_f64().max(1e-9)
+}
+
+/// What was sent.
+pub(crate) fn sent(statistics: &Statistics) -> Value {
+    let send = &statistics.send;
+    json!({
+        "frames": send.frames,
+        "packets": send.packets,
+        "payload_octets": send.payload_octets,
+        "frame_octets": send.frame_octets,
+        "system_calls": statistics.socket.calls(),
+        "buffer_full": statistics.socket.buffer_full,
+        "refused": statistics.socket.refused,
+    })
+}
+
+/// What was received.
+pub(crate) fn received(statistics: &Statistics) -> Value {
+    let receive = &statistics.receive;
+    let discards: serde_json::Map<String, Value> = receive
+        .discards
+        .iter()
+        .map(|(reason, count)| (reason.name().to_owned(), count.into()))
+        .collect();
+    json!({
+        "frames": receive.frames,
+        "frames_dropped": receive.frames_dropped,
+        "packets": receive.packets,
+        "packets_lost": receive.packets_lost,
+        "reordered": receive.reordered,
+        "payload_octets": receive.payload_octets,
+        "jitter_ticks": receive.sources.first().map(|source| source.jitter),
+        "ssrc": receive.sources.first().map(|source| source.ssrc.to_string()),
+        "discards": discards,
+        "foreign": statistics.foreign,
+        "kernel_drops": statistics.socket.kernel_drops,
+        "system_calls": statistics.socket.calls(),
+    })
+}
+
+/// One line of statistics on the way.
+pub(crate) fn interval(time: f64, statistics: &Statistics) -> Value {
+    json!({ "time": time, "sent": sent(statistics), "received": received(statistics) })
+}
+
+/// Discards in words; empty without any.
+pub(crate) fn discards(statistics: &Statistics) -> String {
+    let rows: Vec<String> = statistics
+        .receive
+        .discards
+        .iter()
+        .map(|(reason, count)| format!("{count} {}", reason.name()))
+        .collect();
+    rows.join(", ")
+}

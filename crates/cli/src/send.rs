@@ -1,0 +1,117 @@
+//! `rushes send`: a file to a host.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rushes::net::sleep_until;
+use rushes::{Context, MediaStream, Pacing};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::args::SendArgs;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::report;
+use crate::source::{Schedule, Source};
+
+/// Packets without payload that end a stream, so that a lost tail is noticed, and their spacing:
+/// more than one, because they can be lost too, and late enough for a full buffer to drain.
+const FAREWELLS: u32 = 3;
+const FAREWELL_SPACING: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
+    let interrupt = Interrupt::listen()?;
+    let source = Source::new(Some(&args.file), &args.stream)?;
+    // A file that cannot be read is told before anything is sent.
+    let mut reader = source.open()?;
+    let mut stream = open(args, &source)?;
+    let mut progress = Progress::new(args.output, Some(source.len() * args.repeat));
+    let mut schedule = Schedule::new(args.timing);
+    let start = Instant::now();
+    let mut position = 0;
+    for time in 0..args.repeat {
+        if time > 0 {
+            reader = source.open()?;
+        }
+        while let Some(frame) = reader.next_frame()? {
+            if interrupt.came() {
+                break;
+            }
+            if !args.timing.flat_out {
+                sleep_until(start + schedule.next(frame.duration));
+            }
+            stream.push_frame(frame.data, None)?;
+            position += frame.data.len() as u64;
+            progress.show(position, || stream.statistics());
+        }
+    }
+    let time = start.elapsed();
+    for _ in 0..FAREWELLS {
+        std::thread::sleep(FAREWELL_SPACING);
+        stream.send_keep_alive()?;
+    }
+    progress.finish();
+    print(args, &source, &stream, time);
+    Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
+}
+
+fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
+    let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
+    let session = Context::new().session(host)?;
+    let timing = args.timing;
+    let pacing = match (timing.pacing, timing.flat_out) {
+        (Some(pacing), _) => pacing,
+        (None, true) => Pacing::Off,
+        (None, false) => Pacing::default(),
+    };
+    let mut builder = session
+        .stream(source.codec)
+        .local_port(args.local_port)
+        .remote_port(args.to.port)
+        .mtu(args.stream.mtu)
+        .socket_buffer(args.stream.socket_buffer)
+        .send_path(args.stream.send_path)
+        .receive_path(args.stream.receive_path)
+        .frame_rate(Schedule::new(timing).rate())
+        .pacing(pacing);
+    if let Some(payload_type) = args.stream.payload_type {
+        builder = builder.payload_type(payload_type);
+    }
+    if let Some(clock_rate) = args.stream.clock_rate {
+        builder = builder.clock_rate(clock_rate);
+    }
+    if let Some(ssrc) = args.ssrc {
+        builder = builder.ssrc(ssrc);
+    }
+    builder.open().context("cannot open the stream")
+}
+
+fn print(args: &SendArgs, source: &Source, stream: &MediaStream, time: Duration) {
+    let statistics = stream.statistics();
+    let send = &statistics.send;
+    let rate = report::megabits(send.frame_octets, time);
+    if args.output.json {
+        println!(
+            "{}",
+            json!({
+                "source": source.name(),
+                "ssrc": stream.ssrc().to_string(),
+                "seconds": time.as_secs_f64(),
+                "megabits_per_second": rate,
+                "sent": report::sent(&statistics),
+            })
+        );
+    } else if !args.output.quiet {
+        eprintln!(
+            "sent {}: {} frames in {} packets ({} of them farewells), {} octets, {:.2} s, \
+             {rate:.1} Mbit/s, {:.2} system calls a frame",
+            source.name(),
+            send.frames,
+            send.packets,
+            FAREWELLS,
+            send.frame_octets,
+            time.as_secs_f64(),
+            statistics.socket.calls() as f64 / send.frames.max(1) as f64,
+        );
+    }
+}
