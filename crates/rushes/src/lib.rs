@@ -38,6 +38,11 @@
 //! | [`proto`], [`net`] | the floors below: protocols without I/O, sockets without protocols |
 #![forbid(unsafe_code)]
 
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod builder;
 mod codec;
 mod context;

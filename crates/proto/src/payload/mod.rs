@@ -62,7 +62,8 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
 
 /// The sending half of a payload format.
 pub trait Packetiser: Send {
-    /// Takes up a frame, to be split into payloads of at most `limit` octets.
+    /// Takes up a frame, to be split into payloads of at most `limit` octets; a format whose
+    /// frames cannot be split makes one longer payload, which leaves in IP fragments.
     ///
     /// After `Ok`, [`next`](Self::next) is called with the same `frame` until it returns `false`.
     ///

@@ -1,4 +1,7 @@
 //! Opus in RTP: RFC 7587. One Opus packet in one RTP packet, timestamps at 48 kHz.
+//!
+//! An Opus packet cannot be split (RFC 7587 section 4.2). One that is larger than a packet may be
+//! leaves all the same, as one datagram that the network layer fragments.
 
 use super::Depacketiser;
 use super::PacketInfo;
@@ -39,6 +42,9 @@ impl PayloadFormat for Opus {
 
 /// Ticks of 48 kHz in the longest packet: 120 ms (RFC 6716 section 3.2.5).
 const TICKS_MAX: u32 = 5760;
+
+/// Octets in the largest packet that a UDP datagram carries: far beyond any that an encoder makes.
+const PACKET_LEN_MAX: usize = crate::batch::SLAB_LEN - 12;
 
 /// Octets that a packet of discontinuous transmission has at most (RFC 7587 section 3.1.3).
 const SILENCE_LEN_MAX: usize = 2;
@@ -89,7 +95,7 @@ struct OpusPacketiser {
 impl Packetiser for OpusPacketiser {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
         packet_duration(frame)?;
-        let len = frame.len();
+        let (len, limit) = (frame.len(), limit.max(PACKET_LEN_MAX));
         if len > limit {
             return Err(FrameError::TooLargeForPacket { len, limit });
         }
@@ -158,11 +164,22 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_does_not_fit_is_refused_whole() {
+    fn a_packet_larger_than_asked_for_leaves_whole() {
         let mut packetiser = Opus::default().packetiser();
-        let error = FrameError::TooLargeForPacket { len: 101, limit: 100 };
-        assert_eq!(packetiser.start(&[0; 101], 100), Err(error));
-        assert!(!packetiser.next(&[0; 101], &mut Fragment::default()));
+        let packet = [8; 1276];
+        packetiser.start(&packet, 100).unwrap();
+        let mut fragment = Fragment::default();
+        assert!(packetiser.next(&packet, &mut fragment));
+        assert_eq!(fragment.len(), 1276);
+        assert!(!packetiser.next(&packet, &mut fragment));
+    }
+
+    #[test]
+    fn a_packet_larger_than_any_datagram_is_refused() {
+        let mut packetiser = Opus::default().packetiser();
+        let error = FrameError::TooLargeForPacket { len: 70_000, limit: PACKET_LEN_MAX };
+        assert_eq!(packetiser.start(&vec![8; 70_000], 100), Err(error));
+        assert!(!packetiser.next(&vec![8; 70_000], &mut Fragment::default()));
     }
 
     #[test]

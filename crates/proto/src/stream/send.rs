@@ -76,7 +76,7 @@ impl Sender {
         }
         self.statistics.frames += 1;
         self.statistics.frame_octets += frame.len() as u64;
-        Ok(Outgoing { sender: self, frame, timestamp, done: false })
+        Ok(Outgoing { sender: self, frame, timestamp, waiting: false, done: false })
     }
 
     /// Writes one packet without payload into `batch`, emptied first.
@@ -143,6 +143,8 @@ pub struct Outgoing<'s, 'f> {
     sender: &'s mut Sender,
     frame: &'f [u8],
     timestamp: RtpTimestamp,
+    /// The fragment in hand did not fit the last batch.
+    waiting: bool,
     done: bool,
 }
 
@@ -150,16 +152,21 @@ impl Outgoing<'_, '_> {
     /// Empties `batch` and fills it with the next packets; `false` if there are none left.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
-        let limit = self.sender.config.packet_len_max;
-        while !self.done && batch.free() >= limit {
-            self.sender.fragment.clear();
-            if !self.sender.packetiser.next(self.frame, &mut self.sender.fragment) {
-                self.done = true;
-                break;
+        while !self.done && batch.free() >= self.sender.config.packet_len_max {
+            if !std::mem::take(&mut self.waiting) {
+                self.sender.fragment.clear();
+                if !self.sender.packetiser.next(self.frame, &mut self.sender.fragment) {
+                    self.done = true;
+                    break;
+                }
             }
-            debug_assert!(self.sender.fragment.len() + HEADER_LEN <= limit, "a payload too long");
             if !self.sender.write(self.frame, self.timestamp, batch) {
-                self.done = true;
+                // Formats that cannot split make packets longer than asked for; one that is
+                // longer than a datagram can be is a mistake of its format.
+                self.waiting = !batch.is_empty();
+                self.done = batch.is_empty();
+                debug_assert!(self.waiting, "a payload longer than any datagram");
+                break;
             }
         }
         !batch.is_empty()

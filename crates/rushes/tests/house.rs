@@ -1,0 +1,70 @@
+//! Rules of the whole house that no compiler keeps.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::path::{Path, PathBuf};
+
+/// Lines that a source file never passes.
+const LINES_MAX: usize = 800;
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all_sources() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    sources(&root.canonicalize().unwrap(), &mut found);
+    assert!(found.len() > 50);
+    found
+}
+
+/// Whether a line has `unsafe` as code.
+fn has_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap();
+    let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.into_iter().any(|word| word == "unsafe") && !code.contains('"')
+}
+
+#[test]
+fn unsafe_code_has_one_address() {
+    for path in all_sources() {
+        let home = path.components().rev().nth(1).is_some_and(|folder| folder.as_os_str() == "sys");
+        let source = std::fs::read_to_string(&path).unwrap();
+        let line = source.lines().find(|line| has_unsafe(line));
+        assert!(home || line.is_none(), "{}: {}", path.display(), line.unwrap());
+    }
+}
+
+#[test]
+fn the_test_of_unsafe_can_fail() {
+    assert!(has_unsafe("    let x = unsafe { y() };"));
+    assert!(!has_unsafe("#![forbid(unsafe_code)]"));
+    assert!(!has_unsafe("// unsafe in a comment"));
+}
+
+#[test]
+fn files_stay_small() {
+    for path in all_sources() {
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= LINES_MAX, "{}: {lines} lines", path.display());
+    }
+}
+
+#[test]
+fn nothing_unfinished_is_left() {
+    let marks = [["to", "do!("].concat(), ["unimple", "mented!("].concat(), ["FIX", "ME"].concat()];
+    for path in all_sources() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        for mark in &marks {
+            assert!(!source.contains(mark.as_str()), "{}: {mark}", path.display());
+        }
+    }
+}
