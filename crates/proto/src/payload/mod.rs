@@ -20,6 +20,8 @@ mod layout;
 pub mod nal;
 pub mod opus;
 mod pool;
+#[cfg(test)]
+mod rig;
 mod split;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
