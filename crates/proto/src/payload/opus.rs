@@ -171,6 +171,26 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_that_does_not_fit_is_refused_whole() {
+        let mut packetiser = Opus::default().packetiser();
+        let error = FrameError::TooLargeForPacket { len: 101, limit: 100 };
+        assert_eq!(packetiser.start(&[0; 101], 100), Err(error));
+        assert!(!packetiser.next(&[0; 101], &mut Fragment::default()));
+    }
+
+    #[test]
+    fn the_marker_is_on_the_first_packet_after_silence() {
+        let mut packetiser = Opus::default().packetiser();
+        let markers = [3, 3, 1, 1, 3, 3].map(|len| {
+            let mut fragment = Fragment::default();
+            packetiser.start(&vec![8; len], 100).unwrap();
+            assert!(packetiser.next(&vec![8; len], &mut fragment));
+            fragment.marker()
+        });
+        assert_eq!(markers, [true, false, false, false, true, false]);
+    }
+
+    #[test]
     fn a_packet_is_sent_and_received_as_it_is() {
         let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
         let mut packetiser = Opus::default().packetiser();
@@ -191,25 +211,5 @@ mod tests {
         // The same timestamp, as a broken sender may have it.
         listener.take(&[0x08, 2], 0, false).unwrap();
         assert_eq!(listener.frames(), [[0x08, 1], [0x08, 2]]);
-    }
-
-    #[test]
-    fn a_packet_that_does_not_fit_is_refused_whole() {
-        let mut packetiser = Opus::default().packetiser();
-        let error = FrameError::TooLargeForPacket { len: 101, limit: 100 };
-        assert_eq!(packetiser.start(&[0; 101], 100), Err(error));
-        assert!(!packetiser.next(&[0; 101], &mut Fragment::default()));
-    }
-
-    #[test]
-    fn the_marker_is_on_the_first_packet_after_silence() {
-        let mut packetiser = Opus::default().packetiser();
-        let markers = [3, 3, 1, 1, 3, 3].map(|len| {
-            let mut fragment = Fragment::default();
-            packetiser.start(&vec![8; len], 100).unwrap();
-            assert!(packetiser.next(&vec![8; len], &mut fragment));
-            fragment.marker()
-        });
-        assert_eq!(markers, [true, false, false, false, true, false]);
     }
 }
