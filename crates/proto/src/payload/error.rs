@@ -110,6 +110,19 @@ pub enum PayloadError {
         /// The largest frame allowed, in octets.
         limit: usize,
     },
+    /// A packet type that may not stand inside another: an aggregation packet or fragment in an
+    /// aggregation packet, or a PACI packet in a PACI packet.
+    #[error("packet type {packet_type} is not allowed inside another packet")]
+    Nested {
+        /// The type in the inner header.
+        packet_type: u8,
+    },
+    /// The payload breaks a rule of RFC 6716 section 3.
+    #[error("not an Opus packet: {reason}")]
+    Opus {
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
     /// A packet type of a packetization mode that was not agreed (RFC 6184 section 5.4).
     #[error("packet type {packet_type} belongs to the interleaved mode")]
     OutsideMode {
@@ -117,13 +130,13 @@ pub enum PayloadError {
         packet_type: u8,
     },
     /// The payload ends before a field does.
-    #[error("{field} needs {need} octets, {have} are left")]
+    #[error("the payload has {have} octets, but needs {need} for {field}")]
     Truncated {
         /// The field, named as in the RFC.
         field: &'static str,
-        /// Octets needed.
+        /// Octets that the payload needs, up to the end of the field.
         need: usize,
-        /// Octets present.
+        /// Octets that it has.
         have: usize,
     },
     /// A reason of a format outside this crate.

@@ -26,20 +26,22 @@ use crate::time::ClockRate;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Generic {
+    /// The encoding name, as both sides have agreed.
+    pub name: &'static str,
     /// The rate of the timestamps.
     pub clock_rate: ClockRate,
 }
 
 impl Default for Generic {
-    /// A clock of 90 kHz.
+    /// The name `X-RUSHES-GENERIC` and a clock of 90 kHz.
     fn default() -> Self {
-        Self { clock_rate: ClockRate::VIDEO }
+        Self { name: "X-RUSHES-GENERIC", clock_rate: ClockRate::VIDEO }
     }
 }
 
 impl PayloadFormat for Generic {
     fn name(&self) -> &'static str {
-        "X-RUSHES-GENERIC"
+        self.name
     }
 
     fn clock_rate(&self) -> ClockRate {
@@ -95,8 +97,65 @@ impl Depacketiser for GenericDepacketiser {
         _packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
+        if payload.is_empty() {
+            // A keep-alive, or padding alone.
+            return Ok(());
+        }
         frame.push_unit(payload)
     }
 
     fn lost(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::builder::Delivery;
+    use super::super::rig::{Listener, send};
+    use super::*;
+
+    #[test]
+    fn a_frame_is_cut_at_the_limit_and_marked_at_its_end() {
+        let sent = send(Generic::default().packetiser().as_mut(), b"abcdefg", 3);
+        let sent: Vec<_> = sent.iter().map(|sent| (&sent.octets[..], sent.marker)).collect();
+        assert_eq!(sent, [(&b"abc"[..], false), (b"def", false), (b"g", true)]);
+    }
+
+    #[test]
+    fn a_frame_of_exactly_the_limit_is_one_packet() {
+        assert_eq!(send(Generic::default().packetiser().as_mut(), b"abc", 3).len(), 1);
+    }
+
+    #[test]
+    fn empty_frames_and_packets_without_room_are_refused() {
+        let mut packetiser = Generic::default().packetiser();
+        assert_eq!(packetiser.start(b"", 3), Err(FrameError::Empty));
+        let error = FrameError::PacketTooSmall { limit: 0, need: 1 };
+        assert_eq!(packetiser.start(b"abc", 0), Err(error));
+        assert!(!packetiser.next(b"abc", &mut Fragment::default()));
+    }
+
+    #[test]
+    fn a_frame_with_a_missing_packet_is_dropped_and_the_next_stands() {
+        let mut listener = Listener::new(&Generic::default(), Delivery::AccessUnit);
+        listener.take(b"ab", 0, false).unwrap();
+        listener.lose(1);
+        listener.take(b"ef", 0, true).unwrap();
+        listener.take(b"gh", 9, true).unwrap();
+        assert_eq!(listener.frames(), [b"gh"]);
+    }
+
+    #[test]
+    fn a_new_timestamp_ends_a_frame_without_a_marker() {
+        let mut listener = Listener::new(&Generic::default(), Delivery::AccessUnit);
+        for (octets, timestamp) in [(b"ab", 0), (b"cd", 0), (b"ef", 9), (b"gh", 18)] {
+            listener.take(octets, timestamp, false).unwrap();
+        }
+        assert_eq!(listener.frames(), [&b"abcd"[..], b"ef"]);
+    }
+
+    #[test]
+    fn a_name_and_clock_of_the_callers_own_are_kept() {
+        let format = Generic { name: "X-KLV", clock_rate: ClockRate::OPUS };
+        assert_eq!((format.name(), format.clock_rate()), ("X-KLV", ClockRate::OPUS));
+    }
 }

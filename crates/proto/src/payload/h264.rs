@@ -68,6 +68,9 @@ struct Avc;
 impl Layout for Avc {
     const HEADER_LEN: usize = 1;
     const NAL_TYPES: RangeInclusive<u8> = 1..=23;
+    const DOND_LEN: usize = 0;
+    /// For senders that cut a unit before they know where it ends (RFC 6184 section 5.8).
+    const HAS_EMPTY_FRAGMENTS: bool = true;
     const HAS_PICTURE_END: bool = false;
 
     #[inline]
@@ -125,5 +128,185 @@ impl Layout for Avc {
     #[inline]
     fn continues_picture(header: NalHeader, body: &[u8]) -> bool {
         matches!(Self::nal_type(header), 1 | 5) && body.first().is_some_and(|octet| octet >> 7 == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::builder::Delivery;
+    use super::super::error::FrameError;
+    use super::super::error::PayloadError;
+    use super::super::rig::{Listener, receive_all, receive_one, send_units};
+    use super::*;
+
+    fn sent(units: &[&[u8]], limit: usize) -> Vec<Vec<u8>> {
+        let sent = send_units(&H264::default(), units, limit);
+        sent.into_iter().map(|payload| payload.octets).collect()
+    }
+
+    #[test]
+    fn small_units_share_a_stap_a_with_the_highest_nri() {
+        let units = [&[0x67, 1, 2][..], &[0x68, 3], &[0x06, 4, 5]];
+        assert_eq!(sent(&units, 100), [b"\x78\0\x03\x67\x01\x02\0\x02\x68\x03\0\x03\x06\x04\x05"]);
+        let units = [&[0x41, 1][..], &[0x86, 4], &[0x01, 5]];
+        assert_eq!(sent(&units, 100), [b"\xd8\0\x02\x41\x01\0\x02\x86\x04\0\x02\x01\x05"]);
+    }
+
+    #[test]
+    fn a_stap_a_is_filled_to_its_last_octet() {
+        let units = [&[0x67, 1, 2][..], &[0x68, 3]];
+        assert_eq!(sent(&units, 10), [b"\x78\0\x03\x67\x01\x02\0\x02\x68\x03"]);
+        assert_eq!(sent(&units, 9), [&[0x67, 1, 2][..], &[0x68, 3]]);
+    }
+
+    #[test]
+    fn without_aggregation_each_unit_travels_alone() {
+        let format = H264 { aggregate: false, ..H264::default() };
+        let sent = send_units(&format, &[&[0x67, 1], &[0x68, 2]], 100);
+        let sent: Vec<_> = sent.iter().map(|sent| (&sent.octets[..], sent.marker)).collect();
+        assert_eq!(sent, [(&[0x67, 1][..], false), (&[0x68, 2], true)]);
+    }
+
+    #[test]
+    fn a_large_unit_is_cut_into_fu_as() {
+        let unit: Vec<u8> = [0x65].into_iter().chain(1..=20).collect();
+        let expected = [
+            &[0x7c, 0x85, 1, 2, 3, 4, 5, 6, 7, 8][..],
+            &[0x7c, 0x05, 9, 10, 11, 12, 13, 14, 15, 16],
+            &[0x7c, 0x45, 17, 18, 19, 20],
+        ];
+        assert_eq!(sent(&[&unit], 10), expected);
+        assert_eq!(receive_all(&H264::default(), &expected), Ok(vec![unit]));
+    }
+
+    #[test]
+    fn units_of_one_octet_travel() {
+        // The end of the sequence and of the stream.
+        assert_eq!(sent(&[&[0x0a]], 100), [[0x0a]]);
+        assert_eq!(sent(&[&[0x0a], &[0x0b]], 100), [[0x18, 0, 1, 0x0a, 0, 1, 0x0b]]);
+        let (_, units) = receive_one(&H264::default(), &[0x18, 0, 1, 0x0a, 0, 1, 0x0b]);
+        assert_eq!(units, [[0x0a], [0x0b]]);
+    }
+
+    #[test]
+    fn types_that_mean_something_else_in_rtp_are_not_sent() {
+        for nal_type in (0..32).filter(|nal_type| !(1..=23).contains(nal_type)) {
+            let frame = [0, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x60 | nal_type, 1];
+            let outcome = H264::default().packetiser().start(&frame, 100);
+            assert_eq!(outcome, Err(FrameError::NalType { offset: 9, nal_type }));
+        }
+    }
+
+    #[test]
+    fn the_interleaved_mode_is_recognised_and_not_delivered() {
+        for packet_type in [25, 26, 27, 29] {
+            let (outcome, units) = receive_one(&H264::default(), &[packet_type, 0, 1, 0, 1, 0x65]);
+            assert_eq!(outcome, Err(PayloadError::OutsideMode { packet_type }));
+            assert_eq!(units.len(), 0);
+        }
+        for packet_type in [0, 30, 31] {
+            let (outcome, _) = receive_one(&H264::default(), &[packet_type, 0, 1]);
+            assert_eq!(outcome, Err(PayloadError::UnknownType { packet_type }));
+        }
+    }
+
+    #[test]
+    fn units_before_a_flaw_in_a_stap_a_stand() {
+        let good = [0x18, 0, 2, 0x41, 9];
+        let unit = |offset, claimed, remaining| PayloadError::AggregationUnit {
+            offset,
+            claimed,
+            remaining,
+        };
+        let size = PayloadError::Truncated { field: "NAL unit size", need: 7, have: 6 };
+        for (flaw, error) in [
+            (&[0, 0, 0x41][..], unit(5, 0, 1)),
+            (&[0, 2, 0x41], unit(5, 2, 1)),
+            (&[0xff, 0xff], unit(5, 65_535, 0)),
+            (&[0], size),
+            (&[0, 2, 0x18, 0], PayloadError::Nested { packet_type: 24 }),
+            (&[0, 2, 0x1c, 0x85], PayloadError::Nested { packet_type: 28 }),
+            (&[0, 2, 0x1d, 0x85], PayloadError::Nested { packet_type: 29 }),
+        ] {
+            let (outcome, units) = receive_one(&H264::default(), &[&good, flaw].concat());
+            assert_eq!((outcome, units), (Err(error), vec![vec![0x41, 9]]), "{flaw:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_type_in_a_stap_a_is_stepped_over() {
+        let payload = [0x18, 0, 1, 0x41, 0, 1, 0x1e, 0, 1, 0x42];
+        let (outcome, units) = receive_one(&H264::default(), &payload);
+        assert_eq!(outcome, Err(PayloadError::UnknownType { packet_type: 30 }));
+        assert_eq!(units, [[0x41], [0x42]]);
+    }
+
+    #[test]
+    fn a_stap_a_without_units_is_refused() {
+        let error = PayloadError::Truncated { field: "NAL unit size", need: 3, have: 1 };
+        assert_eq!(receive_one(&H264::default(), &[0x18]).0, Err(error));
+    }
+
+    #[test]
+    fn fragments_that_break_the_rules_are_refused() {
+        let start: &[u8] = &[0x7c, 0x85, 1];
+        let header = |header| PayloadError::FragmentHeader { header };
+        for (payloads, error) in [
+            (vec![&[0x7c, 0xc5, 1][..]], header(0xc5)),
+            (vec![&[0x7c, 0x98, 1]], header(0x98)),
+            (vec![&[0x7c, 0x9c, 1]], header(0x9c)),
+            (vec![&[0x7c, 0x80, 1]], header(0x80)),
+            (vec![&[0x7c, 0x05, 1]], PayloadError::FragmentWithoutStart),
+            (vec![&[0x7c, 0x45, 1]], PayloadError::FragmentWithoutStart),
+            (vec![start, &[0x7c, 0x41, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0x5c, 0x45, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0xfc, 0x45, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0x41, 1], &[0x7c, 0x45, 1]], PayloadError::FragmentWithoutStart),
+            (vec![&[0x7c]], PayloadError::Truncated { field: "FU header", need: 2, have: 1 }),
+        ] {
+            assert_eq!(receive_all(&H264::default(), &payloads), Err(error), "{payloads:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_fragment_of_another_time_does_not_continue_a_unit() {
+        let mut listener = Listener::new(&H264::default(), Delivery::Unit);
+        assert_eq!(listener.take(&[0x7c, 0x85, 1], 0, false), Ok(()));
+        let outcome = listener.take(&[0x7c, 0x45, 2], 3000, true);
+        assert_eq!(outcome, Err(PayloadError::FragmentMismatch));
+        assert_eq!(listener.units().len(), 0);
+    }
+
+    #[test]
+    fn a_marked_packet_ends_its_unfinished_unit() {
+        let mut listener = Listener::new(&H264::default(), Delivery::AccessUnit);
+        assert_eq!(listener.take(&[0x7c, 0x85, 0x81], 0, true), Ok(()));
+        let outcome = listener.take(&[0x7c, 0x45, 2], 0, false);
+        assert_eq!(outcome, Err(PayloadError::FragmentWithoutStart));
+        assert_eq!(listener.take(&[0x65, 3], 0, true), Ok(()));
+        assert_eq!(listener.frames().len(), 0);
+    }
+
+    #[test]
+    fn empty_fragments_are_joined() {
+        let payloads = [&[0x7c, 0x85][..], &[0x7c, 0x05, 1], &[0x7c, 0x05], &[0x7c, 0x45]];
+        assert_eq!(receive_all(&H264::default(), &payloads), Ok(vec![vec![0x65, 1]]));
+    }
+
+    #[test]
+    fn the_reserved_bit_of_the_fu_header_is_ignored() {
+        let payloads = [&[0x7c, 0xa5, 1][..], &[0x7c, 0x65, 2]];
+        assert_eq!(receive_all(&H264::default(), &payloads), Ok(vec![vec![0x65, 1, 2]]));
+    }
+
+    #[test]
+    fn a_unit_with_a_missing_fragment_is_dropped_whole() {
+        let mut listener = Listener::new(&H264::default(), Delivery::Unit);
+        assert_eq!(listener.take(&[0x7c, 0x85, 1], 0, false), Ok(()));
+        listener.lose(1);
+        let outcome = listener.take(&[0x7c, 0x45, 3], 0, false);
+        assert_eq!(outcome, Err(PayloadError::FragmentWithoutStart));
+        assert_eq!(listener.take(&[0x41, 4], 0, true), Ok(()));
+        assert_eq!(listener.units(), [[0x41, 4]]);
     }
 }

@@ -84,6 +84,8 @@ struct Hevc;
 impl Layout for Hevc {
     const HEADER_LEN: usize = 2;
     const NAL_TYPES: RangeInclusive<u8> = 0..=47;
+    const DOND_LEN: usize = 1;
+    const HAS_EMPTY_FRAGMENTS: bool = false;
     const HAS_PICTURE_END: bool = false;
 
     #[inline]
@@ -145,5 +147,183 @@ impl Layout for Hevc {
     #[inline]
     fn continues_picture(header: NalHeader, body: &[u8]) -> bool {
         Self::nal_type(header) < 32 && body.first().is_some_and(|octet| octet >> 7 == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::FrameError;
+    use super::super::error::PayloadError;
+    use super::super::rig::{annex_b, receive_all, receive_one, send, send_units};
+    use super::*;
+
+    const NUMBERED: H265 = H265 { input: Framing::AnnexB, aggregate: true, max_don_diff: 1 };
+
+    fn sent(format: H265, units: &[&[u8]], limit: usize) -> Vec<Vec<u8>> {
+        let sent = send_units(&format, units, limit);
+        sent.into_iter().map(|payload| payload.octets).collect()
+    }
+
+    #[test]
+    fn small_units_share_an_aggregation_packet() {
+        // VPS, SPS and a slice of TID 2 (RFC 7798 figure 7).
+        let units = [&[0x40, 1, 7][..], &[0x42, 1, 8], &[0x02, 2, 9, 9]];
+        let expected = b"\x60\x01\0\x03\x40\x01\x07\0\x03\x42\x01\x08\0\x04\x02\x02\x09\x09";
+        assert_eq!(sent(H265::default(), &units, 100), [expected]);
+    }
+
+    #[test]
+    fn an_aggregate_has_the_lowest_layer_and_tid_and_any_f() {
+        // LayerId 33 TID 3, LayerId 2 TID 5 with F.
+        let units = [&[0x03, 0x0b, 1][..], &[0x82, 2 << 3 | 5, 1]];
+        assert_eq!(sent(H265::default(), &units, 100)[0][..2], [0xe0, 2 << 3 | 3]);
+        // LayerId 33 and 40: the sixth bit is in the first octet.
+        let units = [&[0x03, 0x0b, 1][..], &[0x03, 0x47, 1]];
+        assert_eq!(sent(H265::default(), &units, 100)[0][..2], [0x61, 1 << 3 | 3]);
+    }
+
+    #[test]
+    fn a_large_unit_is_cut_into_fragmentation_units() {
+        // Type 19, LayerId 32, TID 1.
+        let unit: Vec<u8> = [19 << 1 | 1, 1].into_iter().chain(1..=12).collect();
+        let expected = [
+            &[49 << 1 | 1, 1, 0x93, 1, 2, 3, 4, 5][..],
+            &[49 << 1 | 1, 1, 19, 6, 7, 8, 9, 10],
+            &[49 << 1 | 1, 1, 0x53, 11, 12],
+        ];
+        assert_eq!(sent(H265::default(), &[&unit], 8), expected);
+        assert_eq!(receive_all(&H265::default(), &expected), Ok(vec![unit]));
+    }
+
+    #[test]
+    fn units_are_numbered_over_frames() {
+        let mut packetiser = NUMBERED.packetiser();
+        let mut send = |units: &[&[u8]], limit| {
+            let units: Vec<_> = units.iter().map(|unit| unit.to_vec()).collect();
+            let sent = send(packetiser.as_mut(), &annex_b(&units), limit);
+            sent.into_iter().map(|payload| payload.octets).collect::<Vec<_>>()
+        };
+        assert_eq!(send(&[&[0x26, 1, 7]], 100), [b"\x26\x01\0\0\x07"]);
+        // DONL in the first aggregation unit, DOND in the second (RFC 7798 figure 8).
+        assert_eq!(
+            send(&[&[0x40, 1, 7], &[0x42, 1, 8]], 100),
+            [b"\x60\x01\0\x01\0\x03\x40\x01\x07\0\0\x03\x42\x01\x08"]
+        );
+        // DONL in the first fragment only (RFC 7798 figure 9).
+        let expected = [&b"\x62\x01\x93\0\x03\x01\x02\x03"[..], b"\x62\x01\x53\x04\x05\x06\x07"];
+        assert_eq!(send(&[&[0x26, 1, 1, 2, 3, 4, 5, 6, 7]], 8), expected);
+        assert_eq!(send(&[&[0x26, 1, 7]], 100), [b"\x26\x01\0\x04\x07"]);
+    }
+
+    #[test]
+    fn numbers_are_taken_off_again() {
+        for (payload, units) in [
+            (&b"\x26\x01\xab\xcd\x07"[..], vec![&[0x26, 1, 7][..]]),
+            (b"\x4a\x01\0\x09", vec![&[0x4a, 1]]),
+            (
+                b"\x60\x01\xff\xff\0\x03\x40\x01\x07\x05\0\x02\x42\x01",
+                vec![&[0x40, 1, 7], &[0x42, 1]],
+            ),
+        ] {
+            assert_eq!(
+                receive_one(&NUMBERED, payload),
+                (Ok(()), units.iter().map(|unit| unit.to_vec()).collect())
+            );
+        }
+        for (payload, field) in [
+            (&b"\x26\x01\0"[..], "DONL"),
+            (b"\x60\x01\0", "DONL"),
+            (b"\x62\x01\x93\0", "DONL"),
+            (b"\x62\x01\x93\0\0", "FU payload"),
+        ] {
+            let (outcome, _) = receive_one(&NUMBERED, payload);
+            let Err(PayloadError::Truncated { field: found, need, have }) = outcome else {
+                panic!("{payload:02x?}: {outcome:?}");
+            };
+            assert_eq!((found, have), (field, payload.len()));
+            assert!(need > have);
+        }
+    }
+
+    #[test]
+    fn paci_packets_are_unwrapped() {
+        // A and cType are those of the content, PHSsize is 3, F0 is set (RFC 7798 figure 11).
+        let paci =
+            |a: u8, content_type: u8| [50 << 1, 1, a << 7 | content_type << 1, 3 << 4 | 8, 9, 9, 9];
+        let format = H265::default();
+        let single = [&paci(0, 1)[..], &[7, 8]].concat();
+        assert_eq!(receive_one(&format, &single), (Ok(()), vec![vec![1 << 1, 1, 7, 8]]));
+        let forbidden = [&paci(1, 1)[..], &[7, 8]].concat();
+        assert_eq!(receive_one(&format, &forbidden).1, [[0x80 | 1 << 1, 1, 7, 8]]);
+        let aggregate = [&paci(0, 48)[..], &[0, 2, 0x40, 1, 0, 2, 0x42, 1]].concat();
+        assert_eq!(receive_one(&format, &aggregate).1, [[0x40, 1], [0x42, 1]]);
+        let start = [&paci(0, 49)[..], &[0x93, 7]].concat();
+        let end = [&paci(0, 49)[..], &[0x53, 8]].concat();
+        assert_eq!(receive_all(&format, &[&start, &end]), Ok(vec![vec![19 << 1, 1, 7, 8]]));
+    }
+
+    #[test]
+    fn a_paci_packet_uses_the_layer_of_its_payload_header() {
+        let payload = [50 << 1 | 1, 0xfb, 19 << 1, 0, 7];
+        assert_eq!(receive_one(&H265::default(), &payload).1, [[19 << 1 | 1, 0xfb, 7]]);
+    }
+
+    #[test]
+    fn paci_packets_that_break_the_rules_are_refused() {
+        let format = H265::default();
+        // 31 octets of PHES, of which 30 are there.
+        let long = [&[50 << 1, 1, 1 << 1 | 1, 0xf0][..], &[0; 30]].concat();
+        assert!(matches!(receive_one(&format, &long).0, Err(PayloadError::Truncated { .. })));
+        let cut = receive_one(&format, &[50 << 1, 1, 1 << 1]).0;
+        assert!(matches!(cut, Err(PayloadError::Truncated { .. })));
+        let nested = receive_one(&format, &[50 << 1, 1, 50 << 1, 0, 1 << 1, 0, 7]).0;
+        assert_eq!(nested, Err(PayloadError::Nested { packet_type: 50 }));
+        let unknown = receive_one(&format, &[50 << 1, 1, 51 << 1, 0, 7]).0;
+        assert_eq!(unknown, Err(PayloadError::UnknownType { packet_type: 51 }));
+        let inside = receive_one(&format, &[0x60, 1, 0, 4, 50 << 1, 1, 2, 0]).0;
+        assert_eq!(inside, Err(PayloadError::Nested { packet_type: 50 }));
+    }
+
+    #[test]
+    fn forged_packets_are_refused() {
+        let start: &[u8] = &[0x62, 1, 0x93, 1];
+        let header = |header| PayloadError::FragmentHeader { header };
+        for (payloads, error) in [
+            (
+                vec![&[0x26][..]],
+                PayloadError::Truncated { field: "payload header", need: 2, have: 1 },
+            ),
+            (vec![&[0x62, 1, 0xd3, 1]], header(0xd3)),
+            (vec![&[0x62, 1, 0xb1, 1]], header(0xb1)),
+            (vec![&[0x62, 1, 0xb0, 1]], header(0xb0)),
+            (
+                vec![&[0x62, 1, 0x93]],
+                PayloadError::Truncated { field: "FU payload", need: 4, have: 3 },
+            ),
+            (vec![&[0x62, 1, 0x53, 1]], PayloadError::FragmentWithoutStart),
+            (vec![start, &[0x62, 9, 0x53, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0x62, 2, 0x53, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0x62, 1, 0x54, 1]], PayloadError::FragmentMismatch),
+            (
+                vec![&[0x60, 1, 0, 1, 0x40]],
+                PayloadError::AggregationUnit { offset: 2, claimed: 1, remaining: 1 },
+            ),
+            (vec![&[0x60, 1, 0, 2, 0x60, 1]], PayloadError::Nested { packet_type: 48 }),
+            (vec![&[0x60, 1, 0, 2, 0x62, 1]], PayloadError::Nested { packet_type: 49 }),
+            (vec![&[63 << 1, 1, 1]], PayloadError::UnknownType { packet_type: 63 }),
+        ] {
+            assert_eq!(receive_all(&H265::default(), &payloads), Err(error), "{payloads:02x?}");
+        }
+    }
+
+    #[test]
+    fn types_above_47_and_short_units_are_not_sent() {
+        for nal_type in 48..64 {
+            let frame = [0, 0, 1, nal_type << 1, 1, 1];
+            let outcome = H265::default().packetiser().start(&frame, 100);
+            assert_eq!(outcome, Err(FrameError::NalType { offset: 3, nal_type }));
+        }
+        let outcome = H265::default().packetiser().start(&[0, 0, 1, 0x26], 100);
+        assert_eq!(outcome, Err(FrameError::NalHeader { offset: 3, len: 1 }));
     }
 }

@@ -24,7 +24,7 @@ pub struct H266 {
     pub input: Framing,
     /// Whether neighbouring small NAL units share a packet.
     pub aggregate: bool,
-    /// `sprop-max-don-diff`: above 0, DONL and DOND fields are sent and expected
+    /// `sprop-max-don-diff`: above 0, DONL fields are sent and expected
     /// (RFC 9328 section 7.2).
     pub max_don_diff: u16,
 }
@@ -84,6 +84,9 @@ struct Vvc;
 impl Layout for Vvc {
     const HEADER_LEN: usize = 2;
     const NAL_TYPES: RangeInclusive<u8> = 0..=27;
+    /// H.265 has the field, H.266 has not (RFC 9328 section 4.3.2, figure 6).
+    const DOND_LEN: usize = 0;
+    const HAS_EMPTY_FRAGMENTS: bool = false;
     const HAS_PICTURE_END: bool = true;
 
     #[inline]
@@ -156,5 +159,138 @@ impl Layout for Vvc {
             let has_picture_header = next.get(2).is_some_and(|octet| octet >> 7 == 1);
             has_picture_header || next[0] & 0x3f != unit[0] & 0x3f
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::FrameError;
+    use super::super::error::PayloadError;
+    use super::super::rig::{annex_b, receive_all, receive_one, send, send_units};
+    use super::*;
+
+    const NUMBERED: H266 = H266 { input: Framing::AnnexB, aggregate: true, max_don_diff: 1 };
+
+    fn sent(units: &[&[u8]], limit: usize) -> Vec<Vec<u8>> {
+        let sent = send_units(&H266::default(), units, limit);
+        sent.into_iter().map(|payload| payload.octets).collect()
+    }
+
+    #[test]
+    fn small_units_share_an_aggregation_packet_of_the_lowest_layer_and_tid() {
+        // SPS and PPS of LayerId 0 TID 1 (RFC 9328 figure 7).
+        let units = [&[0, 15 << 3 | 1, 7][..], &[0, 16 << 3 | 1, 8, 9]];
+        assert_eq!(sent(&units, 100), [b"\0\xe1\0\x03\0\x79\x07\0\x04\0\x81\x08\x09"]);
+        let units = [&[0x21, 3, 7][..], &[0x80 | 5, 15 << 3 | 6, 8]];
+        assert_eq!(sent(&units, 100)[0][..2], [0x80 | 5, 28 << 3 | 3]);
+    }
+
+    #[test]
+    fn a_large_unit_is_cut_into_fragmentation_units() {
+        // Type 7, LayerId 33, TID 1; the only slice of its picture, hence P (RFC 9328 figure 10).
+        let unit: Vec<u8> = [33, 7 << 3 | 1].into_iter().chain(0x81..=0x8c).collect();
+        let expected = [
+            &[33, 0xe9, 0x80 | 7, 0x81, 0x82, 0x83, 0x84, 0x85][..],
+            &[33, 0xe9, 7, 0x86, 0x87, 0x88, 0x89, 0x8a],
+            &[33, 0xe9, 0x60 | 7, 0x8b, 0x8c],
+        ];
+        assert_eq!(sent(&[&unit], 8), expected);
+        assert_eq!(receive_all(&H266::default(), &expected), Ok(vec![unit]));
+    }
+
+    /// The P bits of the fragments in which units end.
+    fn picture_ends(units: &[&[u8]]) -> Vec<bool> {
+        let ends = sent(units, 8)
+            .into_iter()
+            .filter(|payload| payload[1] >> 3 == FRAGMENTATION_UNIT && payload[2] & 0x40 != 0);
+        ends.map(|payload| payload[2] & 0x20 != 0).collect()
+    }
+
+    #[test]
+    fn the_p_bit_is_on_the_last_slice_of_each_picture_only() {
+        let header: &[u8] = &[0, 19 << 3 | 1, 1];
+        let slice: &[u8] = &[0, 1, 1, 2, 3, 4, 5, 6, 7];
+        let whole_picture: &[u8] = &[0, 1, 0x81, 2, 3, 4, 5, 6, 7];
+        let upper_layer: &[u8] = &[1, 1, 0x81, 2, 3, 4, 5, 6, 7];
+        let message: &[u8] = &[0, 24 << 3 | 1, 1, 2, 3, 4, 5, 6, 7];
+        assert_eq!(
+            picture_ends(&[header, slice, slice, slice, message]),
+            [false, false, true, false]
+        );
+        assert_eq!(picture_ends(&[message, whole_picture]), [false, true]);
+        assert_eq!(picture_ends(&[whole_picture, upper_layer]), [true, true]);
+        assert_eq!(picture_ends(&[whole_picture, message, upper_layer]), [true, false, true]);
+        assert_eq!(picture_ends(&[header, slice, header, slice, slice]), [true, false, true]);
+    }
+
+    #[test]
+    fn the_p_bit_means_nothing_to_the_joined_unit() {
+        let payloads =
+            [&[0, 0xe9, 0xa0 | 7, 1][..], &[0, 0xe9, 0x20 | 7, 2], &[0, 0xe9, 0x60 | 7, 3]];
+        assert_eq!(
+            receive_all(&H266::default(), &payloads),
+            Ok(vec![vec![0, 7 << 3 | 1, 1, 2, 3]])
+        );
+    }
+
+    #[test]
+    fn only_the_first_unit_of_an_aggregate_is_numbered() {
+        let mut packetiser = NUMBERED.packetiser();
+        let mut send = |units: &[&[u8]], limit| {
+            let units: Vec<_> = units.iter().map(|unit| unit.to_vec()).collect();
+            let sent = send(packetiser.as_mut(), &annex_b(&units), limit);
+            sent.into_iter().map(|payload| payload.octets).collect::<Vec<_>>()
+        };
+        assert_eq!(send(&[&[0, 9, 7]], 100), [b"\0\x09\0\0\x07"]);
+        // RFC 9328 figure 8: there is no DOND.
+        assert_eq!(
+            send(&[&[0, 0x79, 7], &[0, 0x81, 8]], 100),
+            [b"\0\xe1\0\x01\0\x03\0\x79\x07\0\x03\0\x81\x08"]
+        );
+        let expected = [&b"\0\xe9\x81\0\x03\x81\x02\x03"[..], b"\0\xe9\x61\x04\x05\x06\x07"];
+        assert_eq!(send(&[&[0, 9, 0x81, 2, 3, 4, 5, 6, 7]], 8), expected);
+        assert_eq!(send(&[&[0, 9, 7]], 100), [b"\0\x09\0\x04\x07"]);
+    }
+
+    #[test]
+    fn numbers_are_taken_off_again() {
+        let payload = b"\0\xe1\xff\xff\0\x03\0\x79\x07\0\x02\0\x81";
+        let units = vec![vec![0, 0x79, 7], vec![0, 0x81]];
+        assert_eq!(receive_one(&NUMBERED, payload), (Ok(()), units));
+        assert_eq!(receive_one(&NUMBERED, b"\0\x09\xab\xcd\x07").1, [[0, 9, 7]]);
+    }
+
+    #[test]
+    fn forged_packets_are_refused() {
+        let start: &[u8] = &[0, 0xe9, 0x87, 1];
+        let header = |header| PayloadError::FragmentHeader { header };
+        for (payloads, error) in [
+            (vec![&[0][..]], PayloadError::Truncated { field: "payload header", need: 2, have: 1 }),
+            (vec![&[0, 0xe9, 0xc7, 1]], header(0xc7)),
+            (vec![&[0, 0xe9, 0x9c, 1]], header(0x9c)),
+            (vec![&[0, 0xe9, 0x9d, 1]], header(0x9d)),
+            (
+                vec![&[0, 0xe9, 0x87]],
+                PayloadError::Truncated { field: "FU payload", need: 4, have: 3 },
+            ),
+            (vec![&[0, 0xe9, 0x47, 1]], PayloadError::FragmentWithoutStart),
+            (vec![start, &[1, 0xe9, 0x47, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0, 0xea, 0x47, 1]], PayloadError::FragmentMismatch),
+            (vec![start, &[0, 0xe9, 0x48, 1]], PayloadError::FragmentMismatch),
+            (vec![&[0, 0xe1, 0, 2, 0, 0xe1]], PayloadError::Nested { packet_type: 28 }),
+            (vec![&[0, 0xe1, 0, 2, 0, 0xe9]], PayloadError::Nested { packet_type: 29 }),
+            (vec![&[0, 31 << 3 | 1, 1]], PayloadError::UnknownType { packet_type: 31 }),
+        ] {
+            assert_eq!(receive_all(&H266::default(), &payloads), Err(error), "{payloads:02x?}");
+        }
+    }
+
+    #[test]
+    fn unspecified_types_are_not_sent() {
+        for nal_type in 28..32 {
+            let frame = [0, 0, 1, 0, nal_type << 3 | 1, 1];
+            let outcome = H266::default().packetiser().start(&frame, 100);
+            assert_eq!(outcome, Err(FrameError::NalType { offset: 3, nal_type }));
+        }
     }
 }

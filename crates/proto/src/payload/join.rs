@@ -36,7 +36,7 @@ impl<L: Layout> NalDepacketiser<L> {
     ) -> Result<(), PayloadError> {
         let body = match self.numbering {
             Numbering::None => rest,
-            Numbering::Don => after(rest, 2, "DONL", 0)?,
+            Numbering::Don => after(rest, 2, "DONL", L::HEADER_LEN)?,
         };
         open::<L>(header, body, frame);
         frame.extend(&header[..L::HEADER_LEN])?;
@@ -48,12 +48,13 @@ impl<L: Layout> NalDepacketiser<L> {
     fn push_aggregate(&self, rest: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadError> {
         let mut left = rest;
         let mut first = true;
+        let mut outcome = Ok(());
         while first || !left.is_empty() {
             let offset = rest.len() - left.len() + L::HEADER_LEN;
             left = match (self.numbering, first) {
                 (Numbering::None, _) => left,
                 (Numbering::Don, true) => after(left, 2, "DONL", offset)?,
-                (Numbering::Don, false) => after(left, 1, "DOND", offset)?,
+                (Numbering::Don, false) => after(left, L::DOND_LEN, "DOND", offset)?,
             };
             first = false;
             let tail = after(left, 2, "NAL unit size", offset)?;
@@ -63,23 +64,28 @@ impl<L: Layout> NalDepacketiser<L> {
                 return Err(PayloadError::AggregationUnit { offset, claimed, remaining });
             }
             let (unit, tail) = tail.split_at(claimed);
-            let header = L::header(unit);
-            if L::kind(header) != PayloadKind::Single {
-                return Err(PayloadError::UnknownType { packet_type: L::nal_type(header) });
-            }
-            open::<L>(header, &unit[L::HEADER_LEN..], frame);
-            frame.extend(unit)?;
-            frame.finish_unit();
             left = tail;
+            let header = L::header(unit);
+            let packet_type = L::nal_type(header);
+            match L::kind(header) {
+                PayloadKind::Single => {
+                    open::<L>(header, &unit[L::HEADER_LEN..], frame);
+                    frame.extend(unit)?;
+                    frame.finish_unit();
+                }
+                // Reserved types are stepped over (RFC 6184 section 5.4), and told.
+                PayloadKind::Unknown => outcome = Err(PayloadError::UnknownType { packet_type }),
+                _ => return Err(PayloadError::Nested { packet_type }),
+            }
         }
-        Ok(())
+        outcome
     }
 
     fn push_fragment(
         &mut self,
         payload_header: NalHeader,
         rest: &[u8],
-        timestamp: RtpTimestamp,
+        packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
         let before = self.in_hand.take();
@@ -93,11 +99,11 @@ impl<L: Layout> NalDepacketiser<L> {
         if start && self.numbering == Numbering::Don {
             body = after(body, 2, "DONL", L::HEADER_LEN + 1)?;
         }
-        if body.is_empty() {
+        if body.is_empty() && !L::HAS_EMPTY_FRAGMENTS {
             let have = L::HEADER_LEN + rest.len();
             return Err(PayloadError::Truncated { field: "FU payload", need: have + 1, have });
         }
-        let hand = InHand { header, timestamp };
+        let hand = InHand { header, timestamp: packet.timestamp };
         if start {
             open::<L>(header, body, frame);
             frame.extend(&header[..L::HEADER_LEN])?;
@@ -111,7 +117,8 @@ impl<L: Layout> NalDepacketiser<L> {
         frame.extend(body)?;
         if end {
             frame.finish_unit();
-        } else {
+        } else if !packet.marker {
+            // A marked packet ends the frame, and with it whatever unit is unfinished.
             self.in_hand = Some(hand);
         }
         Ok(())
@@ -125,6 +132,10 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
+        if payload.is_empty() {
+            // A keep-alive, or padding alone, is part of no unit.
+            return Ok(());
+        }
         let rest = after(payload, L::HEADER_LEN, "payload header", 0)?;
         let (mut header, mut rest) = (L::header(payload), rest);
         if L::kind(header) == PayloadKind::ContentInformation {
@@ -139,11 +150,10 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         match kind {
             PayloadKind::Single => self.push_single(header, rest, frame),
             PayloadKind::Aggregate => self.push_aggregate(rest, frame),
-            PayloadKind::Fragment => self.push_fragment(header, rest, packet.timestamp, frame),
+            PayloadKind::Fragment => self.push_fragment(header, rest, packet, frame),
             PayloadKind::OutsideMode => Err(PayloadError::OutsideMode { packet_type }),
-            PayloadKind::ContentInformation | PayloadKind::Unknown => {
-                Err(PayloadError::UnknownType { packet_type })
-            }
+            PayloadKind::ContentInformation => Err(PayloadError::Nested { packet_type }),
+            PayloadKind::Unknown => Err(PayloadError::UnknownType { packet_type }),
         }
     }
 

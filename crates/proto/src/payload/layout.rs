@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Whether units travel with decoding order numbers (RFC 7798 section 4.3, RFC 9328 section 4.3).
+/// Whether units travel with decoding order numbers (RFC 7798 section 4.6, RFC 9328 section 4.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Numbering {
     None,
@@ -53,6 +53,13 @@ pub(super) trait Layout: Send + 'static {
 
     /// NAL unit types that may travel.
     const NAL_TYPES: RangeInclusive<u8>;
+
+    /// Octets of the difference (DOND) before each aggregated unit but the first, where units are
+    /// numbered; without them, numbers rise by one.
+    const DOND_LEN: usize;
+
+    /// Whether a fragment may have no octets of its unit.
+    const HAS_EMPTY_FRAGMENTS: bool;
 
     /// Whether fragments say that a picture ends.
     const HAS_PICTURE_END: bool;

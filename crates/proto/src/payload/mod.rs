@@ -17,10 +17,16 @@ pub mod h265;
 pub mod h266;
 mod join;
 mod layout;
+#[cfg(test)]
+mod naive;
 pub mod nal;
 pub mod opus;
 mod pool;
+#[cfg(test)]
+mod rig;
 mod split;
+#[cfg(test)]
+mod trips;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 pub use error::{FrameError, PayloadError};

@@ -61,9 +61,11 @@ const SILENCE_LEN_MAX: usize = 2;
 /// [`FrameError::Opus`] if there is no TOC octet or no frame count, or the count is zero or makes
 /// the packet longer than 120 ms (RFC 6716 section 3.2.5).
 pub fn packet_duration(packet: &[u8]) -> Result<u32, FrameError> {
-    let Some(toc) = packet.first() else {
-        return Err(FrameError::Opus { reason: "no TOC octet" });
-    };
+    ticks(packet).map_err(|reason| FrameError::Opus { reason })
+}
+
+fn ticks(packet: &[u8]) -> Result<u32, &'static str> {
+    let toc = packet.first().ok_or("no TOC octet")?;
     // RFC 6716 section 3.1, table 2.
     let config = toc >> 3;
     let frame = match (config, config % 4) {
@@ -75,13 +77,11 @@ pub fn packet_duration(packet: &[u8]) -> Result<u32, FrameError> {
         (0, _) => 1,
         (1 | 2, _) => 2,
         (_, Some(count)) => u32::from(count & 0x3f),
-        (_, None) => return Err(FrameError::Opus { reason: "no frame count" }),
+        (_, None) => return Err("no frame count"),
     };
     match frames * frame {
-        0 => Err(FrameError::Opus { reason: "no frames" }),
-        TICKS_MAX.. if frames * frame > TICKS_MAX => {
-            Err(FrameError::Opus { reason: "more than 120 ms" })
-        }
+        0 => Err("no frames"),
+        ticks if ticks > TICKS_MAX => Err("more than 120 ms"),
         ticks => Ok(ticks),
     }
 }
@@ -129,6 +129,11 @@ impl Depacketiser for OpusDepacketiser {
         _packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
+        if payload.is_empty() {
+            // A keep-alive, or padding alone.
+            return Ok(());
+        }
+        ticks(payload).map_err(|reason| PayloadError::Opus { reason })?;
         frame.push_unit(payload)
     }
 
@@ -137,6 +142,8 @@ impl Depacketiser for OpusDepacketiser {
 
 #[cfg(test)]
 mod tests {
+    use super::super::builder::Delivery;
+    use super::super::rig::{Listener, send};
     use super::*;
 
     #[test]
@@ -160,7 +167,13 @@ mod tests {
     fn packets_that_are_not_opus_are_refused() {
         for packet in [&[][..], &[0x03], &[0x03, 0], &[0x1b, 3], &[0x83, 49]] {
             assert!(packet_duration(packet).is_err(), "{packet:02x?}");
+            assert!(Opus::default().packetiser().start(packet, 100).is_err());
         }
+        let error = PayloadError::Opus { reason: "no frame count" };
+        let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
+        assert_eq!(listener.take(&[0x03], 0, false), Err(error));
+        assert_eq!(listener.take(&[], 0, false), Ok(()));
+        assert!(listener.frames().is_empty());
     }
 
     #[test]
@@ -192,5 +205,28 @@ mod tests {
             fragment.marker()
         });
         assert_eq!(markers, [true, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_packet_is_sent_and_received_as_it_is() {
+        let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
+        let mut packetiser = Opus::default().packetiser();
+        for (n, packet) in [&[0x08, 1, 2][..], &[0x08], &[0x0b, 0x82, 1, 2]].iter().enumerate() {
+            let sent = send(packetiser.as_mut(), packet, 100);
+            assert_eq!(sent.len(), 1);
+            assert_eq!(sent[0].octets, *packet);
+            listener.take(&sent[0].octets, n as u32 * 960, sent[0].marker).unwrap();
+            assert_eq!(listener.frames(), [*packet]);
+        }
+    }
+
+    #[test]
+    fn a_missing_packet_touches_no_other() {
+        let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
+        listener.take(&[0x08, 1], 0, false).unwrap();
+        listener.lose(3);
+        // The same timestamp, as a broken sender may have it.
+        listener.take(&[0x08, 2], 0, false).unwrap();
+        assert_eq!(listener.frames(), [[0x08, 1], [0x08, 2]]);
     }
 }

@@ -13,6 +13,9 @@ use super::nal::find_units;
 /// Octets of a length field in an aggregation packet.
 const LENGTH_LEN: usize = 2;
 
+/// Octets of a decoding order number.
+const DONL_LEN: usize = 2;
+
 /// Splits access units into single NAL unit, aggregation and fragmentation packets.
 ///
 /// Neighbouring units that fit one packet together are aggregated, wherever they stand; a unit
@@ -21,7 +24,7 @@ pub(super) struct NalPacketiser<L> {
     input: Framing,
     aggregate: bool,
     numbering: Numbering,
-    /// The decoding order number of the next unit (RFC 7798 section 4.3).
+    /// The decoding order number of the next unit (RFC 7798 section 4.6).
     don: u16,
     limit: usize,
     units: Vec<Range<usize>>,
@@ -56,8 +59,8 @@ impl<L: Layout> NalPacketiser<L> {
         for unit in &self.units[self.unit..] {
             let number_len = match (self.numbering, count) {
                 (Numbering::None, _) => 0,
-                (Numbering::Don, 0) => 2,
-                (Numbering::Don, _) => 1,
+                (Numbering::Don, 0) => DONL_LEN,
+                (Numbering::Don, _) => L::DOND_LEN,
             };
             len += number_len + LENGTH_LEN + unit.len();
             if len > self.limit {
@@ -94,7 +97,7 @@ impl<L: Layout> NalPacketiser<L> {
                     fragment.push_own(&[first, second, hi, lo]);
                 }
                 // DOND is the difference to the unit before, less one.
-                (Numbering::Don, _) => fragment.push_own(&[0, hi, lo]),
+                (Numbering::Don, _) => fragment.push_own(&[0, hi, lo][1 - L::DOND_LEN..]),
             }
             fragment.push_frame(unit.clone());
         }
@@ -106,7 +109,7 @@ impl<L: Layout> NalPacketiser<L> {
         let header = L::header(&frame[unit.clone()]);
         let body = unit.start + L::HEADER_LEN + self.sent;
         let number = self.numbering == Numbering::Don && self.sent == 0;
-        let room = self.limit - L::HEADER_LEN - 1 - if number { 2 } else { 0 };
+        let room = self.limit - L::HEADER_LEN - 1 - if number { DONL_LEN } else { 0 };
         let left = unit.end - body;
         let position = match (self.sent, left <= room) {
             (0, _) => Position::Start,
@@ -149,10 +152,11 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
         self.unit = 0;
         self.sent = 0;
-        self.limit = limit;
+        // The length fields of aggregated units have 16 bits.
+        self.limit = limit.min(usize::from(u16::MAX));
         self.units.clear();
         // A fragment with a decoding order number and one octet of its unit.
-        let need = L::HEADER_LEN + 1 + 2 + 1;
+        let need = L::HEADER_LEN + 1 + DONL_LEN + 1;
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
         }
@@ -170,7 +174,7 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         if self.unit >= self.units.len() {
             return false;
         }
-        let number_len = if self.numbering == Numbering::Don { 2 } else { 0 };
+        let number_len = if self.numbering == Numbering::Don { DONL_LEN } else { 0 };
         if self.sent > 0 || self.units[self.unit].len() + number_len > self.limit {
             self.push_fragment(frame, fragment);
         } else {

@@ -1,0 +1,133 @@
+//! A packetiser and a depacketiser on the bench: what the tests of all formats share.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::Depacketiser;
+use super::PacketInfo;
+use super::Packetiser;
+use super::PayloadFormat;
+use super::builder::Delivery;
+use super::builder::FrameBuilder;
+use super::builder::FrameSettings;
+use super::builder::Framing;
+use super::error::PayloadError;
+use super::fragment::Fragment;
+use super::fragment::Piece;
+use super::pool::FramePool;
+use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
+
+/// A payload as it is sent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Sent {
+    pub(super) octets: Vec<u8>,
+    pub(super) marker: bool,
+    /// The octets of the frame that it holds.
+    pub(super) ranges: Vec<Range<usize>>,
+}
+
+/// An access unit of `units` with start codes.
+pub(super) fn annex_b(units: &[Vec<u8>]) -> Vec<u8> {
+    units.iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
+}
+
+/// The payloads of `frame`, each of which has at most `limit` octets.
+pub(super) fn send(packetiser: &mut dyn Packetiser, frame: &[u8], limit: usize) -> Vec<Sent> {
+    packetiser.start(frame, limit).unwrap();
+    let mut fragment = Fragment::default();
+    let mut sent = Vec::new();
+    while packetiser.next(frame, &mut fragment) {
+        let mut octets = vec![0; fragment.len()];
+        fragment.write(frame, &mut octets);
+        assert!((1..=limit).contains(&octets.len()), "{} octets of {limit}", octets.len());
+        let ranges = fragment.pieces().iter().filter_map(|piece| match *piece {
+            Piece::Frame { start, end } => Some(start..end),
+            Piece::Own { .. } => None,
+        });
+        sent.push(Sent { octets, marker: fragment.marker(), ranges: ranges.collect() });
+        fragment.clear();
+    }
+    assert!(!packetiser.next(frame, &mut fragment), "a finished frame goes on");
+    sent
+}
+
+/// The payloads of an access unit of `units`, from a new packetiser of `format`.
+pub(super) fn send_units(format: &dyn PayloadFormat, units: &[&[u8]], limit: usize) -> Vec<Sent> {
+    let units: Vec<Vec<u8>> = units.iter().map(|unit| unit.to_vec()).collect();
+    send(format.packetiser().as_mut(), &annex_b(&units), limit)
+}
+
+/// The receiving side of one source.
+pub(super) struct Listener {
+    depacketiser: Box<dyn Depacketiser>,
+    builder: FrameBuilder,
+    arrival: Instant,
+}
+
+impl Listener {
+    pub(super) fn new(format: &dyn PayloadFormat, delivery: Delivery) -> Self {
+        let settings = FrameSettings { delivery, ..FrameSettings::default() };
+        assert_eq!(settings.framing, Framing::AnnexB);
+        #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
+        let arrival = Instant::now();
+        Self {
+            depacketiser: format.depacketiser(),
+            builder: FrameBuilder::new(format, settings, FramePool::new()),
+            arrival,
+        }
+    }
+
+    /// Takes a payload as a stream does.
+    pub(super) fn take(
+        &mut self,
+        octets: &[u8],
+        timestamp: u32,
+        marker: bool,
+    ) -> Result<(), PayloadError> {
+        let (ssrc, timestamp) = (Ssrc(1), RtpTimestamp(timestamp));
+        let packet = PacketInfo { ssrc, timestamp, marker, arrival: self.arrival };
+        self.builder.begin_packet(packet);
+        let outcome = self.depacketiser.push(octets, packet, &mut self.builder);
+        if outcome.is_err() {
+            self.depacketiser.lost();
+            self.builder.damage();
+        }
+        self.builder.end_packet();
+        outcome
+    }
+
+    pub(super) fn lose(&mut self, packets: u64) {
+        self.depacketiser.lost();
+        self.builder.lost(packets);
+    }
+
+    /// The frames that have come whole since the last call.
+    pub(super) fn frames(&mut self) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.to_vec()).collect()
+    }
+
+    /// The same without the start code in front, for units delivered one by one.
+    pub(super) fn units(&mut self) -> Vec<Vec<u8>> {
+        self.frames().iter().map(|frame| frame[4..].to_vec()).collect()
+    }
+}
+
+/// What comes of one `payload` on its own: the outcome and the units delivered.
+pub(super) fn receive_one(
+    format: &dyn PayloadFormat,
+    payload: &[u8],
+) -> (Result<(), PayloadError>, Vec<Vec<u8>>) {
+    let mut listener = Listener::new(format, Delivery::Unit);
+    (listener.take(payload, 0, true), listener.units())
+}
+
+/// What comes of several payloads of one access unit: the units delivered, or the first error.
+pub(super) fn receive_all(
+    format: &dyn PayloadFormat,
+    payloads: &[&[u8]],
+) -> Result<Vec<Vec<u8>>, PayloadError> {
+    let mut listener = Listener::new(format, Delivery::Unit);
+    payloads.iter().try_for_each(|payload| listener.take(payload, 0, false))?;
+    Ok(listener.units())
+}
