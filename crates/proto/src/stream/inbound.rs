@@ -309,8 +309,12 @@ impl Inbound {
         self.builder.begin_packet(info);
         if let Err(error) = self.depacketiser.push(payload, info, &mut self.builder) {
             report.statistics.discards.count(reason(error));
-            self.depacketiser.lost();
-            self.builder.damage();
+            // Packets of reserved types are to be ignored (RFC 6184 section 5.4), so none of
+            // them belonged to the frame.
+            if !matches!(error, PayloadError::UnknownType { .. }) {
+                self.depacketiser.lost();
+                self.builder.damage();
+            }
         }
         self.builder.end_packet();
         self.note_dropped(report);
