@@ -1,0 +1,85 @@
+//! In steady state no packet allocates, going out or coming in.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::time::Duration;
+
+use rushes::{Codec, Context, Delivery, MediaStream, Pacing};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Frames before counting: buffers find their sizes.
+const WARM_UP: usize = 20;
+
+/// Frames that are counted.
+const FRAMES: usize = 50;
+
+fn pair(codec: Codec, delivery: Delivery) -> (MediaStream, MediaStream) {
+    let session = Context::new().session("127.0.0.1").unwrap();
+    let receiver = session.stream(codec).delivery(delivery).probation(1).open().unwrap();
+    let port = receiver.local_address().port();
+    let sender = session.stream(codec).remote_port(port).pacing(Pacing::Off).open().unwrap();
+    (sender, receiver)
+}
+
+/// Allocations and packets while frames go round, `per_frame` pulled for each pushed.
+fn count(codec: Codec, delivery: Delivery, frame: &[u8], per_frame: usize) -> (u64, u64) {
+    let (mut sender, mut receiver) = pair(codec, delivery);
+    let mut round = |frames: usize| {
+        for _ in 0..frames {
+            sender.push_frame(frame, None).unwrap();
+            for _ in 0..per_frame {
+                assert!(receiver.pull_frame(SECOND).unwrap().is_some());
+            }
+        }
+        sender.statistics().send.packets
+    };
+    let before = round(WARM_UP);
+    let mut packets = 0;
+    let counted = allocation_counter::measure(|| packets = round(FRAMES) - before);
+    // Taking the statistics allocates the list of sources.
+    (counted.count_total.saturating_sub(8), packets)
+}
+
+fn access_unit(units: usize, len: usize) -> Vec<u8> {
+    let mut frame = Vec::new();
+    for n in 0..units {
+        frame.extend_from_slice(&[0, 0, 0, 1, 0x02, 1, 0x80 | n as u8]);
+        frame.resize(frame.len() + len, 0x55);
+    }
+    frame
+}
+
+#[test]
+fn large_access_units_go_round_without_allocating() {
+    let frame = access_unit(4, 100_000);
+    let (allocations, packets) = count(Codec::H265, Delivery::AccessUnit, &frame, 1);
+    assert!(packets > 10_000);
+    assert_eq!(allocations, 0, "{packets} packets");
+}
+
+#[test]
+fn small_units_go_round_without_allocating() {
+    let frame = access_unit(40, 60);
+    let (allocations, packets) = count(Codec::H265, Delivery::Unit, &frame, 40);
+    assert!(packets >= 100);
+    assert_eq!(allocations, 0, "{packets} packets");
+}
+
+#[test]
+fn opus_packets_go_round_without_allocating() {
+    let (allocations, packets) = count(Codec::Opus, Delivery::AccessUnit, &[0x08; 100], 1);
+    assert_eq!(packets, FRAMES as u64);
+    assert_eq!(allocations, 0);
+}
+
+#[test]
+fn generic_frames_go_round_without_allocating() {
+    let (allocations, _) = count(Codec::Generic, Delivery::AccessUnit, &[7; 50_000], 1);
+    assert_eq!(allocations, 0);
+}
+
+#[test]
+fn the_count_of_allocations_can_fail() {
+    let counted = allocation_counter::measure(|| drop(std::hint::black_box(vec![0_u8; 10])));
+    assert_eq!(counted.count_total, 1);
+}

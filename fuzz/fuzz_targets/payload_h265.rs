@@ -1,0 +1,6 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rushes_proto::payload::h265::H265;
+
+fuzz_target!(|octets: &[u8]| rushes_fuzz::depacketise(&H265::default(), octets));

@@ -1,0 +1,84 @@
+//! What the fuzz targets share: octets cut into packets, and a listener with small limits.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rushes_proto::payload::{
+    Delivery, FrameBuilder, FramePool, FrameSettings, Framing, PacketInfo, PayloadFormat,
+};
+use rushes_proto::stream::{Receiver, ReceiverConfig};
+use rushes_proto::{PayloadType, RtpTimestamp, Ssrc};
+
+/// Octets in the largest frame that the listeners accept.
+pub const FRAME_LEN_MAX: usize = 64 << 10;
+
+/// Cuts `octets` into packets: a head of two octets gives length and flags of each.
+pub fn packets(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (&[len, flags], rest) = octets.split_first_chunk()?;
+        let (packet, rest) = rest.split_at(usize::from(len).min(rest.len()));
+        octets = rest;
+        Some((flags, packet))
+    })
+}
+
+fn settings(flags: u8) -> FrameSettings {
+    FrameSettings {
+        delivery: if flags & 1 == 0 { Delivery::Unit } else { Delivery::AccessUnit },
+        framing: if flags & 2 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed },
+        frame_len_max: FRAME_LEN_MAX,
+    }
+}
+
+/// Gives payloads, losses and markers as `octets` say to a depacketiser of `format`.
+pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
+    let Some((flags, octets)) = octets.split_first() else { return };
+    let mut depacketiser = format.depacketiser();
+    let mut frame = FrameBuilder::new(format, settings(*flags), FramePool::new());
+    let arrival = Instant::now();
+    for (flags, payload) in packets(octets) {
+        if flags & 4 != 0 {
+            depacketiser.lost();
+            frame.lost(u64::from(flags >> 4));
+        }
+        let packet = PacketInfo {
+            ssrc: Ssrc(1),
+            timestamp: RtpTimestamp(u32::from(flags >> 6)),
+            marker: flags & 1 != 0,
+            arrival,
+        };
+        frame.begin_packet(packet);
+        if depacketiser.push(payload, packet, &mut frame).is_err() {
+            depacketiser.lost();
+            frame.damage();
+        }
+        frame.end_packet();
+        while let Some(frame) = frame.pop() {
+            assert!(frame.len() <= FRAME_LEN_MAX);
+        }
+    }
+}
+
+/// Gives datagrams and time as `octets` say to a receiver of `format`.
+pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
+    let Some((flags, octets)) = octets.split_first() else { return };
+    let mut config = ReceiverConfig::new(PayloadType::H265, format.clock_rate());
+    config.frame = settings(*flags);
+    config.reorder_packets_max = 16;
+    config.reorder_len_max = 4096;
+    config.sources_max = 3;
+    config.source_timeout = Duration::from_millis(100);
+    let Ok(mut receiver) = Receiver::new(format, config) else { return };
+    let mut now = Instant::now();
+    for (flags, datagram) in packets(octets) {
+        now += Duration::from_millis(u64::from(flags));
+        receiver.handle_timeout(now);
+        receiver.handle_datagram(now, datagram);
+        while let Some(frame) = receiver.poll_frame() {
+            assert!(frame.len() <= FRAME_LEN_MAX);
+        }
+        while receiver.poll_event().is_some() {}
+        assert!(receiver.statistics().held_octets <= 1 << 20);
+    }
+}
