@@ -74,7 +74,7 @@ fn opus_packets_go_round_without_allocating() {
 
 #[test]
 fn generic_frames_go_round_without_allocating() {
-    let (allocations, _) = count(Codec::Generic, Delivery::AccessUnit, &[7; 50_000], 1);
+    let (allocations, _) = count(Codec::Generic, Delivery::AccessUnit, &vec![7; 50_000], 1);
     assert_eq!(allocations, 0);
 }
 

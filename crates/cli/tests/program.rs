@@ -1,0 +1,251 @@
+//! The program as its users run it.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use rushes::file::{MediaReader, ReadOptions, codec_of};
+use serde_json::Value;
+
+fn rushes(arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    rushes(arguments).output().unwrap()
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn media(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+const MEDIA: [&str; 4] = [
+    "avc_cif_60f_baseline.264",
+    "hevc_192x128_90f_tiny_nals.265",
+    "vvc_192x128_64f_vvenc_tiny_nals.266",
+    "opus_speech_mono_mixed_durations.opus",
+];
+
+/// A receiver of `file` that is listening, and its port.
+fn listening(file: &Path, more: &[&str]) -> (Child, String) {
+    // Free a moment ago, and ports are not given out again at once.
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let from = format!("127.0.0.1:{port}");
+    let mut arguments = vec!["recv", "--from", &from, "-o", file.to_str().unwrap(), "--json"];
+    if !more.contains(&"--idle-timeout") {
+        arguments.extend(["--idle-timeout", "500ms"]);
+    }
+    arguments.extend(more);
+    let mut child = rushes(&arguments).spawn().unwrap();
+    // It listens when its port is taken.
+    for _ in 0..500 {
+        if UdpSocket::bind(("127.0.0.1", port)).is_err() || child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    (child, from)
+}
+
+/// The NAL units (or packets) of a file.
+fn units(path: &Path) -> Vec<Vec<u8>> {
+    let codec = codec_of(path).unwrap();
+    let mut reader = MediaReader::open(path, codec, ReadOptions::default()).unwrap();
+    let (mut ranges, mut units) = (Vec::new(), Vec::new());
+    while let Some(frame) = reader.next_frame().unwrap() {
+        if codec.has_nal_units() {
+            let framing = rushes::Framing::AnnexB;
+            rushes::payload::nal::find_units(frame.data, framing, &mut ranges).unwrap();
+            units.extend(ranges.drain(..).map(|range| frame.data[range].to_vec()));
+        } else {
+            units.push(frame.data.to_vec());
+        }
+    }
+    units
+}
+
+#[test]
+fn loopback_without_a_file_is_identical() {
+    let output = run(&["loopback"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).lines().last(), Some("identical"));
+}
+
+#[test]
+fn loopback_of_every_file_size_and_path_is_identical() {
+    for name in MEDIA {
+        for mtu in ["100", "576", "1500", "9000"] {
+            for path in ["gso", "sendmmsg", "single"] {
+                let output =
+                    run(&["loopback", &media(name), "--json", "--mtu", mtu, "--send-path", path]);
+                assert!(output.status.success(), "{name} {mtu} {path}: {}", text(&output.stdout));
+                let report = json(&output);
+                assert_eq!(report["identical"], true);
+                assert_eq!(report["received"]["packets_lost"], 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn loopback_by_ipv6_and_by_units_is_identical() {
+    for name in MEDIA {
+        for option in [&["--ipv6"][..], &["--delivery", "nal-unit"], &["--loop", "3"]] {
+            let output = run(&[&["loopback", &media(name), "-q"], option].concat());
+            assert!(output.status.success(), "{name} {option:?}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn a_file_sent_and_received_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in MEDIA {
+        let copy = folder.path().join(name);
+        let (receiver, to) = listening(&copy, &[]);
+        let sent = run(&["send", &media(name), "--to", &to, "--fps", "1000", "--json"]);
+        assert!(sent.status.success(), "{}", text(&sent.stderr));
+        let received = receiver.wait_with_output().unwrap();
+        assert!(received.status.success(), "{name}: {}", text(&received.stdout));
+        let report = json(&received);
+        assert_eq!(report["complete"], true);
+        assert_eq!(json(&sent)["sent"]["packets"], report["received"]["packets"]);
+        assert!(units(&copy) == units(Path::new(&media(name))), "{name} differs");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), MEDIA.len());
+}
+
+#[test]
+fn what_is_lost_is_counted_to_the_packet() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.265");
+    // A receive buffer for a few packets, and all of them at once.
+    let (receiver, to) = listening(&copy, &["--socket-buffer", "4K", "--delivery", "nal-unit"]);
+    let name = media("hevc_192x128_90f_tiny_nals.265");
+    let sent = json(&run(&["send", &name, "--to", &to, "--flat-out", "--mtu", "200", "--json"]));
+    let received = receiver.wait_with_output().unwrap();
+    let report = json(&received);
+    let count = |value: &Value| value.as_u64().unwrap();
+    let lost = count(&report["received"]["packets_lost"]);
+    let came = count(&report["received"]["packets"]);
+    // Only packets before the first that came can be missed.
+    let all = count(&sent["sent"]["packets"]);
+    assert!(lost + came <= all && lost + came > all / 2, "{lost} + {came} of {all}");
+    assert_eq!(received.status.code(), Some(i32::from(lost > 0)));
+    let original = units(Path::new(&name));
+    assert!(!copy.exists() || units(&copy).iter().all(|unit| original.contains(unit)));
+}
+
+#[test]
+#[cfg(unix)]
+fn nothing_received_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.265");
+    let (receiver, _) = listening(&copy, &[]);
+    interrupt(&receiver);
+    let received = receiver.wait_with_output().unwrap();
+    assert_eq!(received.status.code(), Some(1));
+    assert_eq!(json(&received)["complete"], false);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_finishes_the_file_in_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.264");
+    let (receiver, to) = listening(&copy, &["--idle-timeout", "60s"]);
+    let sent = run(&["send", &media(MEDIA[0]), "--to", &to, "--fps", "1000", "-q"]);
+    assert!(sent.status.success());
+    interrupt(&receiver);
+    let received = receiver.wait_with_output().unwrap();
+    assert_eq!(json(&received)["complete"], true);
+    assert!(units(&copy) == units(Path::new(&media(MEDIA[0]))));
+}
+
+#[test]
+fn wrong_command_lines_exit_with_2_and_teach() {
+    for arguments in [
+        &["frobnicate"][..],
+        &["send", "x.265"],
+        &["send", "x.265", "--to", "host"],
+        &["loopback", "--mtu", "many"],
+        &["loopback", "--fps", "30", "--flat-out"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains("--help"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_exits_with_1_and_names_it() {
+    for (arguments, word) in [
+        (&["loopback", "missing.265"][..], "missing.265"),
+        (&["loopback", "unknown.xyz"], "--codec"),
+        (&["loopback", "--mtu", "50"], "MTU"),
+        (&["recv", "--from", "192.0.2.1:5004", "-o", "x.265"], "192.0.2.1"),
+        (&["send", "missing.265", "--to", "127.0.0.1:9"], "missing.265"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(text(&output.stderr).contains(word), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_file_that_is_no_bitstream_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text.265");
+    std::fs::write(&path, "this is not a bitstream").unwrap();
+    let output = run(&["loopback", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no start code at octet 0"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn completions_and_manual_are_made() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(text(&run(&["completions", shell]).stdout).contains("loopback"), "{shell}");
+    }
+    let manual = text(&run(&["man"]).stdout);
+    assert!(manual.contains(".TH") && manual.contains("loopback"));
+}
+
+#[test]
+fn goodput_is_measured() {
+    let output = run(&[
+        "bench",
+        "goodput",
+        "--runs",
+        "1",
+        "--amount",
+        "20M",
+        "--frame-size",
+        "100K",
+        "--json",
+    ]);
+    let report = json(&output);
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 5, "{}", text(&output.stderr));
+    assert!(rows.iter().all(|row| row["gigabits_per_second"].as_f64().unwrap() > 0.0));
+}
