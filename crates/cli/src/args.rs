@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
 use rushes::{ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, SendPath, Ssrc};
 
@@ -167,7 +167,8 @@ pub(crate) struct LoopbackArgs {
     #[arg(long, value_enum, default_value = "access-unit")]
     pub(crate) delivery: DeliveryName,
     /// Send the file this many times
-    #[arg(long = "loop", default_value_t = 1, value_name = "TIMES")]
+    #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
+        value_name = "TIMES")]
     pub(crate) repeat: u64,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
@@ -196,7 +197,8 @@ pub(crate) struct SendArgs {
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
     /// Send the file this many times
-    #[arg(long = "loop", default_value_t = 1, value_name = "TIMES")]
+    #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
+        value_name = "TIMES")]
     pub(crate) repeat: u64,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,

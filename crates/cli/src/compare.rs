@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rushes::payload::Framing;
 use rushes::payload::nal::{NalCodec, find_units};
 use rushes::{Codec, proto};
+
+use crate::latency::Latencies;
 
 /// Frames that were sent and not yet seen again, unit by unit.
 #[derive(Debug)]
@@ -14,9 +16,15 @@ pub(crate) struct Comparer {
     codec: Codec,
     expected: VecDeque<Unit>,
     ranges: Vec<std::ops::Range<usize>>,
+    /// Units that came as they were sent.
     pub(crate) units: u64,
+    /// Units that never came.
+    pub(crate) missing: u64,
     pub(crate) octets: u64,
-    pub(crate) latencies: Vec<Duration>,
+    /// Frames whose last unit came or was given up.
+    pub(crate) frames: u64,
+    pub(crate) latencies: Latencies,
+    difference: Option<Difference>,
 }
 
 #[derive(Debug)]
@@ -32,8 +40,8 @@ pub(crate) struct Difference {
     /// The unit's number, counted from 0.
     pub(crate) unit: u64,
     pub(crate) nal_type: Option<u8>,
-    /// Octets sent, and octets that came.
-    pub(crate) sent_len: usize,
+    /// Octets sent, unless the unit never was; and octets that came.
+    pub(crate) sent_len: Option<usize>,
     pub(crate) came_len: Option<usize>,
     /// The first octet that differs.
     pub(crate) octet: usize,
@@ -45,12 +53,14 @@ impl fmt::Display for Difference {
         if let Some(nal_type) = self.nal_type {
             write!(f, " (NAL type {nal_type})")?;
         }
-        match self.came_len {
-            None => write!(f, " of {} octets never came", self.sent_len),
-            Some(came) => {
-                write!(f, " of {} octets came as {came} octets, ", self.sent_len)?;
-                write!(f, "the first difference is at octet {}", self.octet)
-            }
+        match (self.sent_len, self.came_len) {
+            (None, came) => write!(f, " of {} octets was never sent", came.unwrap_or_default()),
+            (Some(sent), None) => write!(f, " of {sent} octets never came"),
+            (Some(sent), Some(came)) => write!(
+                f,
+                " of {sent} octets came as {came} octets, the first difference is at octet {}",
+                self.octet
+            ),
         }
     }
 }
@@ -62,8 +72,11 @@ impl Comparer {
             expected: VecDeque::new(),
             ranges: Vec::new(),
             units: 0,
+            missing: 0,
             octets: 0,
-            latencies: Vec::new(),
+            frames: 0,
+            latencies: Latencies::new(),
+            difference: None,
         }
     }
 
@@ -77,44 +90,51 @@ impl Comparer {
         }
     }
 
-    /// Compares a frame that came; whether it ended a frame that was sent, and its octets.
-    pub(crate) fn take(&mut self, frame: &[u8], now: Instant) -> Result<(), Difference> {
+    /// Compares a frame that came; whether it is what was sent, perhaps behind a loss. After
+    /// anything else there is no telling what belongs to what.
+    pub(crate) fn take(&mut self, frame: &[u8], now: Instant) -> bool {
         self.split(frame);
         for range in std::mem::take(&mut self.ranges) {
             let came = &frame[range];
-            let Some(unit) = self.expected.pop_front() else {
-                return Err(self.difference(&[], Some(came)));
+            let Some(lost) = self.expected.iter().position(|unit| unit.octets == came) else {
+                let sent = self.expected.pop_front();
+                self.note(sent.map(|unit| unit.octets).as_deref(), Some(came));
+                return false;
             };
-            if unit.octets != came {
-                return Err(self.difference(&unit.octets, Some(came)));
-            }
+            self.give_up(lost);
+            let Some(unit) = self.expected.pop_front() else { return false };
             self.units += 1;
             self.octets += came.len() as u64;
             if unit.ends_frame {
-                self.latencies.push(now - unit.frame_sent);
+                self.frames += 1;
+                self.latencies.count(now - unit.frame_sent);
             }
         }
-        Ok(())
+        true
     }
 
-    /// Whether everything came; otherwise the first unit that did not.
-    pub(crate) fn finish(&mut self) -> Result<(), Difference> {
-        match self.expected.pop_front() {
-            Some(unit) => Err(self.difference(&unit.octets, None)),
-            None => Ok(()),
-        }
+    /// Takes everything that has not come as lost.
+    pub(crate) fn finish(&mut self) {
+        self.give_up(self.expected.len());
     }
 
     pub(crate) fn is_complete(&self) -> bool {
         self.expected.is_empty()
     }
 
-    /// The latency that `share` of all frames kept to.
-    pub(crate) fn latency(&mut self, share: f64) -> Duration {
-        self.latencies.sort_unstable();
-        #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
-        let place = (share * self.latencies.len().saturating_sub(1) as f64).round() as usize;
-        self.latencies.get(place).copied().unwrap_or_default()
+    /// The first difference, if there is one.
+    pub(crate) fn difference(&self) -> Option<&Difference> {
+        self.difference.as_ref()
+    }
+
+    /// Takes the oldest `count` units as lost.
+    fn give_up(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(unit) = self.expected.pop_front() else { return };
+            self.note(Some(&unit.octets), None);
+            self.missing += 1;
+            self.frames += u64::from(unit.ends_frame);
+        }
     }
 
     fn split(&mut self, frame: &[u8]) {
@@ -127,23 +147,26 @@ impl Comparer {
         }
     }
 
-    fn difference(&self, sent: &[u8], came: Option<&[u8]>) -> Difference {
-        let other = came.unwrap_or_default();
-        let octet = sent.iter().zip(other).take_while(|(a, b)| a == b).count();
+    /// Keeps the difference between what was sent and what came, if it is the first.
+    fn note(&mut self, sent: Option<&[u8]>, came: Option<&[u8]>) {
+        if self.difference.is_some() {
+            return;
+        }
         let codec = match self.codec {
             Codec::H264 => Some(NalCodec::H264),
             Codec::H265 => Some(NalCodec::H265),
             Codec::H266 => Some(NalCodec::H266),
             _ => None,
         };
-        let header = codec.and_then(|codec| codec.header(sent));
-        Difference {
-            unit: self.units,
+        let (sent_octets, came_octets) = (sent.unwrap_or_default(), came.unwrap_or_default());
+        let header = codec.and_then(|codec| codec.header(sent.or(came).unwrap_or_default()));
+        self.difference = Some(Difference {
+            unit: self.units + self.missing,
             nal_type: header.map(|header: proto::payload::nal::NalHeader| header.nal_type),
-            sent_len: sent.len(),
+            sent_len: sent.map(<[u8]>::len),
             came_len: came.map(<[u8]>::len),
-            octet,
-        }
+            octet: sent_octets.iter().zip(came_octets).take_while(|(a, b)| a == b).count(),
+        });
     }
 }
 
@@ -151,27 +174,50 @@ impl Comparer {
 mod tests {
     use super::*;
 
-    fn compare(sent: &[u8], came: &[u8]) -> Result<(), Difference> {
+    fn compare(sent: &[u8], came: &[u8]) -> Comparer {
         let now = Instant::now();
         let mut comparer = Comparer::new(Codec::H264);
         comparer.expect(sent, now);
-        comparer.take(came, now)?;
-        comparer.finish()
+        if comparer.take(came, now) {
+            comparer.finish();
+        }
+        comparer
     }
 
     #[test]
     fn start_codes_do_not_matter_and_octets_do() {
         let sent = b"\0\0\x01\x67abc\0\0\0\x01\x65def";
-        assert_eq!(compare(sent, b"\0\0\0\x01\x67abc\0\0\0\x01\x65def"), Ok(()));
-        let difference = compare(sent, b"\0\0\x01\x67abc\0\0\x01\x65dxf").unwrap_err();
+        assert_eq!(compare(sent, b"\0\0\0\x01\x67abc\0\0\0\x01\x65def").difference(), None);
+        let compared = compare(sent, b"\0\0\x01\x67abc\0\0\x01\x65dxf");
+        let difference = compared.difference().unwrap();
         assert_eq!((difference.unit, difference.nal_type, difference.octet), (1, Some(5), 2));
-        let difference = compare(sent, b"\0\0\x01\x67abc").unwrap_err();
-        assert_eq!(difference.came_len, None);
-        assert!(difference.to_string().contains("never came"));
+    }
+
+    #[test]
+    fn a_unit_that_is_lost_is_told_from_one_that_is_damaged() {
+        let sent = b"\0\0\x01\x67abc\0\0\x01\x68de\0\0\x01\x65fgh";
+        let compared = compare(sent, b"\0\0\x01\x67abc\0\0\x01\x65fgh");
+        assert_eq!((compared.units, compared.missing, compared.frames), (2, 1, 1));
+        let text = compared.difference().unwrap().to_string();
+        assert_eq!(text, "unit 1 (NAL type 8) of 3 octets never came");
+    }
+
+    #[test]
+    fn a_lost_tail_is_a_difference() {
+        let compared = compare(b"\0\0\x01\x67a\0\0\x01\x65b", b"\0\0\x01\x67a");
+        assert_eq!(compared.missing, 1);
+        assert!(compared.difference().is_some());
+    }
+
+    #[test]
+    fn units_in_another_order_are_a_difference() {
+        let compared = compare(b"\0\0\x01\x67a\0\0\x01\x65b", b"\0\0\x01\x65b\0\0\x01\x67a");
+        assert!(compared.difference().is_some());
     }
 
     #[test]
     fn more_than_was_sent_is_a_difference() {
-        assert!(compare(b"\0\0\x01\x67a", b"\0\0\x01\x67a\0\0\x01\x67a").is_err());
+        let compared = compare(b"\0\0\x01\x67a", b"\0\0\x01\x67a\0\0\x01\x67a");
+        assert!(compared.difference().unwrap().to_string().contains("never sent"));
     }
 }

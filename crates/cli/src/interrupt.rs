@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rushes::net;
+
+/// How often a sleeper looks up.
+const NAP: Duration = Duration::from_millis(50);
 
 /// Whether the user wants to stop.
 #[derive(Clone, Debug, Default)]
@@ -26,5 +31,15 @@ impl Interrupt {
     /// Whether Ctrl-C came.
     pub(crate) fn came(&self) -> bool {
         self.0.load(Relaxed)
+    }
+
+    /// Sleeps until `deadline`, or about as long as until Ctrl-C comes.
+    pub(crate) fn sleep_until(&self, deadline: Instant) {
+        while deadline.saturating_duration_since(Instant::now()) > NAP && !self.came() {
+            std::thread::sleep(NAP);
+        }
+        if !self.came() {
+            net::sleep_until(deadline);
+        }
     }
 }

@@ -6,14 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::net::sleep_until;
 use rushes::{Context, Pacing, Statistics};
 use rushes::{StreamReceiver, StreamSender};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::args::LoopbackArgs;
-use crate::compare::{Comparer, Difference};
+use crate::compare::Comparer;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -43,12 +42,6 @@ struct Flight {
     landed: u64,
 }
 
-/// What the receiving thread found.
-struct Received {
-    statistics: Statistics,
-    difference: Option<Difference>,
-}
-
 pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::listen()?;
     let source = Source::new(args.file.as_deref(), &args.stream)?;
@@ -64,7 +57,15 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let (sent, received) = thread::scope(|scope| {
         let receiving = thread::Builder::new()
             .name("rushes-loopback-receive".to_owned())
-            .spawn_scoped(scope, || receive(receiver, &shared))
+            .spawn_scoped(scope, || {
+                let received = receive(receiver, &shared);
+                // Whatever happened, the sender must not wait for what no one will receive.
+                if received.is_err() {
+                    shared.failed.store(true, Relaxed);
+                }
+                shared.land(u64::MAX);
+                received
+            })
             .context("cannot start a thread")?;
         let sent = send_all(args, &source, &mut sender, &shared, &interrupt);
         if sent.is_err() {
@@ -77,7 +78,9 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let time = start.elapsed();
     let sent = sent?;
     let received = received?;
-    Ok(print(args, &source, &shared, &Ended { sent, received, time }))
+    let interrupted = interrupt.came();
+    let ended = Ended { sent, received, time, interrupted };
+    ended.print(args, &source, &lock(&shared.comparer))
 }
 
 fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<(StreamSender, StreamReceiver)> {
@@ -121,7 +124,7 @@ fn send_all(
     shared: &Shared,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Statistics> {
-    let mut progress = Progress::new(args.output, Some(source.len() * args.repeat));
+    let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
     let (start, mut position) = (Instant::now(), 0);
     'files: for _ in 0..args.repeat {
@@ -131,7 +134,7 @@ fn send_all(
                 break 'files;
             }
             if args.timing.fps.is_some() {
-                sleep_until(start + schedule.next(frame.duration));
+                interrupt.sleep_until(start + schedule.next(frame.duration));
             } else if !args.timing.flat_out {
                 shared.wait_for_room(frame.data.len());
             }
@@ -153,35 +156,44 @@ fn send_all(
     Ok(statistics)
 }
 
-fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Received> {
+fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Statistics> {
     let mut silent_since = Instant::now();
-    let mut difference = None;
+    let mut packets = 0;
     loop {
         let frame = receiver.pull_frame(Duration::from_millis(20))?;
         let now = Instant::now();
         if let Some(frame) = frame {
             silent_since = now;
             let mut comparer = lock(&shared.comparer);
-            difference = comparer.take(&frame, now).err();
-            let landed = comparer.latencies.len() as u64;
+            let goes_on = comparer.take(&frame, now);
+            let landed = comparer.frames;
             drop(comparer);
             shared.land(landed);
+            if !goes_on {
+                shared.failed.store(true, Relaxed);
+                return Ok(receiver.statistics());
+            }
+        } else {
+            // Packets of a frame that takes long to send are no silence.
+            let came = receiver.statistics().receive.packets;
+            if came != packets {
+                packets = came;
+                silent_since = now;
+            }
         }
-        let complete = shared.sent_all.load(Relaxed) && lock(&shared.comparer).is_complete();
-        let silent = shared.sent_all.load(Relaxed) && now - silent_since >= PATIENCE;
-        let stuck = now - silent_since >= 5 * PATIENCE && !lock(&shared.comparer).is_complete();
-        if difference.is_some() || complete || silent || stuck {
-            break;
+        let sent_all = shared.sent_all.load(Relaxed);
+        let mut comparer = lock(&shared.comparer);
+        let patience = if sent_all { PATIENCE } else { 5 * PATIENCE };
+        if comparer.is_complete() {
+            if sent_all {
+                return Ok(receiver.statistics());
+            }
+        } else if now - silent_since >= patience {
+            shared.failed.store(true, Relaxed);
+            comparer.finish();
+            return Ok(receiver.statistics());
         }
     }
-    if difference.is_none() {
-        difference = lock(&shared.comparer).finish().err();
-    }
-    if difference.is_some() {
-        shared.failed.store(true, Relaxed);
-    }
-    shared.land(u64::MAX);
-    Ok(Received { statistics: receiver.statistics(), difference })
 }
 
 impl Shared {
@@ -216,65 +228,108 @@ impl Shared {
 /// How it ended.
 struct Ended {
     sent: Statistics,
-    received: Received,
+    received: Statistics,
     time: Duration,
+    interrupted: bool,
 }
 
-fn print(args: &LoopbackArgs, source: &Source, shared: &Shared, ended: &Ended) -> Outcome {
-    let Ended { sent, received, time } = ended;
-    let mut comparer = lock(&shared.comparer);
-    let identical = received.difference.is_none();
-    let frames = sent.send.frames;
-    let calls = |statistics: &Statistics| statistics.socket.calls() as f64 / frames.max(1) as f64;
-    let (median, high, most) =
-        (comparer.latency(0.5), comparer.latency(0.99), comparer.latency(1.0));
-    let rate = report::megabits(sent.send.frame_octets, *time);
-    let per_second = frames as f64 / time.as_secs_f64().max(1e-9);
-    let statistics = &received.statistics;
-    if args.output.json {
-        let microseconds = |time: Duration| time.as_nanos() as f64 / 1000.0;
-        println!(
-            "{}",
-            json!({
-                "identical": identical,
-                "difference": received.difference.as_ref().map(ToString::to_string),
-                "source": source.name(),
-                "units": comparer.units,
-                "octets": comparer.octets,
-                "seconds": time.as_secs_f64(),
-                "megabits_per_second": rate,
-                "frames_per_second": per_second,
-                "latency_us": {
-                    "p50": microseconds(median),
-                    "p99": microseconds(high),
-                    "max": microseconds(most),
-                },
-                "system_calls_per_frame": { "send": calls(sent), "receive": calls(statistics) },
-                "sent": report::sent(sent),
-                "received": report::received(statistics),
-            })
-        );
-    } else if !args.output.quiet {
-        println!("{}", source.name());
-        println!("  units     {} in {frames} frames, {} octets", comparer.units, comparer.octets);
-        println!("  packets   {}, lost {}", sent.send.packets, statistics.receive.packets_lost);
-        println!(
-            "  calls     {:.2} a frame to send, {:.2} to receive",
-            calls(sent),
-            calls(statistics)
-        );
-        println!("  rate      {rate:.1} Mbit/s, {per_second:.0} frames/s");
-        println!("  latency   p50 {median:.1?}, p99 {high:.1?}, max {most:.1?}");
-        let discards = report::discards(statistics);
-        if !discards.is_empty() {
-            println!("  discards  {discards}");
+impl Ended {
+    fn print(
+        &self,
+        args: &LoopbackArgs,
+        source: &Source,
+        comparer: &Comparer,
+    ) -> anyhow::Result<Outcome> {
+        let flaw = self.flaw(source, comparer);
+        if args.output.json {
+            report::say(self.object(source, comparer, flaw.as_deref()))?;
+        } else if !args.output.quiet {
+            report::say(self.words(source, comparer))?;
+            report::say(flaw.as_deref().unwrap_or("identical"))?;
+        } else if let Some(flaw) = &flaw {
+            eprintln!("rushes: {flaw}");
         }
-        match &received.difference {
-            None => println!("identical"),
-            Some(difference) => println!("different: {difference}"),
-        }
+        Ok(if flaw.is_none() { Outcome::Done } else { Outcome::Fell })
     }
-    if identical { Outcome::Done } else { Outcome::Fell }
+
+    /// Why this is no proof that every octet arrives; `None` if it is one.
+    fn flaw(&self, source: &Source, comparer: &Comparer) -> Option<String> {
+        if let Some(difference) = comparer.difference() {
+            let missing = comparer.missing;
+            return Some(format!("different: {difference} ({missing} units in all never came)"));
+        }
+        if self.interrupted {
+            return Some("interrupted; what came is identical".to_owned());
+        }
+        (comparer.units == 0).then(|| format!("nothing was sent: no frame in {}", source.name()))
+    }
+
+    fn words(&self, source: &Source, comparer: &Comparer) -> String {
+        let send = &self.sent.send;
+        let latencies = &comparer.latencies;
+        let mut text = format!(
+            "{}\n  \
+             units     {} in {} frames, {} octets\n  \
+             packets   {} sent, {} received\n  \
+             calls     {:.2} a frame to send, {:.2} to receive\n  \
+             rate      {:.1} Mbit/s, {:.0} frames/s\n  \
+             latency   p50 {:.1?}, p99 {:.1?}, max {:.1?}",
+            source.name(),
+            comparer.units,
+            send.frames,
+            comparer.octets,
+            send.packets,
+            self.received.receive.packets,
+            self.calls(&self.sent),
+            self.calls(&self.received),
+            report::megabits(send.frame_octets, self.time),
+            self.frames_per_second(),
+            latencies.quantile(0.5),
+            latencies.quantile(0.99),
+            latencies.most(),
+        );
+        let discards = report::discards(&self.received);
+        if !discards.is_empty() {
+            text = format!("{text}\n  discards  {discards}");
+        }
+        text
+    }
+
+    fn object(&self, source: &Source, comparer: &Comparer, flaw: Option<&str>) -> Value {
+        let microseconds = |time: Duration| time.as_nanos() as f64 / 1000.0;
+        let latencies = &comparer.latencies;
+        json!({
+            "identical": flaw.is_none(),
+            "difference": flaw,
+            "source": source.name(),
+            "units": comparer.units,
+            "units_missing": comparer.missing,
+            "octets": comparer.octets,
+            "seconds": self.time.as_secs_f64(),
+            "megabits_per_second": report::megabits(self.sent.send.frame_octets, self.time),
+            "frames_per_second": self.frames_per_second(),
+            "latency_us": {
+                "p50": microseconds(latencies.quantile(0.5)),
+                "p99": microseconds(latencies.quantile(0.99)),
+                "max": microseconds(latencies.most()),
+            },
+            "system_calls_per_frame": {
+                "send": self.calls(&self.sent),
+                "receive": self.calls(&self.received),
+            },
+            "sent": report::sent(&self.sent),
+            "received": report::received(&self.received),
+        })
+    }
+
+    /// System calls of one side for each frame sent.
+    fn calls(&self, side: &Statistics) -> f64 {
+        side.socket.calls() as f64 / self.sent.send.frames.max(1) as f64
+    }
+
+    fn frames_per_second(&self) -> f64 {
+        self.sent.send.frames as f64 / self.time.as_secs_f64().max(1e-9)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

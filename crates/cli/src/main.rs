@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod compare;
 mod interrupt;
+mod latency;
 mod loopback;
 mod pages;
 mod progress;
@@ -36,18 +37,43 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
         Command::Bench(args) => bench::run(args),
-        Command::Completions { shell } => {
-            pages::completions(*shell);
-            Ok(Outcome::Done)
-        }
+        Command::Completions { shell } => pages::completions(*shell),
         Command::Man => pages::man(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Fell) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("rushes: {error:#}");
+            eprintln!("rushes: {}", explain(&error));
             ExitCode::from(1)
         }
+    }
+}
+
+/// The error and its causes, each said once: many errors quote their cause already.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_an_error_quotes_is_said_once() {
+        let cause = || std::io::Error::other("disk full");
+        assert_eq!(
+            explain(&anyhow::Error::new(cause()).context("cannot write")),
+            "cannot write: disk full"
+        );
+        assert_eq!(explain(&anyhow::Error::new(cause()).context("x: disk full")), "x: disk full");
     }
 }

@@ -1,6 +1,7 @@
 //! Completion scripts and the manual page, made from the command line itself.
 
 use std::io;
+use std::io::Write;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -8,8 +9,12 @@ use clap_complete::Shell;
 use crate::Outcome;
 use crate::args::Cli;
 
-pub(crate) fn completions(shell: Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "rushes", &mut io::stdout());
+pub(crate) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
+    // Into memory first: the generator panics where the output is closed.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rushes", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(Outcome::Done)
 }
 
 pub(crate) fn man() -> anyhow::Result<Outcome> {

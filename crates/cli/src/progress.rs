@@ -66,8 +66,8 @@ impl Progress {
             self.next_line = now + interval;
             let time = (now - self.start).as_secs_f64();
             if self.json {
-                let line = crate::report::interval(time, &statistics);
-                println!("{line}");
+                // The object at the end tells of an output that cannot be written.
+                let _ = crate::report::say(crate::report::interval(time, &statistics));
             } else {
                 eprintln!("{time:8.1} s  {}", self.summary(&statistics));
             }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if keep {
         writer.finish()?;
     }
-    Ok(print(args, &stream, &received))
+    print(args, &stream, &received)
 }
 
 /// What came.
@@ -122,24 +122,21 @@ fn receive(
     Ok(received)
 }
 
-fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> Outcome {
+fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::Result<Outcome> {
     let statistics = stream.statistics();
     let receive = &statistics.receive;
     let complete = receive.packets_lost == 0 && receive.frames_dropped == 0 && received.others == 0;
     let rate = report::megabits(received.octets, received.time);
     if args.output.json {
-        println!(
-            "{}",
-            json!({
-                "complete": complete && received.frames > 0,
-                "frames_written": received.frames,
-                "octets_written": received.octets,
-                "frames_of_other_sources": received.others,
-                "seconds": received.time.as_secs_f64(),
-                "megabits_per_second": rate,
-                "received": report::received(&statistics),
-            })
-        );
+        report::say(json!({
+            "complete": complete && received.frames > 0,
+            "frames_written": received.frames,
+            "octets_written": received.octets,
+            "frames_of_other_sources": received.others,
+            "seconds": received.time.as_secs_f64(),
+            "megabits_per_second": rate,
+            "received": report::received(&statistics),
+        }))?;
     } else if !args.output.quiet {
         eprintln!(
             "received {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s",
@@ -152,15 +149,18 @@ fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> Outcome 
         if !discards.is_empty() {
             eprintln!("discarded: {discards}");
         }
-        if received.frames == 0 {
-            eprintln!("rushes: nothing came; no file was written");
-        } else if !complete {
-            eprintln!(
-                "rushes: incomplete: {} packets lost, {} frames dropped, {} frames of other \
-                 sources ignored",
-                receive.packets_lost, receive.frames_dropped, received.others,
-            );
-        }
     }
-    if complete && received.frames > 0 { Outcome::Done } else { Outcome::Fell }
+    if received.frames == 0 {
+        eprintln!("rushes: nothing whole came; no file was written");
+        return Ok(Outcome::Fell);
+    }
+    if !complete {
+        eprintln!(
+            "rushes: incomplete: {} packets lost, {} frames dropped, {} frames of other \
+             sources ignored",
+            receive.packets_lost, receive.frames_dropped, received.others,
+        );
+        return Ok(Outcome::Fell);
+    }
+    Ok(Outcome::Done)
 }

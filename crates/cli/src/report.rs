@@ -1,9 +1,19 @@
 //! What is printed at the end: words for people on the error output, JSON on the standard output.
 
+use std::fmt::Display;
+use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
 use rushes::Statistics;
 use serde_json::{Value, json};
+
+/// Prints a line on the standard output. Whoever reads it may stop reading: that is no error.
+pub(crate) fn say(line: impl Display) -> std::io::Result<()> {
+    match writeln!(stdout(), "{line}") {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
 
 /// Mean rate of `octets` in `time`, in Mbit/s.
 pub(crate) fn megabits(octets: u64, time: Duration) -> f64 {

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::net::sleep_until;
 use rushes::{Context, MediaStream, Pacing};
 use serde_json::json;
 
@@ -25,20 +24,20 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     // A file that cannot be read is told before anything is sent.
     let mut reader = source.open()?;
     let mut stream = open(args, &source)?;
-    let mut progress = Progress::new(args.output, Some(source.len() * args.repeat));
+    let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
     let start = Instant::now();
     let mut position = 0;
-    for time in 0..args.repeat {
+    'files: for time in 0..args.repeat {
         if time > 0 {
             reader = source.open()?;
         }
         while let Some(frame) = reader.next_frame()? {
             if interrupt.came() {
-                break;
+                break 'files;
             }
             if !args.timing.flat_out {
-                sleep_until(start + schedule.next(frame.duration));
+                interrupt.sleep_until(start + schedule.next(frame.duration));
             }
             stream.push_frame(frame.data, None)?;
             position += frame.data.len() as u64;
@@ -46,12 +45,15 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         }
     }
     let time = start.elapsed();
+    if position == 0 && !interrupt.came() {
+        anyhow::bail!("{}: no frame in it, nothing was sent", source.name());
+    }
     for _ in 0..FAREWELLS {
         std::thread::sleep(FAREWELL_SPACING);
         stream.send_keep_alive()?;
     }
     progress.finish();
-    print(args, &source, &stream, time);
+    print(args, &source, &stream, time)?;
     Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
 }
 
@@ -86,21 +88,23 @@ fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
     builder.open().context("cannot open the stream")
 }
 
-fn print(args: &SendArgs, source: &Source, stream: &MediaStream, time: Duration) {
+fn print(
+    args: &SendArgs,
+    source: &Source,
+    stream: &MediaStream,
+    time: Duration,
+) -> anyhow::Result<()> {
     let statistics = stream.statistics();
     let send = &statistics.send;
     let rate = report::megabits(send.frame_octets, time);
     if args.output.json {
-        println!(
-            "{}",
-            json!({
-                "source": source.name(),
-                "ssrc": stream.ssrc().to_string(),
-                "seconds": time.as_secs_f64(),
-                "megabits_per_second": rate,
-                "sent": report::sent(&statistics),
-            })
-        );
+        report::say(json!({
+            "source": source.name(),
+            "ssrc": stream.ssrc().to_string(),
+            "seconds": time.as_secs_f64(),
+            "megabits_per_second": rate,
+            "sent": report::sent(&statistics),
+        }))?;
     } else if !args.output.quiet {
         eprintln!(
             "sent {}: {} frames in {} packets ({} of them farewells), {} octets, {:.2} s, \
@@ -114,4 +118,5 @@ fn print(args: &SendArgs, source: &Source, stream: &MediaStream, time: Duration)
             statistics.socket.calls() as f64 / send.frames.max(1) as f64,
         );
     }
+    Ok(())
 }
