@@ -9,8 +9,8 @@ use rushes::{ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, SendP
 
 use crate::bench::BenchArgs;
 use crate::values::{
-    Endpoint, parse_clock_rate, parse_duration, parse_pacing, parse_payload_type, parse_rate,
-    parse_size, parse_ssrc,
+    Endpoint, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
+    parse_rate, parse_size, parse_ssrc,
 };
 
 /// Video and audio between machines in real time, over RTP.
@@ -94,7 +94,8 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_enum, help_heading = "Stream")]
     pub(crate) codec: Option<CodecName>,
     /// Octets in the largest IP packet, headers included: 100 to 65535
-    #[arg(long, default_value_t = 1500, help_heading = "Stream", value_name = "OCTETS")]
+    #[arg(long, default_value = "1500", value_parser = parse_mtu, help_heading = "Stream",
+        value_name = "OCTETS")]
     pub(crate) mtu: usize,
     /// RTP payload type; default 96 h264, 97 h265, 98 h266, 111 opus, 99 raw
     #[arg(long, value_parser = parse_payload_type, help_heading = "Stream", value_name = "0..127")]

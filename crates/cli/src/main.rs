@@ -15,6 +15,7 @@ mod send;
 mod source;
 mod values;
 
+use std::fmt;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -29,6 +30,18 @@ pub(crate) enum Outcome {
     /// It did not, and the report says why.
     Fell,
 }
+
+/// A command line that no parser can tell from a right one.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -45,7 +58,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Fell) => ExitCode::from(1),
         Err(error) => {
             eprintln!("rushes: {}", explain(&error));
-            ExitCode::from(1)
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `rushes recv`: a stream into a file.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -9,6 +10,7 @@ use rushes::{Codec, Context, MediaStream, Session, Ssrc};
 use serde_json::json;
 
 use crate::Outcome;
+use crate::Usage;
 use crate::args::RecvArgs;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -19,10 +21,14 @@ use crate::source::unknown_codec;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
+    if args.output.json && args.output_file == Path::new("-") {
+        let reason = "--json and -o - both want the standard output; name a file";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let interrupt = Interrupt::listen()?;
     let codec = match args.stream.codec {
         Some(codec) => codec.into(),
-        None => codec_of(&args.output_file).with_context(|| unknown_codec(&args.output_file))?,
+        None => codec_of(&args.output_file).ok_or_else(|| unknown_codec(&args.output_file))?,
     };
     let mut stream = open(args, codec)?;
     let mut writer = MediaWriter::create(&args.output_file, codec)?;

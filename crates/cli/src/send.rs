@@ -7,6 +7,7 @@ use rushes::{Context, MediaStream, Pacing};
 use serde_json::json;
 
 use crate::Outcome;
+use crate::Usage;
 use crate::args::SendArgs;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -19,6 +20,9 @@ const FAREWELLS: u32 = 3;
 const FAREWELL_SPACING: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
+    if args.to.port == 0 {
+        return Err(Usage("--to needs a port from 1 to 65535".to_owned()).into());
+    }
     let interrupt = Interrupt::listen()?;
     let source = Source::new(Some(&args.file), &args.stream)?;
     // A file that cannot be read is told before anything is sent.

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::{ClockRate, Codec, FrameRate};
 
+use crate::Usage;
 use crate::args::{StreamArgs, TimingArgs};
 
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
@@ -28,9 +28,10 @@ impl Source {
         let given = args.codec.map(Codec::from);
         let codec = match (given, file) {
             (Some(codec), Some(_)) => codec,
-            (None, Some(file)) => codec_of(file).with_context(|| unknown_codec(file))?,
+            (None, Some(file)) => codec_of(file).ok_or_else(|| unknown_codec(file))?,
             (Some(codec), None) if codec != Codec::H265 => {
-                bail!("the clip that is built in is H.265; name a file to send another codec")
+                let reason = "the clip that is built in is H.265; name a file of another codec";
+                return Err(Usage(reason.to_owned()).into());
             }
             (_, None) => Codec::H265,
         };
@@ -59,11 +60,11 @@ impl Source {
     }
 }
 
-pub(crate) fn unknown_codec(file: &Path) -> String {
-    format!(
+pub(crate) fn unknown_codec(file: &Path) -> Usage {
+    Usage(format!(
         "{}: the name does not tell the codec; say --codec h264|h265|h266|opus|raw",
         file.display()
-    )
+    ))
 }
 
 /// When each frame is due, counted from the first.

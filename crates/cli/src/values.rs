@@ -45,7 +45,15 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
         _ => return Err(format!("{unit:?} is not one of K, M, G")),
     };
     let number: usize = number.parse().map_err(|_| format!("{text:?} is not a size"))?;
+    if number == 0 {
+        return Err("a size is 1 or more".to_owned());
+    }
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too large"))
+}
+
+pub(crate) fn parse_mtu(text: &str) -> Result<usize, String> {
+    let mtu = text.parse().ok().filter(|mtu| (100..=65_535).contains(mtu));
+    mtu.ok_or_else(|| "an MTU is 100 to 65535 octets".to_owned())
 }
 
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {

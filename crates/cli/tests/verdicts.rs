@@ -97,6 +97,25 @@ fn loopback_of_nothing_proves_nothing() {
 }
 
 #[test]
+fn options_that_cannot_work_exit_with_2_and_say_why() {
+    let lines: &[(&[&str], &str)] = &[
+        (&["loopback", "--mtu", "50"], "MTU"),
+        (&["loopback", "--loop", "0"], "--loop"),
+        (&["loopback", "--frame-size", "0"], "--frame-size"),
+        (&["loopback", "--codec", "opus"], "built in"),
+        (&["loopback", "unknown.xyz"], "--codec"),
+        (&["send", "unknown.xyz", "--to", "127.0.0.1:9"], "--codec"),
+        (&["send", "x.265", "--to", "127.0.0.1:0"], "--to"),
+        (&["recv", "--from", "5004", "-o", "unknown.xyz"], "--codec"),
+        (&["recv", "--from", "5004", "-o", "-", "--codec", "raw", "--json"], "standard output"),
+    ];
+    for (line, word) in lines {
+        let error = stderr(&rushes(line).code(2));
+        assert!(error.contains(word), "{line:?}: {error}");
+    }
+}
+
+#[test]
 fn an_error_names_the_file_and_says_its_cause_once() {
     let error = stderr(&rushes(&["loopback", "no/such/film.265"]).code(1));
     assert!(error.contains("no/such/film.265"), "{error}");
