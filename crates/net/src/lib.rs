@@ -1,1 +1,67 @@
-//! Batched UDP sockets.
+//! Batched UDP sockets: many datagrams for one system call, with fallbacks that always work.
+//!
+//! **What it is.** [`UdpSocket::send`] takes datagrams that lie back to back in one buffer and hands
+//! runs of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload, GSO).
+//! [`UdpSocket::receive`] takes what the kernel has coalesced (`UDP_GRO`) and gives the datagrams
+//! back one by one, as mutable slices of a reused [`Arena`]. Where the system or the device refuses,
+//! the same calls use `sendmmsg` and `recvmmsg`, or one system call for each datagram.
+//!
+//! **What it is not.** It knows no protocol: octets, addresses and deadlines go in, and the same
+//! come out. It starts no thread, paces nothing and retransmits nothing.
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//! use rushes_net::{SocketOptions, UdpSocket};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = SocketOptions::default();
+//! let receiver = UdpSocket::bind("127.0.0.1:0".parse()?, &options)?;
+//! let sender = UdpSocket::bind("127.0.0.1:0".parse()?, &options)?;
+//! let deadline = Instant::now() + Duration::from_secs(1);
+//!
+//! let mut queue = sender.send_queue();
+//! sender.send(&mut queue, b"onetwo!", &[3, 4], receiver.local_address(), deadline)?;
+//!
+//! let mut arena = receiver.arena();
+//! let mut seen = Vec::new();
+//! while seen.len() < 2 {
+//!     for datagram in receiver.receive(&mut arena, deadline, None)? {
+//!         assert_eq!(datagram.from, sender.local_address());
+//!         seen.push(datagram.data.to_vec());
+//!     }
+//! }
+//! assert_eq!(seen, [b"one".to_vec(), b"two!".to_vec()]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Map
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `options.rs` | what a socket can be told when it is made |
+//! | `socket.rs` | binding, probing, the socket itself |
+//! | `send.rs`, `group.rs` | the way out; how datagrams become messages |
+//! | `receive.rs` | the way in |
+//! | `sys/` | the system calls: the only unsafe code |
+#![deny(unsafe_code)]
+
+mod counters;
+mod error;
+mod group;
+mod multicast;
+mod options;
+mod receive;
+mod resolve;
+mod send;
+mod socket;
+mod sys;
+
+pub use counters::Counters;
+pub use error::{NetError, SendError, SendErrorKind};
+pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
+pub use receive::{Arena, Datagram, Datagrams};
+pub use resolve::resolve;
+pub use send::SendQueue;
+pub use socket::{BufferSize, BufferSizes, UdpSocket};
+pub use sys::Waker;

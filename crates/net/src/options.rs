@@ -1,0 +1,188 @@
+//! What a socket can be told when it is made.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Settings of a socket.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SocketOptions {
+    /// Octets that the kernel may hold for sending; 0 leaves the system's default. 4 MiB by default.
+    ///
+    /// Ask for at least 128 KiB: with less, batches are split so that each part fits.
+    pub send_buffer: usize,
+    /// Octets that the kernel may hold unread; 0 leaves the system's default. 4 MiB by default.
+    pub receive_buffer: usize,
+    /// `DiffServ` code point of every datagram, 0 to 63 (RFC 2474; RFC 8837 has values for media).
+    pub dscp: Option<u8>,
+    /// A multicast group to join and how to send to groups.
+    pub multicast: Option<MulticastOptions>,
+    /// Name of the only network interface to use (`SO_BINDTODEVICE`; Linux).
+    pub interface: Option<String>,
+    /// How to send; [`SendPath::Auto`] by default.
+    pub send_path: SendPath,
+    /// How to receive; [`ReceivePath::Auto`] by default.
+    pub receive_path: ReceivePath,
+    /// Lets several sockets have one port (`SO_REUSEADDR`). `false` by default; multicast implies
+    /// it, as several receivers of one group on one machine are usual.
+    pub reuse_address: bool,
+    /// Forbids IP fragments (`IP_PMTUDISC_DO`; Linux). `false` by default.
+    ///
+    /// By default the system decides as for any UDP socket: a datagram larger than the path's MTU
+    /// goes in fragments. It arrives, but more often gets lost, and no offload is possible; a
+    /// warning says so once. With `true` it is refused as
+    /// [`TooLarge`](crate::SendErrorKind::TooLarge).
+    pub forbid_fragments: bool,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            send_buffer: 4 << 20,
+            receive_buffer: 4 << 20,
+            dscp: None,
+            multicast: None,
+            interface: None,
+            send_path: SendPath::Auto,
+            receive_path: ReceivePath::Auto,
+            reuse_address: false,
+            forbid_fragments: false,
+        }
+    }
+}
+
+/// How a socket takes part in a multicast group.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MulticastOptions {
+    /// The group to join, of the socket's IP version.
+    pub group: IpAddr,
+    /// The interface to join and send through; the system's choice if `None`.
+    pub interface: Option<Interface>,
+    /// Routers that a datagram may pass, plus one (IPv4 TTL, IPv6 hop limit), 0 to 255.
+    pub ttl: u32,
+    /// Whether receivers on this machine get what this socket sends.
+    pub loop_back: bool,
+}
+
+impl MulticastOptions {
+    /// Joins `group` through the system's choice of interface, on this network only (TTL 1), with
+    /// loop-back.
+    pub fn new(group: IpAddr) -> Self {
+        Self { group, interface: None, ttl: 1, loop_back: true }
+    }
+}
+
+/// A network interface, by what the user knows of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Interface {
+    /// By its IPv4 address; for IPv4 groups only.
+    Address(Ipv4Addr),
+    /// By its index; for IPv4 groups on Linux only.
+    Index(u32),
+    /// By its name; on Linux only.
+    Name(String),
+}
+
+impl FromStr for Interface {
+    type Err = std::convert::Infallible;
+
+    /// An IPv4 address, an index, or else a name.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let address = text.parse().map(Self::Address);
+        let index = || text.parse().map(Self::Index);
+        Ok(address.or_else(|_| index()).unwrap_or_else(|_| Self::Name(text.to_owned())))
+    }
+}
+
+/// How datagrams get to the kernel.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[repr(u8)]
+pub enum SendPath {
+    /// The first of the others that works, found out by trying.
+    #[default]
+    Auto,
+    /// Runs of equally long datagrams as one message (`UDP_SEGMENT`; Linux 4.18).
+    Gso,
+    /// Many messages for one system call (Linux).
+    Sendmmsg,
+    /// One system call for each datagram, on every system.
+    Single,
+}
+
+/// How datagrams get from the kernel.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[repr(u8)]
+pub enum ReceivePath {
+    /// The first of the others that works, found out by trying.
+    #[default]
+    Auto,
+    /// Runs of equally long datagrams as one message (`UDP_GRO`; Linux 5.0).
+    Gro,
+    /// Many messages for one system call (Linux).
+    Recvmmsg,
+    /// One system call for each datagram, on every system.
+    Single,
+}
+
+/// A word that names no way of sending or receiving.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("`{word}` is none of {known}")]
+pub struct UnknownPath {
+    /// The word given.
+    pub word: String,
+    /// The words known.
+    pub known: &'static str,
+}
+
+impl fmt::Display for SendPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::Gso => "gso",
+            Self::Sendmmsg => "sendmmsg",
+            Self::Single => "single",
+        })
+    }
+}
+
+impl FromStr for SendPath {
+    type Err = UnknownPath;
+
+    fn from_str(word: &str) -> Result<Self, UnknownPath> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "gso" => Ok(Self::Gso),
+            "sendmmsg" => Ok(Self::Sendmmsg),
+            "single" => Ok(Self::Single),
+            _ => Err(UnknownPath { word: word.to_owned(), known: "auto, gso, sendmmsg, single" }),
+        }
+    }
+}
+
+impl fmt::Display for ReceivePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::Gro => "gro",
+            Self::Recvmmsg => "recvmmsg",
+            Self::Single => "single",
+        })
+    }
+}
+
+impl FromStr for ReceivePath {
+    type Err = UnknownPath;
+
+    fn from_str(word: &str) -> Result<Self, UnknownPath> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "gro" => Ok(Self::Gro),
+            "recvmmsg" => Ok(Self::Recvmmsg),
+            "single" => Ok(Self::Single),
+            _ => Err(UnknownPath { word: word.to_owned(), known: "auto, gro, recvmmsg, single" }),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Host names into addresses.
+
+use std::io;
+use std::net::IpAddr;
+use std::net::SocketAddr;
+use std::net::ToSocketAddrs;
+
+use crate::error::NetError;
+
+/// The address of `host`: an IPv4 or IPv6 address (also in brackets, also with a zone as in
+/// `fe80::1%eth0`) or a name. A name with both kinds of address gives its IPv4 one.
+///
+/// Names are looked up by the system, which can take seconds.
+///
+/// # Errors
+/// [`NetError::Resolve`] with the host in it.
+pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    if let Ok(address) = inner.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let failed = |source| NetError::Resolve { host: host.to_owned(), source };
+    let found: Vec<SocketAddr> = (inner, port).to_socket_addrs().map_err(failed)?.collect();
+    found.iter().find(|address| address.is_ipv4()).or_else(|| found.first()).copied().ok_or_else(
+        || failed(io::Error::new(io::ErrorKind::NotFound, "the resolver found nothing")),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_need_no_resolver() {
+        assert_eq!(resolve("192.0.2.1", 5004).unwrap().to_string(), "192.0.2.1:5004");
+        assert_eq!(resolve("2001:db8::1", 5004).unwrap().to_string(), "[2001:db8::1]:5004");
+        assert_eq!(resolve("[2001:db8::1]", 5004).unwrap().to_string(), "[2001:db8::1]:5004");
+    }
+
+    #[test]
+    fn an_unusable_name_is_named_in_the_error() {
+        // A label of more than 63 octets fails before any resolver is asked.
+        let host = format!("{}.invalid", "x".repeat(300));
+        let error = resolve(&host, 1).unwrap_err();
+        assert!(error.to_string().contains(&host), "{error}");
+    }
+}

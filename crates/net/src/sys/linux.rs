@@ -1,0 +1,191 @@
+//! Linux: socket options, probing and waiting.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::os::fd::FromRawFd;
+use std::os::fd::OwnedFd;
+use std::ptr;
+use std::time::Instant;
+
+use libc::c_int;
+use socket2::InterfaceIndexOrAddress;
+use socket2::Socket;
+
+use crate::error::NetError;
+
+fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    let (fd, len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
+    // SAFETY: the pointer and length are those of `value`, which the kernel copies.
+    let status = unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), len) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option of at most `value.len()` octets.
+fn option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<()> {
+    let (fd, mut len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
+    // SAFETY: the pointer and length are those of `value`, and the kernel writes no more.
+    let status =
+        unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut len) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether the kernel knows `UDP_SEGMENT`; a device may still refuse it.
+pub(crate) fn offer_gso(socket: &UdpSocket) -> io::Result<()> {
+    option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &mut [0; 4])
+}
+
+/// Turns `UDP_GRO` on.
+pub(crate) fn offer_gro(socket: &UdpSocket) -> io::Result<()> {
+    set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
+}
+
+fn force(socket: &Socket, name: c_int, size: usize) -> io::Result<()> {
+    let size = i32::try_from(size).unwrap_or(i32::MAX);
+    set_option(socket, libc::SOL_SOCKET, name, &size.to_ne_bytes())
+}
+
+/// Sets the send buffer beyond `net.core.wmem_max`, which needs `CAP_NET_ADMIN`.
+pub(crate) fn force_send_buffer(socket: &Socket, size: usize) -> io::Result<()> {
+    force(socket, libc::SO_SNDBUFFORCE, size)
+}
+
+/// Sets the receive buffer beyond `net.core.rmem_max`, which needs `CAP_NET_ADMIN`.
+pub(crate) fn force_receive_buffer(socket: &Socket, size: usize) -> io::Result<()> {
+    force(socket, libc::SO_RCVBUFFORCE, size)
+}
+
+/// What was asked for of the size that the kernel reports: it doubles it for its own overhead.
+pub(crate) fn usable_buffer(reported: usize) -> usize {
+    reported / 2
+}
+
+/// Datagrams dropped for want of buffer space.
+pub(crate) fn kernel_drops(socket: &UdpSocket) -> u64 {
+    // `SK_MEMINFO_DROPS` is the ninth of the numbers of `SO_MEMINFO`.
+    let mut numbers = [0; 36];
+    match option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut numbers) {
+        Ok(()) => {
+            let [.., a, b, c, d] = numbers;
+            u64::from(u32::from_ne_bytes([a, b, c, d]))
+        }
+        Err(_) => 0,
+    }
+}
+
+/// Uses one network interface only.
+pub(crate) fn bind_device(socket: &Socket, name: &str) -> Result<(), NetError> {
+    socket.bind_device(Some(name.as_bytes())).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENODEV) => NetError::UnknownInterface { name: name.to_owned() },
+        _ => NetError::Option { option: "interface", source },
+    })
+}
+
+/// Sets the IPv6 traffic class.
+pub(crate) fn set_traffic_class_v6(socket: &Socket, class: u32) -> io::Result<()> {
+    socket.set_tclass_v6(class)
+}
+
+/// Refuses datagrams beyond the path's MTU instead of cutting them.
+pub(crate) fn forbid_fragments(socket: &Socket, v4: bool) -> io::Result<()> {
+    let (level, name, value) = if v4 {
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)
+    };
+    set_option(socket, level, name, &value.to_ne_bytes())
+}
+
+/// The index of an interface.
+pub(crate) fn interface_index(name: &str) -> Result<u32, NetError> {
+    let unknown = || NetError::UnknownInterface { name: name.to_owned() };
+    let c_name = CString::new(name).map_err(|_| unknown())?;
+    // SAFETY: the pointer is that of a C string that outlives the call.
+    let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
+    if index == 0 { Err(unknown()) } else { Ok(index) }
+}
+
+/// Joins an IPv4 group through the interface of an index, and sends through it.
+pub(crate) fn join_v4(socket: &Socket, group: Ipv4Addr, index: u32) -> io::Result<()> {
+    socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))?;
+    // `ip_mreqn`: group, address, index.
+    let mut request = [0; 12];
+    request[8..].copy_from_slice(&index.to_ne_bytes());
+    set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &request)
+}
+
+/// Ends a blocked [`receive`](crate::UdpSocket::receive) from another thread.
+#[derive(Debug)]
+pub struct Waker {
+    event: File,
+}
+
+impl Waker {
+    /// A waker that has not been woken.
+    ///
+    /// # Errors
+    /// [`NetError::Waker`] if the process has no file descriptor left.
+    pub fn new() -> Result<Self, NetError> {
+        // SAFETY: the call takes no pointer.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(NetError::Waker(io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor is new, valid and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { event: File::from(fd) })
+    }
+
+    /// Makes the receive that waits now, or the next one that would wait, return.
+    pub fn wake(&self) {
+        // It can fail only if 2^64 wakes are pending, which is awake enough.
+        let _ = (&self.event).write(&1_u64.to_ne_bytes());
+    }
+
+    /// Takes a wake back; whether there was one.
+    fn reset(&self) -> bool {
+        (&self.event).read(&mut [0; 8]).is_ok()
+    }
+}
+
+/// Waits until an event, a signal or the deadline.
+fn wait(events: &mut [libc::pollfd], deadline: Instant) -> io::Result<()> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: left.subsec_nanos() as _,
+    };
+    let (list, count) = (events.as_mut_ptr(), events.len() as libc::nfds_t);
+    // SAFETY: the list has `count` entries and outlives the call, as does the timeout.
+    let status = unsafe { libc::ppoll(list, count, &raw const timeout, ptr::null()) };
+    if status >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+}
+
+/// Waits until there may be something to read; `true` if woken instead.
+pub(crate) fn wait_readable(
+    socket: &UdpSocket,
+    waker: Option<&Waker>,
+    deadline: Instant,
+) -> io::Result<bool> {
+    let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // A negative descriptor is skipped by the kernel.
+    let event = waker.map_or(-1, |waker| waker.event.as_raw_fd());
+    let mut events = [on(socket.as_raw_fd()), on(event)];
+    wait(&mut events, deadline)?;
+    Ok(events[1].revents != 0 && waker.is_some_and(Waker::reset))
+}
+
+/// Waits until there may be room to write.
+pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], deadline)
+}
