@@ -153,7 +153,7 @@ impl UdpSocket {
     /// Receives what has arrived; waits for it until `deadline` if there is nothing.
     ///
     /// The result is empty at the deadline and after [`Waker::wake`]. A deadline in the past only
-    /// looks. A wake is noticed when there is nothing to receive; one that comes earlier is kept.
+    /// looks. What arrived before a wake is received before the wake shows.
     /// Nothing is allocated.
     ///
     /// # Errors
@@ -166,7 +166,13 @@ impl UdpSocket {
     ) -> Result<Datagrams<'a>, NetError> {
         while self.receive_now(arena)? == 0 && Instant::now() < deadline {
             count(&self.tally.wait_calls, 1);
-            if sys::wait_readable(&self.socket, waker, deadline).map_err(NetError::Wait)? {
+            let woken =
+                sys::wait_readable(&self.socket, waker, deadline).map_err(NetError::Wait)?;
+            if woken {
+                // What came before the wake is taken before it; the wake is kept for the next call.
+                if self.receive_now(arena)? > 0 {
+                    waker.into_iter().for_each(Waker::wake);
+                }
                 break;
             }
         }
