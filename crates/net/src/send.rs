@@ -196,3 +196,66 @@ impl Parcel<'_> {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::SocketOptions;
+
+    /// What a socket does about one error of one call with three equal datagrams.
+    fn after(send_path: SendPath, errno: i32) -> (SendPath, Result<bool, SendErrorKind>) {
+        let options = SocketOptions { send_path, ..SocketOptions::default() };
+        let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let to = socket.local_address();
+        let parcel = Parcel { bytes: b"aabbcc", lengths: &[2; 3], to, connected: false };
+        let error = io::Error::from_raw_os_error(errno);
+        let result = socket.cope(socket.send_path(), error, &parcel, Instant::now());
+        (socket.send_path(), result)
+    }
+
+    #[test]
+    fn a_device_without_segmentation_gets_batches_for_good() {
+        let (path, result) = after(SendPath::Auto, libc::EIO);
+        assert!(matches!(result, Ok(false)), "{result:?}");
+        assert_eq!(path, SendPath::Sendmmsg);
+    }
+
+    #[test]
+    fn a_kernel_without_batches_gets_single_datagrams_for_good() {
+        let (path, result) = after(SendPath::Auto, libc::ENOSYS);
+        assert!(matches!(result, Ok(false)), "{result:?}");
+        assert_eq!(path, SendPath::Single);
+    }
+
+    #[test]
+    fn a_demanded_way_stays_and_the_error_names_it() {
+        for (demanded, errno) in [
+            (SendPath::Gso, libc::EIO),
+            (SendPath::Gso, libc::EMSGSIZE),
+            (SendPath::Sendmmsg, libc::ENOSYS),
+        ] {
+            let (path, result) = after(demanded, errno);
+            assert_eq!(path, demanded);
+            let named =
+                matches!(result, Err(SendErrorKind::PathRefused { path, .. }) if path == demanded);
+            assert!(named, "{result:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_at_the_deadline_is_an_error_and_a_signal_is_none() {
+        for errno in [libc::EAGAIN, libc::ENOBUFS] {
+            let (_, result) = after(SendPath::Auto, errno);
+            assert!(matches!(result, Err(SendErrorKind::BufferFull)), "{result:?}");
+        }
+        assert!(matches!(after(SendPath::Auto, libc::EINTR).1, Ok(false)));
+    }
+
+    #[test]
+    fn an_error_of_one_datagram_is_no_reason_to_fall_back() {
+        let (path, result) = after(SendPath::Sendmmsg, libc::EMSGSIZE);
+        assert!(matches!(result, Err(SendErrorKind::TooLarge { length: 2, .. })), "{result:?}");
+        assert_eq!(path, SendPath::Sendmmsg);
+    }
+}

@@ -189,3 +189,58 @@ pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result
     let fd = socket.as_raw_fd();
     wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], deadline)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::SendErrorKind;
+    use crate::options::SendPath;
+    use crate::options::SocketOptions;
+    use crate::socket::UdpSocket;
+
+    /// A sender whose segmented messages the kernel refuses (`EINVAL`: it cannot segment without
+    /// checksums), and a receiver.
+    fn refused_by_the_kernel(send_path: SendPath) -> (UdpSocket, UdpSocket) {
+        let options = SocketOptions { send_path, ..SocketOptions::default() };
+        let bind = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let sender = bind();
+        set_option(&sender.socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, &1_i32.to_ne_bytes())
+            .unwrap();
+        (sender, bind())
+    }
+
+    #[test]
+    fn a_batch_whose_segmentation_is_refused_goes_datagram_by_datagram() {
+        let (sender, receiver) = refused_by_the_kernel(SendPath::Auto);
+        assert_eq!(sender.send_path(), SendPath::Gso);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let (to, mut queue) = (receiver.local_address(), sender.send_queue());
+        sender.send(&mut queue, b"aabbcc", &[2; 3], to, deadline).unwrap();
+        assert_eq!(sender.counters().send_calls, 2);
+        // The refusal is remembered.
+        sender.send(&mut queue, b"ddeeff", &[2; 3], to, deadline).unwrap();
+        assert_eq!(sender.counters().send_calls, 3);
+        let mut arena = receiver.arena();
+        let mut seen = Vec::new();
+        while seen.len() < 12 {
+            let datagrams = receiver.receive(&mut arena, deadline, None).unwrap();
+            assert!(!datagrams.is_empty());
+            datagrams.for_each(|datagram| seen.extend_from_slice(datagram.data));
+        }
+        assert_eq!(seen, b"aabbccddeeff");
+    }
+
+    #[test]
+    fn demanded_segmentation_does_not_fall_back() {
+        let (sender, receiver) = refused_by_the_kernel(SendPath::Gso);
+        let (to, mut queue) = (receiver.local_address(), sender.send_queue());
+        let error = sender.send(&mut queue, b"aabbcc", &[2; 3], to, Instant::now()).unwrap_err();
+        assert!(
+            matches!(error.kind, SendErrorKind::PathRefused { path: SendPath::Gso, .. }),
+            "{error}"
+        );
+        assert_eq!(error.sent, 0);
+    }
+}
