@@ -321,3 +321,20 @@ fn probe_receive(socket: &StdSocket, demanded: ReceivePath) -> Result<ReceivePat
         ReceivePath::Auto | ReceivePath::Single => Ok(ReceivePath::Single),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_send_buffer_holds_two_messages_of_the_largest_size() {
+        for send_buffer in [1, 50_000, 4 << 20] {
+            let options = SocketOptions { send_buffer, ..SocketOptions::default() };
+            let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+            let reported = socket2::SockRef::from(&socket.socket).send_buffer_size().unwrap();
+            let bytes = socket.limits(SendPath::Gso).bytes;
+            assert!(2 * bytes <= reported, "{bytes} of {reported}");
+            assert!(bytes <= MAX_MESSAGE);
+        }
+    }
+}

@@ -74,10 +74,9 @@ fn a_closed_port_is_counted_and_does_not_stop_sending() {
             for _ in 0..3 {
                 sender.send(&mut queue, &[7; 2_000], &[100; 20], to, soon()).unwrap();
             }
-            let mut arena = sender.arena();
-            assert!(sender.receive(&mut arena, Instant::now(), None).unwrap().is_empty());
             assert!(sender.counters().refused > 0, "{:?}", sender.counters());
 
+            // The last word is still pending and must cost the next datagram nothing.
             let receiver = UdpSocket::bind(to, &options).unwrap();
             sender.send(&mut queue, b"again", &[5], to, soon()).unwrap();
             assert_eq!(collect(&receiver, 1)[0].0, b"again");
@@ -181,15 +180,39 @@ fn a_wake_ends_a_blocked_receive() {
 }
 
 #[test]
-fn a_wake_does_not_hide_a_datagram() {
+fn a_wake_waits_for_the_datagrams_before_it_and_is_not_lost() {
     let (sender, receiver) = pair(LOCALS[0], &SocketOptions::default()).unwrap();
     let waker = Waker::new().unwrap();
-    waker.wake();
     let to = receiver.local_address();
-    sender.send(&mut sender.send_queue(), b"x", &[1], to, soon()).unwrap();
-    let mut arena = receiver.arena();
-    while receiver.receive(&mut arena, soon(), Some(&waker)).unwrap().is_empty() {}
-    assert_eq!(receiver.counters().received_datagrams, 1);
+    let (next_round, rounds) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut queue = sender.send_queue();
+            for () in rounds {
+                sender.send(&mut queue, b"x", &[1], to, soon()).unwrap();
+                waker.wake();
+            }
+        });
+        let mut arena = receiver.arena();
+        for round in 0..300 {
+            next_round.send(()).unwrap();
+            let deadline = soon();
+            let datagrams = receiver.receive(&mut arena, deadline, Some(&waker)).unwrap().len();
+            assert_eq!(datagrams, 1, "round {round}");
+            let datagrams = receiver.receive(&mut arena, deadline, Some(&waker)).unwrap().len();
+            assert_eq!(datagrams, 0, "round {round}");
+            assert!(Instant::now() < deadline, "the wake of round {round} is lost");
+        }
+        drop(next_round);
+    });
+}
+
+#[test]
+fn a_socket_for_ipv6_leaves_the_port_of_ipv4_alone() {
+    let options = SocketOptions::default();
+    let Some((v6, _)) = pair("[::]:0".parse().unwrap(), &options) else { return };
+    let v4 = SocketAddr::from(([0, 0, 0, 0], v6.local_address().port()));
+    UdpSocket::bind(v4, &options).unwrap();
 }
 
 #[test]
@@ -242,9 +265,14 @@ fn what_is_sent_to_a_group_arrives_at_each_of_its_receivers() {
         let to = SocketAddr::new(group, port);
         let sent =
             sender.send(&mut sender.send_queue(), &[5; 3000], &[1400, 1400, 200], to, soon());
-        if let Err(error) = sent {
-            eprintln!("skipped: {error}");
-            continue;
+        match sent {
+            Ok(()) => {}
+            // Loopback devices seldom have a route for IPv6 groups.
+            Err(error) if group.is_ipv6() => {
+                eprintln!("skipped: {error}");
+                continue;
+            }
+            Err(error) => panic!("{error}"),
         }
         for receiver in [first, second] {
             let lengths: Vec<usize> =
