@@ -156,9 +156,10 @@ impl Waker {
 /// Waits until an event, a signal or the deadline.
 fn wait(events: &mut [libc::pollfd], deadline: Instant) -> io::Result<()> {
     let left = deadline.saturating_duration_since(Instant::now());
+    #[allow(clippy::useless_conversion, reason = "the fields are wider on 64-bit systems")]
     let timeout = libc::timespec {
-        tv_sec: libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: left.subsec_nanos() as _,
+        tv_sec: i32::try_from(left.as_secs()).unwrap_or(i32::MAX).into(),
+        tv_nsec: left.subsec_nanos().cast_signed().into(),
     };
     let (list, count) = (events.as_mut_ptr(), events.len() as libc::nfds_t);
     // SAFETY: the list has `count` entries and outlives the call, as does the timeout.
