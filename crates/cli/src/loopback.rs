@@ -6,9 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::net::sleep_until;
-use rushes::{Context, Pacing, Statistics};
-use rushes::{StreamReceiver, StreamSender};
+use rushes::{Context, Pacing, Statistics, StreamReceiver, StreamSender, sleep_until};
 use serde_json::json;
 
 use crate::Outcome;

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::net::sleep_until;
-use rushes::{Context, MediaStream, Pacing};
+use rushes::{Context, MediaStream, Pacing, sleep_until};
 use serde_json::json;
 
 use crate::Outcome;
