@@ -80,8 +80,8 @@ impl Comparer {
     /// Compares a frame that came; whether it ended a frame that was sent, and its octets.
     pub(crate) fn take(&mut self, frame: &[u8], now: Instant) -> Result<(), Difference> {
         self.split(frame);
-        for range in std::mem::take(&mut self.ranges) {
-            let came = &frame[range];
+        for n in 0..self.ranges.len() {
+            let came = &frame[self.ranges[n].clone()];
             let Some(unit) = self.expected.pop_front() else {
                 return Err(self.difference(&[], Some(came)));
             };

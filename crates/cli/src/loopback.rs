@@ -154,6 +154,7 @@ fn send_all(
 fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Received> {
     let mut silent_since = Instant::now();
     let mut difference = None;
+    let mut seen = 0;
     loop {
         let frame = receiver.pull_frame(Duration::from_millis(20))?;
         let now = Instant::now();
@@ -163,7 +164,10 @@ fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Rece
             difference = comparer.take(&frame, now).err();
             let landed = comparer.latencies.len() as u64;
             drop(comparer);
-            shared.land(landed);
+            if landed > seen {
+                seen = landed;
+                shared.land(landed);
+            }
         }
         let complete = shared.sent_all.load(Relaxed) && lock(&shared.comparer).is_complete();
         let silent = shared.sent_all.load(Relaxed) && now - silent_since >= PATIENCE;
