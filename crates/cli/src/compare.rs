@@ -94,8 +94,8 @@ impl Comparer {
     /// anything else there is no telling what belongs to what.
     pub(crate) fn take(&mut self, frame: &[u8], now: Instant) -> bool {
         self.split(frame);
-        for range in std::mem::take(&mut self.ranges) {
-            let came = &frame[range];
+        for n in 0..self.ranges.len() {
+            let came = &frame[self.ranges[n].clone()];
             let Some(lost) = self.expected.iter().position(|unit| unit.octets == came) else {
                 let sent = self.expected.pop_front();
                 self.note(sent.map(|unit| unit.octets).as_deref(), Some(came));

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rushes::net;
 
 /// How often a sleeper looks up.
 const NAP: Duration = Duration::from_millis(50);
@@ -39,7 +38,7 @@ impl Interrupt {
             std::thread::sleep(NAP);
         }
         if !self.came() {
-            net::sleep_until(deadline);
+            rushes::sleep_until(deadline);
         }
     }
 }

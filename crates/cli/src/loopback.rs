@@ -6,8 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::{Context, Pacing, Statistics};
-use rushes::{StreamReceiver, StreamSender};
+use rushes::{Context, Pacing, Statistics, StreamReceiver, StreamSender};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -158,7 +157,7 @@ fn send_all(
 
 fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Statistics> {
     let mut silent_since = Instant::now();
-    let mut packets = 0;
+    let (mut packets, mut seen) = (0, 0);
     loop {
         let frame = receiver.pull_frame(Duration::from_millis(20))?;
         let now = Instant::now();
@@ -168,7 +167,10 @@ fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Stat
             let goes_on = comparer.take(&frame, now);
             let landed = comparer.frames;
             drop(comparer);
-            shared.land(landed);
+            if landed > seen {
+                seen = landed;
+                shared.land(landed);
+            }
             if !goes_on {
                 shared.failed.store(true, Relaxed);
                 return Ok(receiver.statistics());

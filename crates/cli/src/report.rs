@@ -29,7 +29,7 @@ pub(crate) fn sent(statistics: &Statistics) -> Value {
         "payload_octets": send.payload_octets,
         "frame_octets": send.frame_octets,
         "system_calls": statistics.socket.calls(),
-        "buffer_full": statistics.socket.buffer_full,
+        "buffer_full": statistics.socket.buffer_full_waits,
         "refused": statistics.socket.refused,
     })
 }

@@ -1,34 +1,34 @@
-//! What a socket has done.
+//! What a socket has done so far.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a socket has done so far.
+/// What a socket has done since it was made. Each number is exact; together they are no snapshot.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// System calls that sent.
+    /// System calls made to send.
     pub send_calls: u64,
-    /// System calls that received, those that found nothing included.
+    /// System calls made to receive, those that found nothing included.
     pub receive_calls: u64,
-    /// System calls that waited.
+    /// Times that a thread waited for the socket.
     pub wait_calls: u64,
-    /// Datagrams accepted by the kernel.
-    pub datagrams_sent: u64,
-    /// Octets in them.
-    pub octets_sent: u64,
+    /// Datagrams that the system accepted for sending.
+    pub sent_datagrams: u64,
+    /// Octets in them, without headers.
+    pub sent_bytes: u64,
     /// Datagrams received.
-    pub datagrams_received: u64,
-    /// Octets in them.
-    pub octets_received: u64,
-    /// Times that the send buffer was full.
-    pub buffer_full: u64,
-    /// Times that a host said that nobody listens there (ICMP port unreachable).
+    pub received_datagrams: u64,
+    /// Octets in them, without headers.
+    pub received_bytes: u64,
+    /// Times that sending met a full send buffer.
+    pub buffer_full_waits: u64,
+    /// ICMP messages saying that nobody listens at the destination.
     pub refused: u64,
-    /// Datagrams thrown away because they did not fit their buffer.
+    /// Datagrams dropped because they were larger than any UDP datagram can be.
     pub truncated: u64,
-    /// Messages thrown away by the kernel because the receive buffer was full; a message of a
-    /// coalesced run counts once (Linux).
+    /// Messages that the kernel dropped because the receive buffer was full; one may hold a run of
+    /// datagrams (Linux only).
     pub kernel_drops: u64,
 }
 
@@ -39,40 +39,42 @@ impl Counters {
     }
 }
 
-/// The counters as they are counted, from any thread.
+/// The live numbers behind [`Counters`].
 #[derive(Debug, Default)]
-pub(crate) struct Counting {
+pub(crate) struct Tally {
     pub(crate) send_calls: AtomicU64,
     pub(crate) receive_calls: AtomicU64,
     pub(crate) wait_calls: AtomicU64,
-    pub(crate) datagrams_sent: AtomicU64,
-    pub(crate) octets_sent: AtomicU64,
-    pub(crate) datagrams_received: AtomicU64,
-    pub(crate) octets_received: AtomicU64,
-    pub(crate) buffer_full: AtomicU64,
+    pub(crate) sent_datagrams: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
+    pub(crate) received_datagrams: AtomicU64,
+    pub(crate) received_bytes: AtomicU64,
+    pub(crate) buffer_full_waits: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) truncated: AtomicU64,
 }
 
-impl Counting {
-    pub(crate) fn snapshot(&self, kernel_drops: u64) -> Counters {
+/// Counts `amount` more events.
+#[inline]
+pub(crate) fn count(counter: &AtomicU64, amount: usize) {
+    counter.fetch_add(amount as u64, Relaxed);
+}
+
+impl Tally {
+    /// The numbers now; the kernel's own are the caller's to add.
+    pub(crate) fn read(&self) -> Counters {
         Counters {
             send_calls: self.send_calls.load(Relaxed),
             receive_calls: self.receive_calls.load(Relaxed),
             wait_calls: self.wait_calls.load(Relaxed),
-            datagrams_sent: self.datagrams_sent.load(Relaxed),
-            octets_sent: self.octets_sent.load(Relaxed),
-            datagrams_received: self.datagrams_received.load(Relaxed),
-            octets_received: self.octets_received.load(Relaxed),
-            buffer_full: self.buffer_full.load(Relaxed),
+            sent_datagrams: self.sent_datagrams.load(Relaxed),
+            sent_bytes: self.sent_bytes.load(Relaxed),
+            received_datagrams: self.received_datagrams.load(Relaxed),
+            received_bytes: self.received_bytes.load(Relaxed),
+            buffer_full_waits: self.buffer_full_waits.load(Relaxed),
             refused: self.refused.load(Relaxed),
             truncated: self.truncated.load(Relaxed),
-            kernel_drops,
+            kernel_drops: 0,
         }
     }
-}
-
-/// Adds `count` to a counter.
-pub(crate) fn add(counter: &AtomicU64, count: usize) {
-    counter.fetch_add(count as u64, Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a socket, and what to do about it.
+//! What can go wrong with a socket, and what its owner can do about it.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,94 +6,174 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
-/// Why a socket could not be opened or read.
+use crate::options::ReceivePath;
+use crate::options::SendPath;
+
+/// Why a socket could not be made, configured or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// Another program, or another socket of this one, has the port.
-    #[error("{address} is in use; choose another port, or 0 for a free one")]
+    /// Another socket holds the port.
+    #[error("{address} is in use by another socket: choose another port, or close the other one")]
     AddressInUse {
         /// The address asked for.
         address: SocketAddr,
     },
-    /// The address is not one of this host's, or needs rights that the program lacks.
-    #[error("cannot bind to {address}: {source}")]
+    /// No interface of this machine has the address.
+    #[error("{address} is not an address of this machine")]
+    AddressNotAvailable {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// The address cannot be bound for another reason.
+    #[error("{address} cannot be bound: {source}")]
     Bind {
         /// The address asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// What the system says.
         source: io::Error,
     },
-    /// The multicast group cannot be joined.
-    #[error("cannot join the multicast group {group}: {source}")]
-    Multicast {
-        /// The group.
-        group: IpAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A socket option cannot be set.
-    #[error("cannot set {option}: {source}")]
+    /// The system gives no socket, or not of this kind.
+    #[error("the system gives no UDP socket: {0}")]
+    Create(#[source] io::Error),
+    /// The system refuses a socket option.
+    #[error("the socket option {option} cannot be set: {source}")]
     Option {
-        /// The option, by its name in the system's headers.
+        /// What was to be set.
         option: &'static str,
-        /// What the system said.
+        /// What the system says.
         source: io::Error,
     },
-    /// The socket cannot be read.
-    #[error("cannot receive: {0}")]
-    Receive(#[source] io::Error),
-    /// A host name has no address.
-    #[error("no address for host {host:?}: {source}")]
+    /// An option has a value outside its range.
+    #[error("{option} is {value}, but may be {range} only")]
+    Range {
+        /// The field of [`SocketOptions`](crate::SocketOptions).
+        option: &'static str,
+        /// The value given.
+        value: u32,
+        /// The values allowed.
+        range: &'static str,
+    },
+    /// This system has no such thing.
+    #[error("{what} is not available on this system")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// There is no such network interface, or it has no index.
+    #[error("there is no network interface `{name}`")]
+    UnknownInterface {
+        /// The name asked for.
+        name: String,
+    },
+    /// The multicast group cannot be joined through this interface.
+    #[error("{group} cannot be joined: {source}")]
+    Multicast {
+        /// The group asked for.
+        group: IpAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The address to join is not one of a multicast group, or not of the socket's IP version.
+    #[error("{group} is not a multicast group that a socket on {local} can join")]
+    NotAGroup {
+        /// The address given.
+        group: IpAddr,
+        /// Where the socket is bound.
+        local: IpAddr,
+    },
+    /// A way of receiving was demanded that this system does not offer.
+    #[error("this system cannot receive by `{path}`; `auto` takes what it can: {source}")]
+    ReceivePath {
+        /// The way demanded.
+        path: ReceivePath,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A way of sending was demanded that this system does not offer.
+    #[error("this system cannot send by `{path}`; `auto` takes what it can: {source}")]
+    SendPath {
+        /// The way demanded.
+        path: SendPath,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The socket cannot be connected.
+    #[error("the socket cannot be connected to {peer}: {source}")]
+    Connect {
+        /// The address asked for.
+        peer: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// No address belongs to the host name.
+    #[error("the host name `{host}` has no address: {source}")]
     Resolve {
-        /// The name.
+        /// The name asked for.
         host: String,
-        /// What the resolver said.
+        /// What the resolver says.
         source: io::Error,
     },
-    /// The system has no more sockets for this program.
-    #[error("cannot open a socket: {0}")]
-    Socket(#[source] io::Error),
+    /// Receiving failed.
+    #[error("receiving failed: {0}")]
+    Receive(#[source] io::Error),
+    /// Waiting for the socket failed.
+    #[error("waiting for the socket failed: {0}")]
+    Wait(#[source] io::Error),
+    /// The waker could not be made.
+    #[error("the system gives no event to wake by: {0}")]
+    Waker(#[source] io::Error),
+}
+
+/// A batch that was not sent to its end.
+#[derive(Debug, Error)]
+#[error("{kind} (after {sent} datagrams of the batch)")]
+pub struct SendError {
+    /// Why sending stopped.
+    #[source]
+    pub kind: SendErrorKind,
+    /// Datagrams that the system had accepted before; the failed one is at this index.
+    pub sent: usize,
 }
 
 /// Why a batch was not sent to its end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum SendError {
-    /// There was no room in the send buffer until the deadline.
-    #[error("the send buffer stayed full; {sent} datagrams of the batch were sent")]
-    Timeout {
-        /// Datagrams accepted before.
-        sent: usize,
-    },
-    /// A datagram is larger than the system or the path lets through.
-    #[error(
-        "a datagram of {len} octets is too large for the path; lower the MTU \
-         ({sent} datagrams of the batch were sent)"
-    )]
+pub enum SendErrorKind {
+    /// The send buffer was full until the deadline.
+    #[error("the send buffer was full until the deadline")]
+    BufferFull,
+    /// The datagram is larger than UDP, or the path to the destination where fragments are
+    /// forbidden, can carry.
+    #[error("a datagram of {length} octets is too large for the way to {to}: lower the MTU")]
     TooLarge {
-        /// Its length in octets.
-        len: usize,
-        /// Datagrams accepted before.
-        sent: usize,
-    },
-    /// Anything else that the system said.
-    #[error("cannot send to {to}: {source} ({sent} datagrams of the batch were sent)")]
-    Io {
-        /// Where to.
+        /// Octets of the datagram, without UDP and IP headers.
+        length: usize,
+        /// Where it was to go.
         to: SocketAddr,
-        /// Datagrams accepted before.
-        sent: usize,
-        /// What the system said.
+    },
+    /// The demanded way of sending is refused by the system or the device.
+    #[error("sending by `{path}` is refused; `auto` falls back by itself: {source}")]
+    PathRefused {
+        /// The way demanded.
+        path: SendPath,
+        /// What the system says.
         source: io::Error,
     },
-}
-
-impl SendError {
-    /// Datagrams of the batch that were accepted before the failure.
-    pub fn sent(&self) -> usize {
-        match self {
-            Self::Timeout { sent } | Self::TooLarge { sent, .. } | Self::Io { sent, .. } => *sent,
-        }
-    }
+    /// The lengths do not add up to the octets given; nothing was sent.
+    #[error("the lengths add up to {lengths} octets, but {bytes} were given")]
+    Mismatch {
+        /// Sum of the lengths.
+        lengths: usize,
+        /// Octets given.
+        bytes: usize,
+    },
+    /// The system refuses for another reason.
+    #[error("sending to {to} failed: {source}")]
+    Io {
+        /// Where the datagram was to go.
+        to: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
 }

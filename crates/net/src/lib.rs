@@ -1,62 +1,67 @@
-//! UDP sockets in batches: segmentation offload out, coalesced receive in, fallbacks for both.
+//! Batched UDP sockets: many datagrams for one system call, with fallbacks that always work.
 //!
-//! **What it is.** A [`UdpSocket`] sends slabs of datagrams and receives arenas of them with as
-//! few system calls as the machine allows, and says how many it took. On Linux a run of equally
-//! long datagrams is one `UDP_SEGMENT` message, and `UDP_GRO` gives runs back; elsewhere, or where
-//! a device refuses, datagrams go and come one by one. All paths carry the same datagrams.
+//! **What it is.** [`UdpSocket::send`] takes datagrams that lie back to back in one buffer and hands
+//! runs of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload, GSO).
+//! [`UdpSocket::receive`] takes what the kernel has coalesced (`UDP_GRO`) and gives the datagrams
+//! back one by one, as mutable slices of a reused [`Arena`]. Where the system or the device refuses,
+//! the same calls use `sendmmsg` and `recvmmsg`, or one system call for each datagram.
 //!
-//! **What it is not.** It knows no protocol above UDP: only octets, lengths, addresses and
-//! instants cross its border.
+//! **What it is not.** It knows no protocol: octets, addresses and deadlines go in, and the same
+//! come out. It starts no thread, paces nothing and retransmits nothing.
 //!
 //! ```
-//! use rushes_net::{Arena, SendQueue, SocketOptions, UdpSocket};
 //! use std::time::{Duration, Instant};
+//! use rushes_net::{SocketOptions, UdpSocket};
 //!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = SocketOptions::default();
-//! let (left, right) = (
-//!     UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options)?,
-//!     UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options)?,
-//! );
-//! let soon = Instant::now() + Duration::from_secs(1);
-//! left.send(&mut SendQueue::new(), b"onetwo", &[3, 3], right.local_address(), soon).unwrap();
-//! let mut arena = Arena::new(&right);
-//! let datagram = right.receive(&mut arena, soon, None)?.next().unwrap();
-//! assert_eq!(datagram.data, b"one");
-//! # Ok::<(), rushes_net::NetError>(())
+//! let receiver = UdpSocket::bind("127.0.0.1:0".parse()?, &options)?;
+//! let sender = UdpSocket::bind("127.0.0.1:0".parse()?, &options)?;
+//! let deadline = Instant::now() + Duration::from_secs(1);
+//!
+//! let mut queue = sender.send_queue();
+//! sender.send(&mut queue, b"onetwo!", &[3, 4], receiver.local_address(), deadline)?;
+//!
+//! let mut arena = receiver.arena();
+//! let mut seen = Vec::new();
+//! while seen.len() < 2 {
+//!     for datagram in receiver.receive(&mut arena, deadline, None)? {
+//!         assert_eq!(datagram.from, sender.local_address());
+//!         seen.push(datagram.data.to_vec());
+//!     }
+//! }
+//! assert_eq!(seen, [b"one".to_vec(), b"two!".to_vec()]);
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! # Fragmentation
+//! # Map
 //!
-//! The kernel's default stands (`IP_PMTUDISC_WANT` on Linux): a datagram larger than the path's
-//! MTU leaves in IP fragments. Datagrams that cannot leave at all are [`SendError::TooLarge`].
+//! | file | what is there |
+//! |---|---|
+//! | `options.rs` | what a socket can be told when it is made |
+//! | `socket.rs` | binding, probing, the socket itself |
+//! | `send.rs`, `group.rs` | the way out; how datagrams become messages |
+//! | `receive.rs` | the way in |
+//! | `sys/` | the system calls: the only unsafe code |
+#![deny(unsafe_code)]
 
-mod arena;
 mod counters;
 mod error;
+mod group;
+mod multicast;
 mod options;
+mod receive;
 mod resolve;
-mod runs;
+mod send;
+mod socket;
 mod sys;
-mod udp;
-mod waker;
 
-pub use arena::{Arena, Datagram, Datagrams};
 pub use counters::Counters;
-pub use error::{NetError, SendError};
-pub use options::{MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
+pub use error::{NetError, SendError, SendErrorKind};
+pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
+pub use receive::{Arena, Datagram, Datagrams};
 pub use resolve::resolve;
-pub use udp::{BufferSizes, SendQueue, UdpSocket};
-pub use waker::Waker;
-
-use std::time::Instant;
-
-/// Octets in the largest UDP payload over IPv4; over IPv6 there are 20 more.
-pub const DATAGRAM_LEN_MAX: usize = 65_507;
-
-/// Sleeps until `deadline`; not at all if it is past. Precise to about 60 µs on Linux.
-pub fn sleep_until(deadline: Instant) {
-    let time = deadline.saturating_duration_since(Instant::now());
-    if !time.is_zero() {
-        std::thread::sleep(time);
-    }
-}
+pub use send::SendQueue;
+pub use socket::{BufferSize, BufferSizes, UdpSocket};
+pub use sys::Waker;

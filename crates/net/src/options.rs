@@ -1,28 +1,41 @@
-//! What a socket is told before it opens.
+//! What a socket can be told when it is made.
 
 use std::fmt;
 use std::net::IpAddr;
+use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// What a socket is told before it opens.
-#[derive(Clone, Debug)]
+/// Settings of a socket.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SocketOptions {
-    /// Octets asked for in the send buffer; 4 MiB by default.
+    /// Octets that the kernel may hold for sending; 0 leaves the system's default. 4 MiB by default.
+    ///
+    /// Ask for at least 128 KiB: with less, batches are split so that each part fits.
     pub send_buffer: usize,
-    /// Octets asked for in the receive buffer; 4 MiB by default.
+    /// Octets that the kernel may hold unread; 0 leaves the system's default. 4 MiB by default.
     pub receive_buffer: usize,
-    /// Differentiated services code point of what is sent, 0..=63 (RFC 2474).
+    /// `DiffServ` code point of every datagram, 0 to 63 (RFC 2474; RFC 8837 has values for media).
     pub dscp: Option<u8>,
-    /// The network interface to use, by name (Linux).
-    pub interface: Option<String>,
-    /// A multicast group to join and to send to.
+    /// A multicast group to join and how to send to groups.
     pub multicast: Option<MulticastOptions>,
-    /// How datagrams are given to the kernel.
+    /// Name of the only network interface to use (`SO_BINDTODEVICE`; Linux).
+    pub interface: Option<String>,
+    /// How to send; [`SendPath::Auto`] by default.
     pub send_path: SendPath,
-    /// How datagrams are taken from the kernel.
+    /// How to receive; [`ReceivePath::Auto`] by default.
     pub receive_path: ReceivePath,
+    /// Lets several sockets have one port (`SO_REUSEADDR`). `false` by default; multicast implies
+    /// it, as several receivers of one group on one machine are usual.
+    pub reuse_address: bool,
+    /// Forbids IP fragments (`IP_PMTUDISC_DO`; Linux). `false` by default.
+    ///
+    /// By default the system decides as for any UDP socket: a datagram larger than the path's MTU
+    /// goes in fragments. It arrives, but more often gets lost, and no offload is possible; a
+    /// warning says so once. With `true` it is refused as
+    /// [`TooLarge`](crate::SendErrorKind::TooLarge).
+    pub forbid_fragments: bool,
 }
 
 impl Default for SocketOptions {
@@ -31,151 +44,145 @@ impl Default for SocketOptions {
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
             dscp: None,
-            interface: None,
             multicast: None,
+            interface: None,
             send_path: SendPath::Auto,
             receive_path: ReceivePath::Auto,
+            reuse_address: false,
+            forbid_fragments: false,
         }
     }
 }
 
-/// How a multicast group is joined and reached.
+/// How a socket takes part in a multicast group.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MulticastOptions {
-    /// The group.
+    /// The group to join, of the socket's IP version.
     pub group: IpAddr,
-    /// The interface to join on and send from: its IPv4 address, for an IPv4 group. By default
-    /// the system chooses.
-    pub interface: Option<IpAddr>,
-    /// The interface's index, for an IPv6 group; 0, the default, lets the system choose.
-    pub interface_index: u32,
-    /// Hops that what is sent may take; 1, the default, stays on the link.
+    /// The interface to join and send through; the system's choice if `None`.
+    pub interface: Option<Interface>,
+    /// Routers that a datagram may pass, plus one (IPv4 TTL, IPv6 hop limit), 0 to 255.
     pub ttl: u32,
-    /// Whether this host hears what it sends; by default it does.
+    /// Whether receivers on this machine get what this socket sends.
     pub loop_back: bool,
 }
 
 impl MulticastOptions {
-    /// The defaults for `group`.
+    /// Joins `group` through the system's choice of interface, on this network only (TTL 1), with
+    /// loop-back.
     pub fn new(group: IpAddr) -> Self {
-        Self { group, interface: None, interface_index: 0, ttl: 1, loop_back: true }
+        Self { group, interface: None, ttl: 1, loop_back: true }
     }
 }
 
-/// How datagrams are given to the kernel.
+/// A network interface, by what the user knows of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Interface {
+    /// By its IPv4 address; for IPv4 groups only.
+    Address(Ipv4Addr),
+    /// By its index; for IPv4 groups on Linux only.
+    Index(u32),
+    /// By its name; on Linux only.
+    Name(String),
+}
+
+impl FromStr for Interface {
+    type Err = std::convert::Infallible;
+
+    /// An IPv4 address, an index, or else a name.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let address = text.parse().map(Self::Address);
+        let index = || text.parse().map(Self::Index);
+        Ok(address.or_else(|_| index()).unwrap_or_else(|_| Self::Name(text.to_owned())))
+    }
+}
+
+/// How datagrams get to the kernel.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[non_exhaustive]
+#[repr(u8)]
 pub enum SendPath {
-    /// The fastest that works here, found out by trying.
+    /// The first of the others that works, found out by trying.
     #[default]
     Auto,
-    /// Runs of equal length in one message each (`UDP_SEGMENT`, Linux 4.18).
+    /// Runs of equally long datagrams as one message (`UDP_SEGMENT`; Linux 4.18).
     Gso,
-    /// Up to 64 datagrams in one system call (`sendmmsg`).
+    /// Many messages for one system call (Linux).
     Sendmmsg,
-    /// One system call per datagram.
+    /// One system call for each datagram, on every system.
     Single,
 }
 
-/// How datagrams are taken from the kernel.
+/// How datagrams get from the kernel.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[non_exhaustive]
+#[repr(u8)]
 pub enum ReceivePath {
-    /// The fastest that works here, found out by trying.
+    /// The first of the others that works, found out by trying.
     #[default]
     Auto,
-    /// Runs of equal length in one message each (`UDP_GRO`, Linux 5.0), several to a call.
+    /// Runs of equally long datagrams as one message (`UDP_GRO`; Linux 5.0).
     Gro,
-    /// Up to 64 datagrams in one system call (`recvmmsg`).
+    /// Many messages for one system call (Linux).
     Recvmmsg,
-    /// One system call per datagram.
+    /// One system call for each datagram, on every system.
     Single,
 }
 
-/// A path's name is not known.
+/// A word that names no way of sending or receiving.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("{name:?} is not one of {known}")]
+#[error("`{word}` is none of {known}")]
 pub struct UnknownPath {
-    name: String,
-    known: &'static str,
-}
-
-impl SendPath {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Gso => "gso",
-            Self::Sendmmsg => "sendmmsg",
-            Self::Single => "single",
-        }
-    }
+    /// The word given.
+    pub word: String,
+    /// The words known.
+    pub known: &'static str,
 }
 
 impl fmt::Display for SendPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::Gso => "gso",
+            Self::Sendmmsg => "sendmmsg",
+            Self::Single => "single",
+        })
     }
 }
 
 impl FromStr for SendPath {
     type Err = UnknownPath;
 
-    fn from_str(name: &str) -> Result<Self, UnknownPath> {
-        [Self::Auto, Self::Gso, Self::Sendmmsg, Self::Single]
-            .into_iter()
-            .find(|path| path.name() == name)
-            .ok_or_else(|| UnknownPath {
-                name: name.to_owned(),
-                known: "auto, gso, sendmmsg, single",
-            })
-    }
-}
-
-impl ReceivePath {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Gro => "gro",
-            Self::Recvmmsg => "recvmmsg",
-            Self::Single => "single",
+    fn from_str(word: &str) -> Result<Self, UnknownPath> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "gso" => Ok(Self::Gso),
+            "sendmmsg" => Ok(Self::Sendmmsg),
+            "single" => Ok(Self::Single),
+            _ => Err(UnknownPath { word: word.to_owned(), known: "auto, gso, sendmmsg, single" }),
         }
     }
 }
 
 impl fmt::Display for ReceivePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::Gro => "gro",
+            Self::Recvmmsg => "recvmmsg",
+            Self::Single => "single",
+        })
     }
 }
 
 impl FromStr for ReceivePath {
     type Err = UnknownPath;
 
-    fn from_str(name: &str) -> Result<Self, UnknownPath> {
-        [Self::Auto, Self::Gro, Self::Recvmmsg, Self::Single]
-            .into_iter()
-            .find(|path| path.name() == name)
-            .ok_or_else(|| UnknownPath {
-                name: name.to_owned(),
-                known: "auto, gro, recvmmsg, single",
-            })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_named_and_found_by_name() {
-        for path in [SendPath::Auto, SendPath::Gso, SendPath::Sendmmsg, SendPath::Single] {
-            assert_eq!(path.to_string().parse(), Ok(path));
+    fn from_str(word: &str) -> Result<Self, UnknownPath> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "gro" => Ok(Self::Gro),
+            "recvmmsg" => Ok(Self::Recvmmsg),
+            "single" => Ok(Self::Single),
+            _ => Err(UnknownPath { word: word.to_owned(), known: "auto, gro, recvmmsg, single" }),
         }
-        for path in
-            [ReceivePath::Auto, ReceivePath::Gro, ReceivePath::Recvmmsg, ReceivePath::Single]
-        {
-            assert_eq!(path.to_string().parse(), Ok(path));
-        }
-        assert!("GSO".parse::<SendPath>().is_err());
     }
 }

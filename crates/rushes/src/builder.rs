@@ -9,7 +9,6 @@ use std::time::Instant;
 use rushes_net::MulticastOptions;
 use rushes_net::ReceivePath;
 use rushes_net::SendPath;
-use rushes_net::SendQueue;
 use rushes_net::SocketOptions;
 use rushes_proto::Batch;
 use rushes_proto::ClockRate;
@@ -368,7 +367,7 @@ impl StreamBuilder {
             sender,
             pacer,
             batch: Batch::new(),
-            queue: SendQueue::new(),
+            queue: shared.port.socket().send_queue(),
             send_timeout: self.send_timeout,
             statistics: shared.sent.clone(),
         };

@@ -62,7 +62,7 @@ pub use codec::Codec;
 pub use context::Context;
 pub use error::Error;
 pub use hook::Hook;
-pub use pace::Pacing;
+pub use pace::{Pacing, sleep_until};
 pub use receiver::StreamReceiver;
 pub use sender::StreamSender;
 pub use session::Session;

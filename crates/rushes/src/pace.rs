@@ -30,6 +30,15 @@ impl Default for Pacing {
     }
 }
 
+/// Sleeps until `deadline`; not at all if it is past. It may wake up to about 0.1 ms late; whoever
+/// keeps an absolute schedule does not add that up.
+pub fn sleep_until(deadline: Instant) {
+    let time = deadline.saturating_duration_since(Instant::now());
+    if !time.is_zero() {
+        std::thread::sleep(time);
+    }
+}
+
 /// Before the second frame, the spacing of frames is not known.
 const FIRST_INTERVAL: Duration = Duration::from_millis(33);
 

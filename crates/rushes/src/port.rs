@@ -97,7 +97,7 @@ struct Inboxes {
 impl Port {
     pub(crate) fn new(socket: UdpSocket, only_from: Option<IpAddr>) -> Result<Self, Error> {
         Ok(Self {
-            turn: Mutex::new(Arena::new(&socket)),
+            turn: Mutex::new(socket.arena()),
             socket,
             waker: Waker::new()?,
             only_from,

@@ -17,6 +17,7 @@ use rushes_proto::stream::Sender;
 
 use crate::error::Error;
 use crate::pace::Pacer;
+use crate::pace::sleep_until;
 use crate::port::Port;
 
 /// The sending half of a stream. Frames go out on the caller's thread.
@@ -59,7 +60,7 @@ impl StreamSender {
         while outgoing.fill(&mut self.batch) {
             let now = Instant::now();
             if let Some(due) = self.pacer.due(now, self.batch.bytes().len()) {
-                rushes_net::sleep_until(due);
+                sleep_until(due);
             }
             let deadline = Instant::now() + self.send_timeout;
             let (bytes, lengths) = (self.batch.bytes(), self.batch.lengths());

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use rushes::net::{self, Arena, SendQueue, SocketOptions, sleep_until};
-use rushes::{Codec, Context, FrameRate, Pacing, ReceivePath, SendPath};
+use rushes::net::{self, SocketOptions};
+use rushes::{Codec, Context, FrameRate, Pacing, ReceivePath, SendPath, sleep_until};
 use serde::{Deserialize, Serialize};
 
 use super::cpu::{cpu_time, pin_to};
@@ -239,7 +239,7 @@ fn send_raw(args: &SideArgs) -> anyhow::Result<Measured> {
         frame.chunks(RAW_DATAGRAM_LEN).map(|datagram| datagram.len() as u16).collect();
     let local = if args.host.starts_with("127.") { "127.0.0.1" } else { "0.0.0.0" };
     let mut window = Window::open(local)?;
-    let mut queue = SendQueue::new();
+    let mut queue = socket.send_queue();
     let mut measured = Measured::default();
     let watch = Watch::start();
     for _ in 0..args.frames {
@@ -253,7 +253,7 @@ fn send_raw(args: &SideArgs) -> anyhow::Result<Measured> {
     watch.stop(&mut measured);
     let counters = socket.counters();
     measured.frames = args.frames;
-    measured.payload_octets = counters.octets_sent;
+    measured.payload_octets = counters.sent_bytes;
     measured.system_calls = counters.calls();
     Ok(measured)
 }
@@ -262,7 +262,7 @@ fn receive_raw(args: &SideArgs) -> anyhow::Result<Measured> {
     let local = net::resolve(&args.host, 0)?;
     let socket = net::UdpSocket::bind(local, &SocketOptions::default())?;
     let telling = Telling::open(&args.host, socket.local_address().port())?;
-    let mut arena = Arena::new(&socket);
+    let mut arena = socket.arena();
     let mut frame = Vec::with_capacity(args.frame_len);
     let mut measured = Measured::default();
     let mut watch = None;

@@ -1,314 +1,247 @@
-//! Linux: `sendmsg`, `sendmmsg`, `recvmmsg`, `ppoll` and `eventfd`.
-#![allow(unsafe_code)]
+//! Linux: socket options, probing and waiting.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::io::Write;
-use std::mem::MaybeUninit;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
+use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::os::fd::FromRawFd;
 use std::os::fd::OwnedFd;
-use std::os::fd::RawFd;
+use std::ptr;
 use std::time::Instant;
 
+use libc::c_int;
+use socket2::InterfaceIndexOrAddress;
 use socket2::Socket;
 
-use super::wire::{CONTROL_LEN, Control, NAME_LEN, Name};
-use crate::arena::{Arena, BUFFER_LEN};
-use crate::counters::{Counting, add};
-use crate::options::{ReceivePath, SendPath};
-use crate::runs::Message;
-use crate::udp::MESSAGES_MAX;
+use crate::error::NetError;
 
-/// The kernel doubles what is asked for, to pay for its own overhead, and reports the double.
-pub(crate) const BUFFER_FACTOR: usize = 2;
+fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    let (fd, len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
+    // SAFETY: the pointer and length are those of `value`, which the kernel copies.
+    let status = unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), len) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
 
-/// `SK_MEMINFO_DROPS` of `linux/sock_diag.h`: its place in what `SO_MEMINFO` gives.
-const MEMINFO_DROPS: usize = 8;
+/// Reads an option of at most `value.len()` octets.
+fn option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<()> {
+    let (fd, mut len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
+    // SAFETY: the pointer and length are those of `value`, and the kernel writes no more.
+    let status =
+        unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut len) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
 
-/// A socket that never blocks.
-#[derive(Debug)]
-pub(crate) struct Inner(Socket);
+/// Whether the kernel knows `UDP_SEGMENT`; a device may still refuse it.
+pub(crate) fn offer_gso(socket: &UdpSocket) -> io::Result<()> {
+    option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &mut [0; 4])
+}
 
-impl Inner {
-    pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self(socket))
-    }
+/// Turns `UDP_GRO` on.
+pub(crate) fn offer_gro(socket: &UdpSocket) -> io::Result<()> {
+    set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
+}
 
-    pub(crate) fn connect(&self, peer: SocketAddr) -> io::Result<()> {
-        self.0.connect(&peer.into())
-    }
+fn force(socket: &Socket, name: c_int, size: usize) -> io::Result<()> {
+    let size = i32::try_from(size).unwrap_or(i32::MAX);
+    set_option(socket, libc::SOL_SOCKET, name, &size.to_ne_bytes())
+}
 
-    /// Sends `messages`, parts of `octets`; how many the kernel took.
-    pub(crate) fn send(
-        &self,
-        octets: &[u8],
-        messages: &[Message],
-        to: SocketAddr,
-    ) -> io::Result<usize> {
-        match messages {
-            [one] => self.send_one(octets, one, to),
-            many => self.send_many(octets, many, to),
+/// Sets the send buffer beyond `net.core.wmem_max`, which needs `CAP_NET_ADMIN`.
+pub(crate) fn force_send_buffer(socket: &Socket, size: usize) -> io::Result<()> {
+    force(socket, libc::SO_SNDBUFFORCE, size)
+}
+
+/// Sets the receive buffer beyond `net.core.rmem_max`, which needs `CAP_NET_ADMIN`.
+pub(crate) fn force_receive_buffer(socket: &Socket, size: usize) -> io::Result<()> {
+    force(socket, libc::SO_RCVBUFFORCE, size)
+}
+
+/// What was asked for of the size that the kernel reports: it doubles it for its own overhead.
+pub(crate) fn usable_buffer(reported: usize) -> usize {
+    reported / 2
+}
+
+/// Datagrams dropped for want of buffer space.
+pub(crate) fn kernel_drops(socket: &UdpSocket) -> u64 {
+    // `SK_MEMINFO_DROPS` is the ninth of the numbers of `SO_MEMINFO`.
+    let mut numbers = [0; 36];
+    match option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut numbers) {
+        Ok(()) => {
+            let [.., a, b, c, d] = numbers;
+            u64::from(u32::from_ne_bytes([a, b, c, d]))
         }
-    }
-
-    fn send_one(&self, octets: &[u8], message: &Message, to: SocketAddr) -> io::Result<usize> {
-        let (mut name, name_len) = Name::of(to);
-        let mut part = io_vector(&octets[message.start..message.start + message.len]);
-        let (mut control, control_len) = control(message);
-        let mut header = empty_header();
-        header.msg_name = (&raw mut name).cast();
-        header.msg_namelen = name_len as u32;
-        header.msg_iov = &raw mut part;
-        header.msg_iovlen = 1;
-        if control_len > 0 {
-            header.msg_control = (&raw mut control).cast();
-            header.msg_controllen = control_len as _;
-        }
-        // SAFETY: the header's name, vector and control point to locals that outlive the call, with
-        // their true lengths; the kernel only reads them.
-        let sent = unsafe { libc::sendmsg(self.0.as_raw_fd(), &raw const header, 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(1) }
-    }
-
-    fn send_many(&self, octets: &[u8], messages: &[Message], to: SocketAddr) -> io::Result<usize> {
-        let (mut name, name_len) = Name::of(to);
-        let mut parts = [io_vector(&[]); MESSAGES_MAX];
-        let mut controls = [Control::EMPTY; MESSAGES_MAX];
-        let mut headers = [empty_multi_header(); MESSAGES_MAX];
-        let count = messages.len().min(MESSAGES_MAX);
-        for (n, message) in messages[..count].iter().enumerate() {
-            parts[n] = io_vector(&octets[message.start..message.start + message.len]);
-            let control_len;
-            (controls[n], control_len) = control(message);
-            let header = &mut headers[n].msg_hdr;
-            header.msg_name = (&raw mut name).cast();
-            header.msg_namelen = name_len as u32;
-            header.msg_iov = &raw mut parts[n];
-            header.msg_iovlen = 1;
-            if control_len > 0 {
-                header.msg_control = (&raw mut controls[n]).cast();
-                header.msg_controllen = control_len as _;
-            }
-        }
-        // SAFETY: the first `count` headers are filled, and all they point to are locals that
-        // outlive the call, with their true lengths.
-        let sent =
-            unsafe { libc::sendmmsg(self.0.as_raw_fd(), headers.as_mut_ptr(), count as u32, 0) };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
-    }
-
-    /// Fills `arena` with what is there.
-    pub(crate) fn receive(&self, arena: &mut Arena, counting: &Counting) -> io::Result<()> {
-        arena.count = 0;
-        let messages = arena.received.len().min(MESSAGES_MAX);
-        let mut names = [Name::EMPTY; MESSAGES_MAX];
-        let mut controls = [const { MaybeUninit::<Control>::uninit() }; MESSAGES_MAX];
-        let mut parts = [io_vector(&[]); MESSAGES_MAX];
-        let mut headers = [empty_multi_header(); MESSAGES_MAX];
-        for (n, buffer) in arena.octets.chunks_exact_mut(BUFFER_LEN).take(messages).enumerate() {
-            controls[n].write(Control::EMPTY);
-            parts[n] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-            let header = &mut headers[n].msg_hdr;
-            header.msg_name = (&raw mut names[n]).cast();
-            header.msg_namelen = NAME_LEN as u32;
-            header.msg_iov = &raw mut parts[n];
-            header.msg_iovlen = 1;
-            header.msg_control = controls[n].as_mut_ptr().cast();
-            header.msg_controllen = CONTROL_LEN as _;
-        }
-        let flags = libc::MSG_DONTWAIT;
-        let nothing = std::ptr::null_mut();
-        // SAFETY: the first `messages` headers are filled; their names, buffers and controls are
-        // distinct, live for the whole call and have the lengths given.
-        let came = unsafe {
-            let fd = self.0.as_raw_fd();
-            libc::recvmmsg(fd, headers.as_mut_ptr(), messages as u32, flags as _, nothing)
-        };
-        let came = usize::try_from(came).map_err(|_| io::Error::last_os_error())?;
-        for n in 0..came {
-            let header = &headers[n];
-            // SAFETY: the first `messages` controls were written above, and `came` is no more.
-            let control = unsafe { controls[n].assume_init_ref() };
-            let cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-            let (false, Some(from)) = (cut, names[n].address()) else {
-                add(&counting.truncated, 1);
-                arena.received[n].len = 0;
-                continue;
-            };
-            let len = header.msg_len as usize;
-            let received = &mut arena.received[n];
-            received.segment = control.coalesced(header.msg_hdr.msg_controllen as _).unwrap_or(len);
-            received.len = len;
-            received.from = from;
-        }
-        arena.count = came;
-        Ok(())
-    }
-
-    /// Waits until a datagram is there or `deadline`; whether `wake` ended the wait.
-    pub(crate) fn wait_readable(&self, deadline: Instant, wake: Option<&Wake>) -> io::Result<bool> {
-        let wake_fd = wake.map_or(-1, |wake| wake.0.as_raw_fd());
-        let mut waits =
-            [poll_for(self.0.as_raw_fd(), libc::POLLIN), poll_for(wake_fd, libc::POLLIN)];
-        poll(&mut waits, deadline)?;
-        let woken = waits[1].revents & libc::POLLIN != 0;
-        if let (true, Some(wake)) = (woken, wake) {
-            wake.clear();
-        }
-        Ok(woken)
-    }
-
-    /// Waits until there is room in the send buffer or `deadline`.
-    pub(crate) fn wait_writable(&self, deadline: Instant) -> io::Result<()> {
-        poll(&mut [poll_for(self.0.as_raw_fd(), libc::POLLOUT)], deadline)
+        Err(_) => 0,
     }
 }
 
-/// An event that ends a wait.
-#[derive(Debug)]
-pub(crate) struct Wake(File);
-
-impl Wake {
-    pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: no memory is passed.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }.into()))
-    }
-
-    pub(crate) fn wake(&self) {
-        // It fails only if it is woken 2^64 - 2 times already, which is awake enough.
-        let _ = (&self.0).write(&1_u64.to_ne_bytes());
-    }
-
-    fn clear(&self) {
-        let _ = (&self.0).read(&mut [0; 8]);
-    }
+/// Uses one network interface only.
+pub(crate) fn bind_device(socket: &Socket, name: &str) -> Result<(), NetError> {
+    socket.bind_device(Some(name.as_bytes())).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENODEV) => NetError::UnknownInterface { name: name.to_owned() },
+        _ => NetError::Option { option: "interface", source },
+    })
 }
 
-/// The fastest way to send that the kernel has.
-pub(crate) fn probe_send(socket: &Socket) -> SendPath {
-    if require_gso(socket).is_ok() { SendPath::Gso } else { SendPath::Sendmmsg }
-}
-
-/// Whether the kernel knows segmentation offload; devices may still refuse it later.
-pub(crate) fn require_gso(socket: &Socket) -> io::Result<()> {
-    set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 1400)?;
-    set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0)
-}
-
-/// Turns on the fastest way to receive that the kernel has.
-pub(crate) fn enable_receive(socket: &Socket) -> ReceivePath {
-    if enable_gro(socket).is_ok() { ReceivePath::Gro } else { ReceivePath::Recvmmsg }
-}
-
-pub(crate) fn enable_gro(socket: &Socket) -> io::Result<()> {
-    set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
-}
-
-pub(crate) fn bind_to_interface(socket: &Socket, name: &str) -> io::Result<()> {
-    socket.bind_device(Some(name.as_bytes()))
-}
-
+/// Sets the IPv6 traffic class.
 pub(crate) fn set_traffic_class_v6(socket: &Socket, class: u32) -> io::Result<()> {
     socket.set_tclass_v6(class)
 }
 
-/// Sets the receive buffer past `net.core.rmem_max` if this program may, else up to it.
-pub(crate) fn set_receive_buffer(socket: &Socket, len: usize) -> io::Result<()> {
-    let value = libc::c_int::try_from(len).unwrap_or(libc::c_int::MAX);
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, value)
-        .or_else(|_| socket.set_recv_buffer_size(len))
-}
-
-/// Sets the send buffer past `net.core.wmem_max` if this program may, else up to it.
-pub(crate) fn set_send_buffer(socket: &Socket, len: usize) -> io::Result<()> {
-    let value = libc::c_int::try_from(len).unwrap_or(libc::c_int::MAX);
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, value)
-        .or_else(|_| socket.set_send_buffer_size(len))
-}
-
-/// Messages that the kernel threw away because the receive buffer was full.
-pub(crate) fn kernel_drops(inner: &Inner) -> u64 {
-    let mut info = [0_u32; MEMINFO_DROPS + 1];
-    let mut len = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: `info` is writable for `len` octets and outlives the call.
-    let result = unsafe {
-        let info = info.as_mut_ptr().cast();
-        libc::getsockopt(
-            inner.0.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MEMINFO,
-            info,
-            &raw mut len,
-        )
+/// Refuses datagrams beyond the path's MTU instead of cutting them.
+pub(crate) fn forbid_fragments(socket: &Socket, v4: bool) -> io::Result<()> {
+    let (level, name, value) = if v4 {
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)
     };
-    if result == 0 { u64::from(info[MEMINFO_DROPS]) } else { 0 }
+    set_option(socket, level, name, &value.to_ne_bytes())
 }
 
-/// Whether the error says that this device, or this path, cannot segment: EIO without checksum
-/// offload, EINVAL or EMSGSIZE where a segment exceeds the MTU.
-pub(crate) fn refuses_gso(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
+/// The index of an interface.
+pub(crate) fn interface_index(name: &str) -> Result<u32, NetError> {
+    let unknown = || NetError::UnknownInterface { name: name.to_owned() };
+    let c_name = CString::new(name).map_err(|_| unknown())?;
+    // SAFETY: the pointer is that of a C string that outlives the call.
+    let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
+    if index == 0 { Err(unknown()) } else { Ok(index) }
 }
 
-pub(crate) fn is_too_large(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EMSGSIZE)
+/// Joins an IPv4 group through the interface of an index, and sends through it.
+pub(crate) fn join_v4(socket: &Socket, group: Ipv4Addr, index: u32) -> io::Result<()> {
+    socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))?;
+    // `ip_mreqn`: group, address, index.
+    let mut request = [0; 12];
+    request[8..].copy_from_slice(&index.to_ne_bytes());
+    set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &request)
 }
 
-/// Whether the error will pass when the send buffer or the kernel's memory is free again.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOBUFS))
+/// Ends a blocked [`receive`](crate::UdpSocket::receive) from another thread.
+#[derive(Debug)]
+pub struct Waker {
+    event: File,
 }
 
-fn control(message: &Message) -> (Control, usize) {
-    if message.datagrams > 1 { Control::segment(message.segment) } else { (Control::EMPTY, 0) }
+impl Waker {
+    /// A waker that has not been woken.
+    ///
+    /// # Errors
+    /// [`NetError::Waker`] if the process has no file descriptor left.
+    pub fn new() -> Result<Self, NetError> {
+        // SAFETY: the call takes no pointer.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(NetError::Waker(io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor is new, valid and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { event: File::from(fd) })
+    }
+
+    /// Makes the receive that waits now, or the next one that would wait, return.
+    pub fn wake(&self) {
+        // It can fail only if 2^64 wakes are pending, which is awake enough.
+        let _ = (&self.event).write(&1_u64.to_ne_bytes());
+    }
+
+    /// Takes a wake back; whether there was one.
+    fn reset(&self) -> bool {
+        (&self.event).read(&mut [0; 8]).is_ok()
+    }
 }
 
-fn io_vector(octets: &[u8]) -> libc::iovec {
-    libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() }
-}
-
-fn empty_header() -> libc::msghdr {
-    // SAFETY: null pointers and zero lengths are a valid header.
-    unsafe { MaybeUninit::zeroed().assume_init() }
-}
-
-fn empty_multi_header() -> libc::mmsghdr {
-    libc::mmsghdr { msg_hdr: empty_header(), msg_len: 0 }
-}
-
-fn poll_for(fd: RawFd, events: libc::c_short) -> libc::pollfd {
-    libc::pollfd { fd, events, revents: 0 }
-}
-
-fn poll(waits: &mut [libc::pollfd], deadline: Instant) -> io::Result<()> {
-    let time = deadline.saturating_duration_since(Instant::now());
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: time.subsec_nanos() as _,
+/// Waits until an event, a signal or the deadline.
+fn wait(events: &mut [libc::pollfd], deadline: Instant) -> io::Result<()> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    #[allow(clippy::useless_conversion, reason = "the fields are wider on 64-bit systems")]
+    let timeout = libc::timespec {
+        tv_sec: i32::try_from(left.as_secs()).unwrap_or(i32::MAX).into(),
+        tv_nsec: left.subsec_nanos().cast_signed().into(),
     };
-    // SAFETY: `waits` and `time` outlive the call; no signal mask is given.
-    let ready = unsafe {
-        let count = waits.len() as libc::nfds_t;
-        libc::ppoll(waits.as_mut_ptr(), count, &raw const time, std::ptr::null())
-    };
+    let (list, count) = (events.as_mut_ptr(), events.len() as libc::nfds_t);
+    // SAFETY: the list has `count` entries and outlives the call, as does the timeout.
+    let status = unsafe { libc::ppoll(list, count, &raw const timeout, ptr::null()) };
+    if status >= 0 {
+        return Ok(());
+    }
     let error = io::Error::last_os_error();
-    if ready < 0 && error.kind() != io::ErrorKind::Interrupted { Err(error) } else { Ok(()) }
+    if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
-fn set_option(fd: RawFd, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: `value` is a local integer of the length given.
-    let result = unsafe {
-        let len = size_of::<libc::c_int>() as libc::socklen_t;
-        libc::setsockopt(fd, level, name, (&raw const value).cast(), len)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+/// Waits until there may be something to read; `true` if woken instead.
+pub(crate) fn wait_readable(
+    socket: &UdpSocket,
+    waker: Option<&Waker>,
+    deadline: Instant,
+) -> io::Result<bool> {
+    let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // A negative descriptor is skipped by the kernel.
+    let event = waker.map_or(-1, |waker| waker.event.as_raw_fd());
+    let mut events = [on(socket.as_raw_fd()), on(event)];
+    wait(&mut events, deadline)?;
+    Ok(events[1].revents != 0 && waker.is_some_and(Waker::reset))
+}
+
+/// Waits until there may be room to write.
+pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], deadline)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::SendErrorKind;
+    use crate::options::SendPath;
+    use crate::options::SocketOptions;
+    use crate::socket::UdpSocket;
+
+    /// A sender whose segmented messages the kernel refuses (`EINVAL`: it cannot segment without
+    /// checksums), and a receiver.
+    fn refused_by_the_kernel(send_path: SendPath) -> (UdpSocket, UdpSocket) {
+        let options = SocketOptions { send_path, ..SocketOptions::default() };
+        let bind = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let sender = bind();
+        set_option(&sender.socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, &1_i32.to_ne_bytes())
+            .unwrap();
+        (sender, bind())
+    }
+
+    #[test]
+    fn a_batch_whose_segmentation_is_refused_goes_datagram_by_datagram() {
+        let (sender, receiver) = refused_by_the_kernel(SendPath::Auto);
+        assert_eq!(sender.send_path(), SendPath::Gso);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let (to, mut queue) = (receiver.local_address(), sender.send_queue());
+        sender.send(&mut queue, b"aabbcc", &[2; 3], to, deadline).unwrap();
+        assert_eq!(sender.counters().send_calls, 2);
+        // The refusal is remembered.
+        sender.send(&mut queue, b"ddeeff", &[2; 3], to, deadline).unwrap();
+        assert_eq!(sender.counters().send_calls, 3);
+        let mut arena = receiver.arena();
+        let mut seen = Vec::new();
+        while seen.len() < 12 {
+            let datagrams = receiver.receive(&mut arena, deadline, None).unwrap();
+            assert!(!datagrams.is_empty());
+            datagrams.for_each(|datagram| seen.extend_from_slice(datagram.data));
+        }
+        assert_eq!(seen, b"aabbccddeeff");
+    }
+
+    #[test]
+    fn demanded_segmentation_does_not_fall_back() {
+        let (sender, receiver) = refused_by_the_kernel(SendPath::Gso);
+        let (to, mut queue) = (receiver.local_address(), sender.send_queue());
+        let error = sender.send(&mut queue, b"aabbcc", &[2; 3], to, Instant::now()).unwrap_err();
+        assert!(
+            matches!(error.kind, SendErrorKind::PathRefused { path: SendPath::Gso, .. }),
+            "{error}"
+        );
+        assert_eq!(error.sent, 0);
+    }
 }

@@ -1,13 +1,131 @@
-//! The system: one file per kind, with the same items in each.
+//! The system's part: messages in batches, probing, waiting.
+//!
+//! Linux has all of it. Elsewhere the same names exist, say `Unsupported` and wait by short sleeps,
+//! so that the rest of the crate has no conditions.
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::io;
+use std::net::SocketAddr;
+
+#[cfg(target_os = "linux")]
+mod address;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "system calls that the standard library lacks")]
 mod linux;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod wire;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use linux::*;
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "sendmmsg and recvmmsg")]
+mod messages;
+#[cfg(any(not(target_os = "linux"), test))]
+#[cfg_attr(
+    target_os = "linux",
+    allow(dead_code, unreachable_pub, reason = "only its tests run here")
+)]
 mod portable;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use portable::*;
+
+#[cfg(target_os = "linux")]
+pub use linux::Waker;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{
+    bind_device, forbid_fragments, force_receive_buffer, force_send_buffer, interface_index,
+    join_v4, kernel_drops, offer_gro, offer_gso, set_traffic_class_v6, usable_buffer,
+    wait_readable, wait_writable,
+};
+#[cfg(target_os = "linux")]
+pub(crate) use messages::{Inbox, Outbox};
+#[cfg(not(target_os = "linux"))]
+pub use portable::Waker;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use portable::{
+    Inbox, Outbox, bind_device, forbid_fragments, force_receive_buffer, force_send_buffer,
+    interface_index, join_v4, kernel_drops, offer_gro, offer_gso, set_traffic_class_v6,
+    usable_buffer, wait_readable, wait_writable,
+};
+
+/// What the front of a batch is and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel<'a> {
+    /// Datagrams back to back.
+    pub(crate) bytes: &'a [u8],
+    /// Their lengths.
+    pub(crate) lengths: &'a [u16],
+    /// The destination.
+    pub(crate) to: SocketAddr,
+    /// Whether the socket is connected to it. Then the address is not told again, which saves the
+    /// kernel a search for the route.
+    pub(crate) connected: bool,
+}
+
+/// What one system call took.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Taken {
+    /// Datagrams.
+    pub(crate) datagrams: usize,
+    /// Octets in them.
+    pub(crate) bytes: usize,
+}
+
+/// What is known of a received message beside its octets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// Octets received.
+    pub(crate) length: usize,
+    /// Octets of each datagram in the message but the last; 0 if it is one datagram.
+    pub(crate) segment: usize,
+    /// The source.
+    pub(crate) from: SocketAddr,
+    /// Whether octets were lost because the buffer was too short.
+    pub(crate) truncated: bool,
+}
+
+/// What an error of sending or receiving means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fault {
+    /// A signal came; nothing happened.
+    Interrupted,
+    /// Nothing to read, or no room to write.
+    WouldBlock,
+    /// The device's queue is full.
+    NoBuffers,
+    /// Nobody listens at the destination of an earlier datagram.
+    Refused,
+    /// The datagram, or what it would be cut into, is too large.
+    TooLarge,
+    /// The kernel does not understand the message.
+    Invalid,
+    /// The device cannot do the offload.
+    Device,
+    /// The kernel has no such system call.
+    Missing,
+    /// Anything else.
+    Other,
+}
+
+#[cfg(unix)]
+use libc::{EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOSYS};
+
+/// The numbers of Winsock, which are not those of its C library.
+#[cfg(windows)]
+mod winsock {
+    pub(super) const EINVAL: i32 = 10_022;
+    pub(super) const EIO: i32 = -1;
+    pub(super) const EMSGSIZE: i32 = 10_040;
+    pub(super) const ENOBUFS: i32 = 10_055;
+    pub(super) const ENOSYS: i32 = -2;
+}
+#[cfg(windows)]
+use winsock::{EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOSYS};
+
+/// What `error` means.
+pub(crate) fn fault(error: &io::Error) -> Fault {
+    match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::Interrupted, _) => Fault::Interrupted,
+        (io::ErrorKind::WouldBlock, _) => Fault::WouldBlock,
+        // Windows reports the ICMP message as a reset of a connection that UDP does not have.
+        (io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset, _) => Fault::Refused,
+        (io::ErrorKind::Unsupported, _) | (_, Some(ENOSYS)) => Fault::Missing,
+        (_, Some(ENOBUFS)) => Fault::NoBuffers,
+        (_, Some(EMSGSIZE)) => Fault::TooLarge,
+        (_, Some(EINVAL)) => Fault::Invalid,
+        (_, Some(EIO)) => Fault::Device,
+        _ => Fault::Other,
+    }
+}

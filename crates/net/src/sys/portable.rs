@@ -1,157 +1,171 @@
-//! Systems without batches: one datagram per call, through the standard library.
+//! Every other system: no batches, and waiting by short sleeps.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::net::UdpSocket;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
 use socket2::Socket;
 
-use crate::arena::{Arena, BUFFER_LEN};
-use crate::counters::Counting;
-use crate::options::{ReceivePath, SendPath};
-use crate::runs::Message;
+use crate::error::NetError;
+use crate::group::Limits;
+use crate::sys::Head;
+use crate::sys::Parcel;
+use crate::sys::Taken;
 
-/// These systems report what is asked for.
-pub(crate) const BUFFER_FACTOR: usize = 1;
+/// How long to sleep between two looks at a socket.
+const NAP: Duration = Duration::from_millis(1);
 
-/// How often a wait looks whether it was ended.
-const PATIENCE: Duration = Duration::from_millis(10);
+fn unsupported() -> io::Error {
+    io::Error::from(io::ErrorKind::Unsupported)
+}
 
-/// A socket that never blocks.
-#[derive(Debug)]
-pub(crate) struct Inner(UdpSocket);
+/// Sends no batches.
+pub(crate) struct Outbox;
 
-impl Inner {
-    pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self(socket.into()))
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self
     }
 
-    pub(crate) fn connect(&self, peer: SocketAddr) -> io::Result<()> {
-        self.0.connect(peer)
-    }
-
-    /// Sends the first of `messages`.
-    pub(crate) fn send(
-        &self,
-        octets: &[u8],
-        messages: &[Message],
-        to: SocketAddr,
-    ) -> io::Result<usize> {
-        let Some(message) = messages.first() else { return Ok(0) };
-        self.0.send_to(&octets[message.start..message.start + message.len], to)?;
-        Ok(1)
-    }
-
-    /// Takes one datagram, if there is one.
-    pub(crate) fn receive(&self, arena: &mut Arena, _counting: &Counting) -> io::Result<()> {
-        arena.count = 0;
-        let (len, from) = self.0.recv_from(&mut arena.octets[..BUFFER_LEN])?;
-        let received = &mut arena.received[0];
-        (received.len, received.segment, received.from) = (len, len, from);
-        arena.count = 1;
-        Ok(())
-    }
-
-    /// Waits until a datagram is there or `deadline`; whether `wake` ended the wait.
-    pub(crate) fn wait_readable(&self, deadline: Instant, wake: Option<&Wake>) -> io::Result<bool> {
-        loop {
-            if wake.is_some_and(|wake| wake.0.swap(false, Relaxed)) {
-                return Ok(true);
-            }
-            let time = deadline.saturating_duration_since(Instant::now()).min(PATIENCE);
-            if time.is_zero() {
-                return Ok(false);
-            }
-            self.0.set_nonblocking(false)?;
-            self.0.set_read_timeout(Some(time))?;
-            let peeked = self.0.peek_from(&mut [0; 1]);
-            self.0.set_nonblocking(true)?;
-            match peeked {
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                    ) => {}
-                // A datagram, or an error that the next call tells.
-                _ => return Ok(false),
-            }
-        }
-    }
-
-    /// Waits a little for room in the send buffer.
-    pub(crate) fn wait_writable(&self, deadline: Instant) -> io::Result<()> {
-        let time = deadline.saturating_duration_since(Instant::now());
-        std::thread::sleep(time.min(Duration::from_millis(1)));
-        Ok(())
+    #[allow(clippy::unused_self, reason = "as on Linux")]
+    pub(crate) fn send(&mut self, _: &UdpSocket, _: Parcel<'_>, _: Limits) -> io::Result<Taken> {
+        Err(unsupported())
     }
 }
 
-/// A flag that ends a wait.
-#[derive(Debug)]
-pub(crate) struct Wake(AtomicBool);
+/// Receives no batches.
+pub(crate) struct Inbox;
 
-impl Wake {
-    #[allow(clippy::unnecessary_wraps, reason = "other systems may run out of descriptors")]
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(AtomicBool::new(false)))
+impl Inbox {
+    pub(crate) fn new(_messages: usize) -> Self {
+        Self
     }
 
-    pub(crate) fn wake(&self) {
-        self.0.store(true, Relaxed);
+    #[allow(clippy::unused_self, reason = "as on Linux")]
+    pub(crate) fn receive(
+        &mut self,
+        _: &UdpSocket,
+        _: &mut [u8],
+        _: usize,
+        _: &mut Vec<Head>,
+    ) -> io::Result<()> {
+        Err(unsupported())
     }
 }
 
-pub(crate) fn probe_send(_socket: &Socket) -> SendPath {
-    SendPath::Single
+pub(crate) fn offer_gso(_: &UdpSocket) -> io::Result<()> {
+    Err(unsupported())
 }
 
-pub(crate) fn require_gso(_socket: &Socket) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+pub(crate) fn offer_gro(_: &UdpSocket) -> io::Result<()> {
+    Err(unsupported())
 }
 
-pub(crate) fn enable_receive(_socket: &Socket) -> ReceivePath {
-    ReceivePath::Single
+pub(crate) fn force_send_buffer(_: &Socket, _: usize) -> io::Result<()> {
+    Err(unsupported())
 }
 
-pub(crate) fn enable_gro(_socket: &Socket) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+pub(crate) fn force_receive_buffer(_: &Socket, _: usize) -> io::Result<()> {
+    Err(unsupported())
 }
 
-pub(crate) fn bind_to_interface(_socket: &Socket, _name: &str) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+pub(crate) fn usable_buffer(reported: usize) -> usize {
+    reported
 }
 
-pub(crate) fn set_traffic_class_v6(_socket: &Socket, _class: u32) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-pub(crate) fn set_receive_buffer(socket: &Socket, len: usize) -> io::Result<()> {
-    socket.set_recv_buffer_size(len)
-}
-
-pub(crate) fn set_send_buffer(socket: &Socket, len: usize) -> io::Result<()> {
-    socket.set_send_buffer_size(len)
-}
-
-pub(crate) fn kernel_drops(_inner: &Inner) -> u64 {
+pub(crate) fn kernel_drops(_: &UdpSocket) -> u64 {
     0
 }
 
-pub(crate) fn refuses_gso(_error: &io::Error) -> bool {
-    false
+pub(crate) fn bind_device(_: &Socket, _: &str) -> Result<(), NetError> {
+    Err(NetError::Unsupported { what: "binding to a network interface by name" })
 }
 
-/// Windows' `WSAEMSGSIZE`, and the `EMSGSIZE` of BSD and macOS.
-pub(crate) fn is_too_large(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(10_040 | 40))
+pub(crate) fn set_traffic_class_v6(_: &Socket, _: u32) -> io::Result<()> {
+    Err(unsupported())
 }
 
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    // ENOBUFS of BSD and macOS, WSAENOBUFS of Windows.
-    error.kind() == io::ErrorKind::WouldBlock || matches!(error.raw_os_error(), Some(55 | 10_055))
+pub(crate) fn forbid_fragments(_: &Socket, _: bool) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn interface_index(_: &str) -> Result<u32, NetError> {
+    Err(NetError::Unsupported { what: "a network interface by name" })
+}
+
+pub(crate) fn join_v4(_: &Socket, _: Ipv4Addr, _: u32) -> io::Result<()> {
+    Err(unsupported())
+}
+
+/// Ends a blocked [`receive`](crate::UdpSocket::receive) from another thread.
+#[derive(Debug, Default)]
+pub struct Waker {
+    awake: AtomicBool,
+}
+
+impl Waker {
+    /// A waker that has not been woken.
+    ///
+    /// # Errors
+    /// None here; on Linux [`NetError::Waker`] if the process has no file descriptor left.
+    #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+    pub fn new() -> Result<Self, NetError> {
+        Ok(Self::default())
+    }
+
+    /// Makes the receive that waits now, or the next one that would wait, return.
+    pub fn wake(&self) {
+        self.awake.store(true, Ordering::Release);
+    }
+
+    fn reset(&self) -> bool {
+        self.awake.swap(false, Ordering::AcqRel)
+    }
+}
+
+fn nap(deadline: Instant) {
+    thread::sleep(NAP.min(deadline.saturating_duration_since(Instant::now())));
+}
+
+/// Sleeps a little; `true` if woken.
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+pub(crate) fn wait_readable(
+    _: &UdpSocket,
+    waker: Option<&Waker>,
+    deadline: Instant,
+) -> io::Result<bool> {
+    if waker.is_some_and(Waker::reset) {
+        return Ok(true);
+    }
+    nap(deadline);
+    Ok(false)
+}
+
+/// Sleeps a little.
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+pub(crate) fn wait_writable(_: &UdpSocket, deadline: Instant) -> io::Result<()> {
+    nap(deadline);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_ends_one_wait_only() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let waker = Waker::new().unwrap();
+        let now = Instant::now();
+        assert!(!wait_readable(&socket, Some(&waker), now).unwrap());
+        waker.wake();
+        waker.wake();
+        assert!(wait_readable(&socket, Some(&waker), now).unwrap());
+        assert!(!wait_readable(&socket, Some(&waker), now).unwrap());
+    }
 }

@@ -1,0 +1,70 @@
+//! Joining a multicast group.
+
+use std::io;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+
+use socket2::Socket;
+
+use crate::error::NetError;
+use crate::options::Interface;
+use crate::options::MulticastOptions;
+use crate::sys;
+
+/// Joins the group and sets how the socket sends to groups.
+pub(crate) fn join(
+    socket: &Socket,
+    local: IpAddr,
+    wish: &MulticastOptions,
+) -> Result<(), NetError> {
+    if wish.ttl > 255 {
+        return Err(NetError::Range { option: "ttl", value: wish.ttl, range: "0 to 255" });
+    }
+    if !wish.group.is_multicast() || wish.group.is_ipv4() != local.is_ipv4() {
+        return Err(NetError::NotAGroup { group: wish.group, local });
+    }
+    let index = index_of(wish)?;
+    let joined = match wish.group {
+        IpAddr::V4(group) => join_v4(socket, group, index, wish),
+        IpAddr::V6(group) => {
+            let index = index.unwrap_or(0);
+            socket
+                .join_multicast_v6(&group, index)
+                .and_then(|()| socket.set_multicast_if_v6(index))
+                .and_then(|()| socket.set_multicast_hops_v6(wish.ttl))
+                .and_then(|()| socket.set_multicast_loop_v6(wish.loop_back))
+        }
+    };
+    joined.map_err(|source| NetError::Multicast { group: wish.group, source })
+}
+
+/// The index of the interface, where the user gave one or a name.
+fn index_of(wish: &MulticastOptions) -> Result<Option<u32>, NetError> {
+    match &wish.interface {
+        None => Ok(None),
+        Some(Interface::Index(index)) => Ok(Some(*index)),
+        Some(Interface::Name(name)) => sys::interface_index(name).map(Some),
+        Some(Interface::Address(_)) if wish.group.is_ipv4() => Ok(None),
+        Some(Interface::Address(_)) => {
+            Err(NetError::Unsupported { what: "an IPv4 interface for an IPv6 group" })
+        }
+    }
+}
+
+fn join_v4(
+    socket: &Socket,
+    group: Ipv4Addr,
+    index: Option<u32>,
+    wish: &MulticastOptions,
+) -> io::Result<()> {
+    match (&wish.interface, index) {
+        (_, Some(index)) => sys::join_v4(socket, group, index)?,
+        (Some(Interface::Address(address)), None) => {
+            socket.join_multicast_v4(&group, address)?;
+            socket.set_multicast_if_v4(address)?;
+        }
+        _ => socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)?,
+    }
+    socket.set_multicast_ttl_v4(wish.ttl)?;
+    socket.set_multicast_loop_v4(wish.loop_back)
+}

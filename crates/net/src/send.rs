@@ -1,0 +1,261 @@
+//! The way out: batches to the kernel, with waiting and falling back.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::counters::count;
+use crate::error::SendError;
+use crate::error::SendErrorKind;
+use crate::group::next_group;
+use crate::options::SendPath;
+use crate::socket::UdpSocket;
+use crate::sys;
+use crate::sys::Fault;
+use crate::sys::Outbox;
+use crate::sys::Parcel;
+use crate::sys::Taken;
+
+/// How long to leave a device alone whose queue is full: some 20 datagrams of a gigabit link.
+const QUEUE_PAUSE: Duration = Duration::from_micros(200);
+
+/// Scratch space of one sending thread, made by [`UdpSocket::send_queue`].
+pub struct SendQueue {
+    outbox: Outbox,
+}
+
+impl SendQueue {
+    pub(crate) fn new() -> Self {
+        Self { outbox: Outbox::new() }
+    }
+}
+
+impl fmt::Debug for SendQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendQueue").finish_non_exhaustive()
+    }
+}
+
+impl UdpSocket {
+    /// Sends the datagrams in `bytes`, which lie back to back and have these `lengths`, to `to`.
+    ///
+    /// Returns when the kernel has taken all of them. While its buffer is full it waits, until
+    /// `deadline`; a deadline in the past means not to wait. Nothing is allocated.
+    ///
+    /// Word that nobody listens (ICMP) is counted as [`refused`](crate::Counters::refused) and does
+    /// not stop the batch.
+    ///
+    /// # Errors
+    /// A [`SendError`] says how many datagrams the kernel had taken; the rest can be sent again from
+    /// there. [`SendErrorKind::BufferFull`] at the deadline; [`SendErrorKind::TooLarge`] for a
+    /// datagram that cannot travel.
+    pub fn send(
+        &self,
+        queue: &mut SendQueue,
+        bytes: &[u8],
+        lengths: &[u16],
+        to: SocketAddr,
+        deadline: Instant,
+    ) -> Result<(), SendError> {
+        let sum = lengths.iter().map(|&length| usize::from(length)).sum();
+        if sum != bytes.len() {
+            let kind = SendErrorKind::Mismatch { lengths: sum, bytes: bytes.len() };
+            return Err(SendError { kind, sent: 0 });
+        }
+        let connected = self.peer.get() == Some(&to);
+        let mut parcel = Parcel { bytes, lengths, to, connected };
+        let mut refused_before = false;
+        while !parcel.lengths.is_empty() {
+            let path = self.send_path();
+            match self.hand_over(queue, path, parcel) {
+                Ok(taken) => {
+                    count(&self.tally.sent_datagrams, taken.datagrams);
+                    count(&self.tally.sent_bytes, taken.bytes);
+                    parcel = parcel.after(taken);
+                    refused_before = false;
+                }
+                Err(source) => {
+                    let sent = lengths.len() - parcel.lengths.len();
+                    let refused = self
+                        .cope(path, source, &parcel, deadline)
+                        .map_err(|kind| SendError { kind, sent })?;
+                    // The word was of an earlier datagram; twice in a row it is of this one.
+                    if refused && refused_before {
+                        parcel = parcel.after(self.front(path, &parcel));
+                    }
+                    refused_before = refused && !refused_before;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One system call.
+    fn hand_over(
+        &self,
+        queue: &mut SendQueue,
+        path: SendPath,
+        parcel: Parcel<'_>,
+    ) -> io::Result<Taken> {
+        count(&self.tally.send_calls, 1);
+        if path != SendPath::Single {
+            return queue.outbox.send(&self.socket, parcel, self.limits(path));
+        }
+        let front = self.front(path, &parcel);
+        let datagram = &parcel.bytes[..front.bytes];
+        if parcel.connected {
+            self.socket.send(datagram)?;
+        } else {
+            self.socket.send_to(datagram, parcel.to)?;
+        }
+        Ok(front)
+    }
+
+    /// The first message that `path` makes of the parcel.
+    fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
+        let group = next_group(parcel.lengths, self.limits(path));
+        group.map_or_else(Taken::default, |group| Taken {
+            datagrams: group.datagrams,
+            bytes: group.bytes,
+        })
+    }
+
+    /// Does what lets the parcel be tried again, or says why there is nothing to do. `true` if the
+    /// call failed only because of the word that nobody listens.
+    fn cope(
+        &self,
+        path: SendPath,
+        source: io::Error,
+        parcel: &Parcel<'_>,
+        deadline: Instant,
+    ) -> Result<bool, SendErrorKind> {
+        let to = parcel.to;
+        let length = parcel.lengths.first().copied().map_or(0, usize::from);
+        let segmented = self.front(path, parcel).datagrams > 1;
+        match sys::fault(&source) {
+            Fault::Interrupted => {}
+            Fault::Refused => {
+                count(&self.tally.refused, 1);
+                return Ok(true);
+            }
+            fault @ (Fault::WouldBlock | Fault::NoBuffers) => {
+                self.wait_for_room(fault, to, deadline)?;
+            }
+            Fault::Device | Fault::Invalid | Fault::TooLarge
+                if segmented && !self.chooses_freely() =>
+            {
+                return Err(SendErrorKind::PathRefused { path, source });
+            }
+            Fault::Device if segmented => self.give_up(SendPath::Gso, &source),
+            Fault::Invalid | Fault::TooLarge if segmented => self.give_up_segment(length, &source),
+            Fault::TooLarge => return Err(SendErrorKind::TooLarge { length, to }),
+            Fault::Missing if path != SendPath::Single => {
+                if !self.chooses_freely() {
+                    return Err(SendErrorKind::PathRefused { path, source });
+                }
+                self.give_up(SendPath::Gso, &source);
+                self.give_up(SendPath::Sendmmsg, &source);
+            }
+            _ => return Err(SendErrorKind::Io { to, source }),
+        }
+        Ok(false)
+    }
+
+    fn wait_for_room(
+        &self,
+        fault: Fault,
+        to: SocketAddr,
+        deadline: Instant,
+    ) -> Result<(), SendErrorKind> {
+        count(&self.tally.buffer_full_waits, 1);
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(SendErrorKind::BufferFull);
+        }
+        count(&self.tally.wait_calls, 1);
+        if fault == Fault::NoBuffers {
+            // The socket is writable: only the device behind it is not, and nothing tells when.
+            thread::sleep(QUEUE_PAUSE.min(left));
+            return Ok(());
+        }
+        sys::wait_writable(&self.socket, deadline)
+            .map_err(|source| SendErrorKind::Io { to, source })
+    }
+}
+
+impl Parcel<'_> {
+    /// What is left without the front.
+    fn after(self, front: Taken) -> Self {
+        Self {
+            bytes: &self.bytes[front.bytes..],
+            lengths: &self.lengths[front.datagrams..],
+            ..self
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::SocketOptions;
+
+    /// What a socket does about one error of one call with three equal datagrams.
+    fn after(send_path: SendPath, errno: i32) -> (SendPath, Result<bool, SendErrorKind>) {
+        let options = SocketOptions { send_path, ..SocketOptions::default() };
+        let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let to = socket.local_address();
+        let parcel = Parcel { bytes: b"aabbcc", lengths: &[2; 3], to, connected: false };
+        let error = io::Error::from_raw_os_error(errno);
+        let result = socket.cope(socket.send_path(), error, &parcel, Instant::now());
+        (socket.send_path(), result)
+    }
+
+    #[test]
+    fn a_device_without_segmentation_gets_batches_for_good() {
+        let (path, result) = after(SendPath::Auto, libc::EIO);
+        assert!(matches!(result, Ok(false)), "{result:?}");
+        assert_eq!(path, SendPath::Sendmmsg);
+    }
+
+    #[test]
+    fn a_kernel_without_batches_gets_single_datagrams_for_good() {
+        let (path, result) = after(SendPath::Auto, libc::ENOSYS);
+        assert!(matches!(result, Ok(false)), "{result:?}");
+        assert_eq!(path, SendPath::Single);
+    }
+
+    #[test]
+    fn a_demanded_way_stays_and_the_error_names_it() {
+        for (demanded, errno) in [
+            (SendPath::Gso, libc::EIO),
+            (SendPath::Gso, libc::EMSGSIZE),
+            (SendPath::Sendmmsg, libc::ENOSYS),
+        ] {
+            let (path, result) = after(demanded, errno);
+            assert_eq!(path, demanded);
+            let named =
+                matches!(result, Err(SendErrorKind::PathRefused { path, .. }) if path == demanded);
+            assert!(named, "{result:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_at_the_deadline_is_an_error_and_a_signal_is_none() {
+        for errno in [libc::EAGAIN, libc::ENOBUFS] {
+            let (_, result) = after(SendPath::Auto, errno);
+            assert!(matches!(result, Err(SendErrorKind::BufferFull)), "{result:?}");
+        }
+        assert!(matches!(after(SendPath::Auto, libc::EINTR).1, Ok(false)));
+    }
+
+    #[test]
+    fn an_error_of_one_datagram_is_no_reason_to_fall_back() {
+        let (path, result) = after(SendPath::Sendmmsg, libc::EMSGSIZE);
+        assert!(matches!(result, Err(SendErrorKind::TooLarge { length: 2, .. })), "{result:?}");
+        assert_eq!(path, SendPath::Sendmmsg);
+    }
+}

@@ -1,0 +1,340 @@
+//! The socket: how it is made, and which ways of sending and receiving it has.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::net::UdpSocket as StdSocket;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use socket2::Domain;
+use socket2::Protocol;
+use socket2::Socket;
+use socket2::Type;
+
+use crate::counters::Counters;
+use crate::counters::Tally;
+use crate::error::NetError;
+use crate::group::Limits;
+use crate::group::MAX_MESSAGE;
+use crate::group::MAX_SEGMENTS;
+use crate::multicast;
+use crate::options::ReceivePath;
+use crate::options::SendPath;
+use crate::options::SocketOptions;
+use crate::receive::Arena;
+use crate::send::SendQueue;
+use crate::sys;
+
+/// The share of the send buffer that one message may take: the kernel counts up to twice a
+/// message's octets, and a second message should fit while the first one leaves.
+const BUFFER_SHARE: usize = 4;
+
+/// A UDP socket for batches.
+///
+/// It may be shared between threads: each brings its own [`SendQueue`] and [`Arena`].
+pub struct UdpSocket {
+    pub(crate) socket: StdSocket,
+    pub(crate) tally: Tally,
+    /// The destination that needs no address any more.
+    pub(crate) peer: OnceLock<SocketAddr>,
+    local: SocketAddr,
+    buffers: BufferSizes,
+    demanded: SendPath,
+    first: SendPath,
+    receive_path: ReceivePath,
+    /// Octets of a message with several datagrams, so that the send buffer holds it.
+    message_limit: usize,
+    /// Octets of a datagram that segmentation has not yet refused.
+    segment_limit: AtomicUsize,
+    /// Segmentation, and then batches, turned out not to work.
+    gso_refused: AtomicBool,
+    sendmmsg_refused: AtomicBool,
+}
+
+/// How much the kernel holds for one direction, in octets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BufferSize {
+    /// As asked for; 0 for the system's default.
+    pub requested: usize,
+    /// As granted, in the same measure: less than requested if the system's limit is lower.
+    pub actual: usize,
+}
+
+/// How much the kernel holds for a socket.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BufferSizes {
+    /// Sent, but still on this machine.
+    pub send: BufferSize,
+    /// Received, but not yet read.
+    pub receive: BufferSize,
+}
+
+impl UdpSocket {
+    /// A socket on `local`; port 0 lets the system choose one.
+    ///
+    /// An IPv6 address gives a socket for IPv6 only. The system is asked which ways of sending and
+    /// receiving it has; a buffer smaller than asked for is logged as a warning.
+    ///
+    /// # Errors
+    /// [`NetError::AddressInUse`] if another socket has the port, and a variant for each option
+    /// that this system cannot follow.
+    pub fn bind(local: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
+        let domain = Domain::for_address(local);
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP));
+        let socket = socket.map_err(NetError::Create)?;
+        let buffers = configure(&socket, local, options)?;
+        socket.bind(&local.into()).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => NetError::AddressInUse { address: local },
+            io::ErrorKind::AddrNotAvailable => NetError::AddressNotAvailable { address: local },
+            _ => NetError::Bind { address: local, source },
+        })?;
+        if let Some(wish) = &options.multicast {
+            multicast::join(&socket, local.ip(), wish)?;
+        }
+        let socket = StdSocket::from(socket);
+        let local = socket.local_addr().map_err(NetError::Create)?;
+        let reported = socket2::SockRef::from(&socket).send_buffer_size().unwrap_or(0);
+        Ok(Self {
+            tally: Tally::default(),
+            peer: OnceLock::new(),
+            local,
+            buffers,
+            demanded: options.send_path,
+            first: probe_send(&socket, options.send_path)?,
+            receive_path: probe_receive(&socket, options.receive_path)?,
+            message_limit: MAX_MESSAGE.min(reported / BUFFER_SHARE),
+            segment_limit: AtomicUsize::new(MAX_MESSAGE),
+            gso_refused: AtomicBool::new(false),
+            sendmmsg_refused: AtomicBool::new(false),
+            socket,
+        })
+    }
+
+    /// The socket's own address, with the port that the system chose.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Receives from `peer` only, and hears when nobody listens there
+    /// ([`refused`](Counters::refused)). Can be said once; sending names the address still.
+    ///
+    /// # Errors
+    /// [`NetError::Connect`] if there is no route, or another peer was named before.
+    pub fn connect(&self, peer: SocketAddr) -> Result<(), NetError> {
+        let failed = |source| NetError::Connect { peer, source };
+        if self.peer.get().is_some_and(|&before| before != peer) {
+            return Err(failed(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the socket is connected to another address",
+            )));
+        }
+        self.socket.connect(peer).map_err(failed)?;
+        self.peer.get_or_init(|| peer);
+        Ok(())
+    }
+
+    /// The buffers that the system granted.
+    pub fn buffers(&self) -> BufferSizes {
+        self.buffers
+    }
+
+    /// What the socket has done so far.
+    pub fn counters(&self) -> Counters {
+        Counters { kernel_drops: sys::kernel_drops(&self.socket), ..self.tally.read() }
+    }
+
+    /// How the socket sends now; never [`SendPath::Auto`].
+    pub fn send_path(&self) -> SendPath {
+        match self.first {
+            SendPath::Gso if !self.gso_refused.load(Relaxed) => SendPath::Gso,
+            SendPath::Gso | SendPath::Sendmmsg if !self.sendmmsg_refused.load(Relaxed) => {
+                SendPath::Sendmmsg
+            }
+            _ => SendPath::Single,
+        }
+    }
+
+    /// How the socket receives; never [`ReceivePath::Auto`].
+    pub fn receive_path(&self) -> ReceivePath {
+        self.receive_path
+    }
+
+    /// The scratch space that [`send`](Self::send) needs; make one for each sending thread.
+    #[allow(clippy::unused_self, reason = "its size may come to depend on the socket's way")]
+    pub fn send_queue(&self) -> SendQueue {
+        SendQueue::new()
+    }
+
+    /// The buffers that [`receive`](Self::receive) needs; make one for each receiving thread.
+    pub fn arena(&self) -> Arena {
+        Arena::new(self.receive_path)
+    }
+
+    /// Whether the socket may choose another way of sending.
+    pub(crate) fn chooses_freely(&self) -> bool {
+        self.demanded == SendPath::Auto
+    }
+
+    /// Gives `path` up for good.
+    pub(crate) fn give_up(&self, path: SendPath, reason: &io::Error) {
+        let flag = match path {
+            SendPath::Gso => &self.gso_refused,
+            _ => &self.sendmmsg_refused,
+        };
+        if !flag.swap(true, Relaxed) {
+            tracing::debug!(%path, %reason, "sending falls back to {}", self.send_path());
+        }
+    }
+
+    /// Gives segmentation up for datagrams of `segment` octets and more.
+    pub(crate) fn give_up_segment(&self, segment: usize, reason: &io::Error) {
+        let before = self.segment_limit.fetch_min(segment.saturating_sub(1), Relaxed);
+        if before >= segment {
+            tracing::warn!(
+                %reason,
+                "the system does not segment datagrams of {segment} octets, which are probably \
+                 larger than the MTU of the path: they go one by one, perhaps in fragments; \
+                 lower the packet size"
+            );
+        }
+    }
+
+    /// What a message may hold on `path`.
+    pub(crate) fn limits(&self, path: SendPath) -> Limits {
+        let segments = if path == SendPath::Gso { MAX_SEGMENTS } else { 1 };
+        let segment = self.segment_limit.load(Relaxed);
+        Limits { segments, bytes: self.message_limit, segment }
+    }
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UdpSocket")
+            .field("local", &self.local)
+            .field("send_path", &self.send_path())
+            .field("receive_path", &self.receive_path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sets all that must be set before binding.
+fn configure(
+    socket: &Socket,
+    local: SocketAddr,
+    options: &SocketOptions,
+) -> Result<BufferSizes, NetError> {
+    let named = |option| move |source| NetError::Option { option, source };
+    socket.set_nonblocking(true).map_err(named("non-blocking"))?;
+    if local.is_ipv6() {
+        socket.set_only_v6(true).map_err(named("IPv6 only"))?;
+    }
+    if options.reuse_address || options.multicast.is_some() {
+        socket.set_reuse_address(true).map_err(named("reuse_address"))?;
+    }
+    if let Some(dscp) = options.dscp {
+        set_dscp(socket, local, dscp)?;
+    }
+    if let Some(name) = &options.interface {
+        sys::bind_device(socket, name)?;
+    }
+    if options.forbid_fragments {
+        sys::forbid_fragments(socket, local.is_ipv4()).map_err(named("forbid_fragments"))?;
+    }
+    Ok(BufferSizes {
+        send: send_buffer(socket, options.send_buffer).map_err(named("send_buffer"))?,
+        receive: receive_buffer(socket, options.receive_buffer).map_err(named("receive_buffer"))?,
+    })
+}
+
+/// The code point is the upper six bits of the octet (RFC 2474 section 3).
+fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError> {
+    if dscp > 63 {
+        return Err(NetError::Range { option: "dscp", value: dscp.into(), range: "0 to 63" });
+    }
+    let class = u32::from(dscp) << 2;
+    let set = if local.is_ipv4() {
+        socket.set_tos_v4(class)
+    } else {
+        sys::set_traffic_class_v6(socket, class)
+    };
+    set.map_err(|source| NetError::Option { option: "dscp", source })
+}
+
+fn send_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
+    if requested > 0 && sys::force_send_buffer(socket, requested).is_err() {
+        socket.set_send_buffer_size(requested)?;
+    }
+    let actual = sys::usable_buffer(socket.send_buffer_size()?);
+    if actual < requested {
+        tracing::warn!(
+            requested,
+            actual,
+            "the system limits the send buffer: `sysctl -w net.core.wmem_max={requested}` on Linux"
+        );
+    }
+    Ok(BufferSize { requested, actual })
+}
+
+fn receive_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
+    if requested > 0 && sys::force_receive_buffer(socket, requested).is_err() {
+        socket.set_recv_buffer_size(requested)?;
+    }
+    let actual = sys::usable_buffer(socket.recv_buffer_size()?);
+    if actual < requested {
+        tracing::warn!(
+            requested,
+            actual,
+            "the system limits the receive buffer, bursts may be lost: \
+             `sysctl -w net.core.rmem_max={requested}` on Linux"
+        );
+    }
+    Ok(BufferSize { requested, actual })
+}
+
+fn probe_send(socket: &StdSocket, demanded: SendPath) -> Result<SendPath, NetError> {
+    let failed = |source| NetError::SendPath { path: demanded, source };
+    match demanded {
+        SendPath::Auto if sys::offer_gso(socket).is_ok() => Ok(SendPath::Gso),
+        SendPath::Auto if cfg!(target_os = "linux") => Ok(SendPath::Sendmmsg),
+        SendPath::Gso => sys::offer_gso(socket).map(|()| demanded).map_err(failed),
+        SendPath::Sendmmsg if !cfg!(target_os = "linux") => {
+            Err(failed(io::ErrorKind::Unsupported.into()))
+        }
+        SendPath::Sendmmsg => Ok(demanded),
+        SendPath::Auto | SendPath::Single => Ok(SendPath::Single),
+    }
+}
+
+fn probe_receive(socket: &StdSocket, demanded: ReceivePath) -> Result<ReceivePath, NetError> {
+    let failed = |source| NetError::ReceivePath { path: demanded, source };
+    match demanded {
+        ReceivePath::Auto if sys::offer_gro(socket).is_ok() => Ok(ReceivePath::Gro),
+        ReceivePath::Auto if cfg!(target_os = "linux") => Ok(ReceivePath::Recvmmsg),
+        ReceivePath::Gro => sys::offer_gro(socket).map(|()| demanded).map_err(failed),
+        ReceivePath::Recvmmsg if !cfg!(target_os = "linux") => {
+            Err(failed(io::ErrorKind::Unsupported.into()))
+        }
+        ReceivePath::Recvmmsg => Ok(demanded),
+        ReceivePath::Auto | ReceivePath::Single => Ok(ReceivePath::Single),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_send_buffer_holds_two_messages_of_the_largest_size() {
+        for send_buffer in [1, 50_000, 4 << 20] {
+            let options = SocketOptions { send_buffer, ..SocketOptions::default() };
+            let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+            let reported = socket2::SockRef::from(&socket.socket).send_buffer_size().unwrap();
+            let bytes = socket.limits(SendPath::Gso).bytes;
+            assert!(2 * bytes <= reported, "{bytes} of {reported}");
+            assert!(bytes <= MAX_MESSAGE);
+        }
+    }
+}

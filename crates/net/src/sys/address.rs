@@ -1,0 +1,148 @@
+//! Socket addresses and control messages as the octets that Linux reads and writes.
+//!
+//! Written octet by octet, so that no cast between C structures is needed.
+
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+use std::net::SocketAddr;
+use std::net::SocketAddrV4;
+use std::net::SocketAddrV6;
+
+/// Octets of `sockaddr_in6`, the longer of the two.
+pub(super) const NAME_LEN: usize = 28;
+const NAME_V4_LEN: usize = 16;
+
+/// Room for a `sockaddr_in` or `sockaddr_in6`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(super) struct Name(pub(super) [u8; NAME_LEN]);
+
+/// Room for the control messages of one message.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(super) struct Control(pub(super) [u8; CONTROL_LEN]);
+
+/// Octets for control messages: `UDP_GRO` and what a later option may add.
+pub(super) const CONTROL_LEN: usize = 64;
+
+const WORD: usize = size_of::<usize>();
+/// The kernel's `cmsghdr`: a length of the machine's word, level, type.
+const CONTROL_HEADER: usize = WORD + 8;
+
+/// Writes `address` and returns how many octets it takes.
+pub(super) fn encode(address: &SocketAddr, name: &mut Name) -> usize {
+    let bytes = &mut name.0;
+    bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address {
+        SocketAddr::V4(v4) => {
+            bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            bytes[4..8].copy_from_slice(&v4.ip().octets());
+            bytes[8..NAME_V4_LEN].fill(0);
+            NAME_V4_LEN
+        }
+        SocketAddr::V6(v6) => {
+            bytes[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+            bytes[4..8].copy_from_slice(&v6.flowinfo().to_be_bytes());
+            bytes[8..24].copy_from_slice(&v6.ip().octets());
+            bytes[24..].copy_from_slice(&v6.scope_id().to_ne_bytes());
+            NAME_LEN
+        }
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+/// Reads an address; `None` if it is neither IPv4 nor IPv6.
+pub(super) fn decode(name: &Name) -> Option<SocketAddr> {
+    let bytes = &name.0;
+    let port = u16::from_be_bytes(array(bytes, 2)?);
+    match i32::from(u16::from_ne_bytes(array(bytes, 0)?)) {
+        libc::AF_INET => {
+            let ip = Ipv4Addr::from(array::<4>(bytes, 4)?);
+            Some(SocketAddrV4::new(ip, port).into())
+        }
+        libc::AF_INET6 => {
+            let flow = u32::from_be_bytes(array(bytes, 4)?);
+            let ip = Ipv6Addr::from(array::<16>(bytes, 8)?);
+            let scope = u32::from_ne_bytes(array(bytes, 24)?);
+            Some(SocketAddrV6::new(ip, port, flow, scope).into())
+        }
+        _ => None,
+    }
+}
+
+/// Writes a `UDP_SEGMENT` control message and returns `msg_controllen`.
+pub(super) fn encode_segment(segment: u16, control: &mut Control) -> usize {
+    let bytes = &mut control.0;
+    bytes[..WORD].copy_from_slice(&(CONTROL_HEADER + 2).to_ne_bytes());
+    bytes[WORD..WORD + 4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
+    bytes[WORD + 4..CONTROL_HEADER].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
+    bytes[CONTROL_HEADER..CONTROL_HEADER + 2].copy_from_slice(&segment.to_ne_bytes());
+    (CONTROL_HEADER + 2).next_multiple_of(WORD)
+}
+
+/// The segment size of the `UDP_GRO` message among the first `len` octets; 0 if there is none.
+pub(super) fn decode_segment(control: &Control, len: usize) -> usize {
+    find_segment(&control.0[..len.min(CONTROL_LEN)])
+        .and_then(|segment| usize::try_from(segment).ok())
+        .unwrap_or(0)
+}
+
+fn find_segment(mut bytes: &[u8]) -> Option<i32> {
+    loop {
+        let len = usize::from_ne_bytes(array(bytes, 0)?);
+        let level = i32::from_ne_bytes(array(bytes, WORD)?);
+        let kind = i32::from_ne_bytes(array(bytes, WORD + 4)?);
+        if level == libc::SOL_UDP && kind == libc::UDP_GRO {
+            return Some(i32::from_ne_bytes(array(bytes, CONTROL_HEADER)?));
+        }
+        let next = len.max(CONTROL_HEADER).checked_next_multiple_of(WORD)?;
+        bytes = bytes.get(next..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_an_address_survives() {
+        let scoped = SocketAddrV6::new("fe80::1".parse().unwrap(), 5004, 7, 3);
+        for address in ["192.0.2.7:65535".parse().unwrap(), SocketAddr::V6(scoped)] {
+            let mut name = Name([0xff; NAME_LEN]);
+            encode(&address, &mut name);
+            assert_eq!(decode(&name), Some(address));
+        }
+    }
+
+    #[test]
+    fn an_address_of_another_family_is_none() {
+        assert_eq!(decode(&Name([0; NAME_LEN])), None);
+    }
+
+    #[test]
+    fn the_segment_size_is_found_behind_another_control_message() {
+        let mut control = Control([0; CONTROL_LEN]);
+        let step = (CONTROL_HEADER + 4).next_multiple_of(WORD);
+        control.0[..WORD].copy_from_slice(&(CONTROL_HEADER + 4).to_ne_bytes());
+        let own = &mut control.0[step..];
+        own[..WORD].copy_from_slice(&(CONTROL_HEADER + 4).to_ne_bytes());
+        own[WORD..WORD + 4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
+        own[WORD + 4..WORD + 8].copy_from_slice(&libc::UDP_GRO.to_ne_bytes());
+        own[WORD + 8..WORD + 12].copy_from_slice(&1400_i32.to_ne_bytes());
+        assert_eq!(decode_segment(&control, 2 * step), 1400);
+        assert_eq!(decode_segment(&control, step), 0);
+        assert_eq!(decode_segment(&control, 0), 0);
+    }
+
+    #[test]
+    fn a_control_message_with_a_senseless_length_ends_the_search() {
+        for len in [0, 1, usize::MAX] {
+            let mut control = Control([0; CONTROL_LEN]);
+            control.0[..WORD].copy_from_slice(&len.to_ne_bytes());
+            assert_eq!(decode_segment(&control, CONTROL_LEN), 0);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `sendmmsg` and `recvmmsg`.
+
+use std::io;
+use std::mem;
+use std::net::Ipv4Addr;
+use std::net::SocketAddr;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use crate::group::Limits;
+use crate::group::next_group;
+use crate::sys::Head;
+use crate::sys::Parcel;
+use crate::sys::Taken;
+use crate::sys::address;
+use crate::sys::address::CONTROL_LEN;
+use crate::sys::address::Control;
+use crate::sys::address::NAME_LEN;
+use crate::sys::address::Name;
+
+/// Messages in one `sendmmsg` call.
+const MESSAGES: usize = 64;
+
+/// Message headers with all that they point to.
+struct Headers {
+    messages: Vec<libc::mmsghdr>,
+    slices: Vec<libc::iovec>,
+    controls: Vec<Control>,
+    names: Vec<Name>,
+}
+
+// SAFETY: the pointers in it are written anew before each system call and followed only by that
+// call, so between calls they are numbers without meaning.
+unsafe impl Send for Headers {}
+
+impl Headers {
+    fn new(messages: usize, names: usize) -> Self {
+        // SAFETY: `mmsghdr` is a C structure of integers and pointers; all zeros are valid.
+        let header: libc::mmsghdr = unsafe { mem::zeroed() };
+        let slice = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+        Self {
+            messages: vec![header; messages],
+            slices: vec![slice; messages],
+            controls: vec![Control([0; CONTROL_LEN]); messages],
+            names: vec![Name([0; NAME_LEN]); names],
+        }
+    }
+}
+
+/// The scratch space of sending.
+pub(crate) struct Outbox {
+    headers: Headers,
+    taken: Vec<Taken>,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self { headers: Headers::new(MESSAGES, 1), taken: Vec::with_capacity(MESSAGES) }
+    }
+
+    /// Hands the front of the parcel over in one system call.
+    pub(crate) fn send(
+        &mut self,
+        socket: &UdpSocket,
+        parcel: Parcel<'_>,
+        limits: Limits,
+    ) -> io::Result<Taken> {
+        let count = self.address(parcel, limits);
+        let headers = self.headers.messages.as_mut_ptr();
+        // SAFETY: `address` has just filled the first `count` headers with pointers into `parcel`
+        // and `self.headers`; both outlive the call, which writes to `msg_len` only.
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count as libc::c_uint, 0) };
+        let Ok(sent) = usize::try_from(sent) else {
+            return Err(io::Error::last_os_error());
+        };
+        let sum = |sum: Taken, one: &Taken| Taken {
+            datagrams: sum.datagrams + one.datagrams,
+            bytes: sum.bytes + one.bytes,
+        };
+        Ok(self.taken.iter().take(sent).fold(Taken::default(), sum))
+    }
+
+    /// Fills the headers for as much of the parcel as one call takes; returns their number.
+    fn address(&mut self, mut parcel: Parcel<'_>, limits: Limits) -> usize {
+        let Headers { messages, slices, controls, names } = &mut self.headers;
+        let (name, name_len) = if parcel.connected {
+            (ptr::null_mut(), 0)
+        } else {
+            let len = address::encode(&parcel.to, &mut names[0]);
+            (names.as_mut_ptr().cast(), len)
+        };
+        self.taken.clear();
+        let places = messages.iter_mut().zip(slices).zip(controls);
+        for ((header, slice), control) in places {
+            let Some(group) = next_group(parcel.lengths, limits) else { break };
+            let (bytes, rest) = parcel.bytes.split_at(group.bytes);
+            parcel.bytes = rest;
+            parcel.lengths = &parcel.lengths[group.datagrams..];
+            self.taken.push(Taken { datagrams: group.datagrams, bytes: group.bytes });
+
+            slice.iov_base = bytes.as_ptr().cast_mut().cast();
+            slice.iov_len = bytes.len();
+            let message = &mut header.msg_hdr;
+            message.msg_name = name;
+            message.msg_namelen = name_len as _;
+            message.msg_iov = slice;
+            message.msg_iovlen = 1;
+            if group.datagrams > 1 {
+                message.msg_controllen = address::encode_segment(group.segment, control) as _;
+                message.msg_control = ptr::from_mut(control).cast();
+            } else {
+                message.msg_controllen = 0;
+                message.msg_control = ptr::null_mut();
+            }
+        }
+        self.taken.len()
+    }
+}
+
+/// The scratch space of receiving.
+pub(crate) struct Inbox {
+    headers: Headers,
+}
+
+impl Inbox {
+    pub(crate) fn new(messages: usize) -> Self {
+        Self { headers: Headers::new(messages, messages) }
+    }
+
+    /// Receives what is there, each message into its own `stride` octets of `buffer`.
+    pub(crate) fn receive(
+        &mut self,
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+        stride: usize,
+        heads: &mut Vec<Head>,
+    ) -> io::Result<()> {
+        let count = self.address(buffer, stride);
+        let headers = self.headers.messages.as_mut_ptr();
+        let fd = socket.as_raw_fd();
+        let (count, forever) = (count as libc::c_uint, ptr::null_mut());
+        // SAFETY: `address` has just filled the first `count` headers with pointers into `buffer`
+        // and `self.headers`, with the lengths of those places; both outlive the call. The socket
+        // does not block, so that the missing timeout is never asked for.
+        let received = unsafe { libc::recvmmsg(fd, headers, count, 0, forever) };
+        let Ok(received) = usize::try_from(received) else {
+            return Err(io::Error::last_os_error());
+        };
+        let Headers { messages, controls, names, .. } = &self.headers;
+        for ((header, control), name) in messages.iter().zip(controls).zip(names).take(received) {
+            let message = &header.msg_hdr;
+            let unknown = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+            heads.push(Head {
+                length: header.msg_len as usize,
+                #[allow(clippy::unnecessary_cast, reason = "its type differs between C libraries")]
+                segment: address::decode_segment(control, message.msg_controllen as usize),
+                from: address::decode(name).unwrap_or(unknown),
+                truncated: message.msg_flags & libc::MSG_TRUNC != 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn address(&mut self, buffer: &mut [u8], stride: usize) -> usize {
+        let Headers { messages, slices, controls, names } = &mut self.headers;
+        let places = messages.iter_mut().zip(slices).zip(controls).zip(names);
+        let mut count = 0;
+        for ((((header, slice), control), name), place) in
+            places.zip(buffer.chunks_exact_mut(stride))
+        {
+            slice.iov_base = place.as_mut_ptr().cast();
+            slice.iov_len = place.len();
+            let message = &mut header.msg_hdr;
+            message.msg_name = ptr::from_mut(name).cast();
+            message.msg_namelen = NAME_LEN as _;
+            message.msg_iov = slice;
+            message.msg_iovlen = 1;
+            message.msg_control = ptr::from_mut(control).cast();
+            message.msg_controllen = CONTROL_LEN as _;
+            message.msg_flags = 0;
+            count += 1;
+        }
+        count
+    }
+}
