@@ -12,6 +12,7 @@ mod recv;
 mod report;
 mod send;
 mod source;
+mod stream;
 mod values;
 
 use std::process::ExitCode;
