@@ -113,6 +113,17 @@ pub(crate) struct StreamArgs {
     /// How datagrams come from the kernel: auto, gro, recvmmsg, single
     #[arg(long, default_value = "auto", help_heading = "Stream", value_name = "PATH")]
     pub(crate) receive_path: ReceivePath,
+    /// Network interface: its name, its index or, for an IPv4 group, its address
+    #[arg(long, help_heading = "Network", value_name = "INTERFACE")]
+    pub(crate) interface: Option<String>,
+    /// Hops that multicast may take
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(0..256),
+        help_heading = "Network", value_name = "HOPS")]
+    pub(crate) ttl: u32,
+    /// Differentiated services code point of what is sent, 0 to 63
+    #[arg(long, value_parser = value_parser!(u8).range(0..64), help_heading = "Network",
+        value_name = "CODE")]
+    pub(crate) dscp: Option<u8>,
     /// Octets in each frame of a raw file
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]

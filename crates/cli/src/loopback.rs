@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
 use crate::source::{Schedule, Source};
+use crate::stream;
 
 /// Frames, and octets in them, that may be on their way at once unless told otherwise.
 const FRAMES_IN_FLIGHT: usize = 8;
@@ -85,22 +86,8 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
 fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<(StreamSender, StreamReceiver)> {
     let host = if args.ipv6 { "::1" } else { "127.0.0.1" };
     let session = Context::new().session(host)?.local_address(host)?;
-    let set = |mut builder: rushes::StreamBuilder| {
-        let stream = &args.stream;
-        builder = builder
-            .mtu(stream.mtu)
-            .socket_buffer(stream.socket_buffer)
-            .send_path(stream.send_path)
-            .receive_path(stream.receive_path);
-        if let Some(payload_type) = stream.payload_type {
-            builder = builder.payload_type(payload_type);
-        }
-        if let Some(clock_rate) = stream.clock_rate {
-            builder = builder.clock_rate(clock_rate);
-        }
-        builder
-    };
-    let builder = set(session.stream(source.codec)).probation(1).delivery(args.delivery.into());
+    let stream = || stream::set(session.stream(source.codec), &session, &args.stream);
+    let builder = stream().probation(1).delivery(args.delivery.into());
     let receiver = builder.open().context("cannot open the receiving stream")?;
     let port = receiver.local_address().port();
     let pacing = match (args.timing.pacing, args.timing.fps) {
@@ -108,10 +95,8 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<(StreamSender, S
         (None, Some(_)) => Pacing::default(),
         (None, None) => Pacing::Off,
     };
-    let builder = set(session.stream(source.codec))
-        .remote_port(port)
-        .frame_rate(Schedule::new(args.timing).rate())
-        .pacing(pacing);
+    let builder =
+        stream().remote_port(port).frame_rate(Schedule::new(args.timing).rate()).pacing(pacing);
     let sender = builder.open().context("cannot open the sending stream")?;
     Ok((sender.split()?.0, receiver.split()?.1))
 }

@@ -13,6 +13,7 @@ mod recv;
 mod report;
 mod send;
 mod source;
+mod stream;
 mod values;
 
 use std::fmt;

@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
 use crate::source::unknown_codec;
+use crate::stream;
 
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -55,21 +56,12 @@ struct Received {
 
 fn open(args: &RecvArgs, codec: Codec) -> anyhow::Result<MediaStream> {
     let session = listen(args.from.host.as_deref())?;
-    let mut builder = session
-        .stream(codec)
+    let mut builder = stream::set(session.stream(codec), &session, &args.stream)
         .local_port(args.from.port)
-        .socket_buffer(args.stream.socket_buffer)
-        .receive_path(args.stream.receive_path)
         .delivery(args.delivery.into())
         .reorder_time(args.reorder_time)
         // Whoever sends to this port is meant: a stream of one packet counts, too.
         .probation(1);
-    if let Some(payload_type) = args.stream.payload_type {
-        builder = builder.payload_type(payload_type);
-    }
-    if let Some(clock_rate) = args.stream.clock_rate {
-        builder = builder.clock_rate(clock_rate);
-    }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
     }

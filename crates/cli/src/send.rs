@@ -13,6 +13,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
 use crate::source::{Schedule, Source};
+use crate::stream;
 
 /// Packets without payload that end a stream, so that a lost tail is noticed, and their spacing:
 /// more than one, because they can be lost too, and late enough for a full buffer to drain.
@@ -70,22 +71,11 @@ fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
         (None, true) => Pacing::Off,
         (None, false) => Pacing::default(),
     };
-    let mut builder = session
-        .stream(source.codec)
+    let mut builder = stream::set(session.stream(source.codec), &session, &args.stream)
         .local_port(args.local_port)
         .remote_port(args.to.port)
-        .mtu(args.stream.mtu)
-        .socket_buffer(args.stream.socket_buffer)
-        .send_path(args.stream.send_path)
-        .receive_path(args.stream.receive_path)
         .frame_rate(Schedule::new(timing).rate())
         .pacing(pacing);
-    if let Some(payload_type) = args.stream.payload_type {
-        builder = builder.payload_type(payload_type);
-    }
-    if let Some(clock_rate) = args.stream.clock_rate {
-        builder = builder.clock_rate(clock_rate);
-    }
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);
     }
