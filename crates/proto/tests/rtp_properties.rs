@@ -9,7 +9,7 @@ use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// Octets that often look like a packet.
 fn octets() -> impl Strategy<Value = Vec<u8>> {
-    let head = prop_oneof![3 => (0x80..=0xbf_u8), 1 => any::<u8>()];
+    let head = prop_oneof![3 => 0x80..=0xbf_u8, 1 => any::<u8>()];
     (head, prop::collection::vec(prop_oneof![1 => 0..4_u8, 2 => any::<u8>()], 0..120))
         .prop_map(|(head, rest)| [&[head][..], &rest].concat())
 }
