@@ -1,5 +1,6 @@
 //! `rushes recv`: a stream into a file.
 
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,9 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     let mut stream = open(args, codec)?;
     let mut writer = MediaWriter::create(&args.output_file, codec)?;
     if !args.output.quiet && !args.output.json {
-        eprintln!("listening on {}", stream.local_address());
+        // In one piece, for whoever reads the address from a pipe.
+        let line = format!("listening on {}\n", stream.local_address());
+        std::io::stderr().write_all(line.as_bytes())?;
     }
     let received = receive(args, &mut stream, &mut writer, &interrupt)?;
     let keep = received.frames > 0;
