@@ -242,7 +242,8 @@ impl StreamBuilder {
 
     /// How long to wait for room in the socket's send buffer before giving up, by default 1 s.
     pub fn send_timeout(mut self, timeout: Duration) -> Self {
-        self.send_timeout = timeout;
+        // A year is for ever, and does not overflow an instant.
+        self.send_timeout = timeout.min(Duration::from_secs(365 * 24 * 3600));
         self
     }
 

@@ -308,7 +308,7 @@ impl FrameBuilder {
         self.fresh = false;
         if !self.per_unit {
             if self.damaged || self.head_unsure {
-                self.data.clear();
+                self.clear_data();
                 self.note_dropped();
             } else if self.units > 0 {
                 self.deliver(true);
@@ -325,7 +325,7 @@ impl FrameBuilder {
         let data = if self.data.capacity() >= 4 * len.max(64) {
             let mut fitting = self.pool.take(len);
             fitting.extend_from_slice(&self.data);
-            self.data.clear();
+            self.clear_data();
             fitting
         } else {
             std::mem::take(&mut self.data)
@@ -341,6 +341,15 @@ impl FrameBuilder {
             marker,
         });
         self.delivered += 1;
+    }
+
+    /// Empties the buffer, and gives it back if it is much too large for frames as they are now:
+    /// one huge frame must not hold its memory, nor cost all after it a second copy.
+    fn clear_data(&mut self) {
+        self.data.clear();
+        if self.data.capacity() >= 4 * self.len_hint.max(64) {
+            self.pool.give(std::mem::take(&mut self.data));
+        }
     }
 
     fn note_dropped(&mut self) {

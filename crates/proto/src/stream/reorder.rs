@@ -159,9 +159,9 @@ impl ReorderWindow {
         self.next = sequence;
     }
 
-    /// When the oldest gap is to be given up.
+    /// When the oldest gap is to be given up; `None` without one, or at the end of time.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.gap_since.map(|since| since + self.limits.time)
+        self.gap_since?.checked_add(self.limits.time)
     }
 
     /// Whether any packet is held.
