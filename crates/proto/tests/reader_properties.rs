@@ -122,7 +122,7 @@ fn a_cut_length_prefixed_stream_is_an_error_that_says_where() {
 
 #[test]
 fn zeros_and_empty_units_before_the_first_unit_do_not_count_against_the_limit() {
-    let octets = [&[0; 30_000][..], b"\0\0\x01\0\0\0\x01\x65\x88"].concat();
+    let octets = [&vec![0; 30_000][..], b"\0\0\x01\0\0\0\x01\x65\x88"].concat();
     let pieces: Vec<&[u8]> = octets.chunks(1).collect();
     let expected = (vec![b"\0\0\0\x01\x65\x88".to_vec()], None);
     assert_eq!(read(NalCodec::H264, Framing::AnnexB, &pieces), expected);

@@ -22,10 +22,10 @@ pub enum Boundary {
 ///
 /// # Limits
 /// It reads no parameter sets. In H.264 the first slice of a picture is told by
-/// `first_mb_in_slice`, `nal_ref_idc` and the IDR type, so that streams of the Baseline and Extended
-/// profiles with redundant pictures or arbitrary slice order are cut too often; each field of a
-/// field pair is an access unit, as section 3.1 has it. In H.266 a picture of a higher layer
-/// continues the access unit even if its order count says otherwise.
+/// `first_mb_in_slice`, `nal_ref_idc` and the IDR type, so that Baseline and Extended streams with
+/// redundant pictures or arbitrary slice order are cut too often; each field of a pair is an access
+/// unit of its own. In H.266 a picture of a higher layer continues the access unit even if its
+/// order count says otherwise.
 #[derive(Clone, Debug)]
 pub struct AccessUnitDetector {
     codec: NalCodec,
