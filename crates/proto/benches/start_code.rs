@@ -19,20 +19,38 @@ enum Kind {
     Zeros,
     /// As many false beginnings as fit.
     Teasing,
+    /// What the vector search takes for a start code and must look at again.
+    NearMisses,
+    /// As many start codes as fit.
+    StartCodes,
+    /// Units of 50 octets, as an encoder makes them at the lowest rates.
+    ShortUnits,
+    /// The repository's H.265 stream of tiny units, again and again.
+    Stream,
 }
 
-const CASES: [(Kind, usize); 5] = [
+const CASES: [(Kind, usize); 9] = [
     (Kind::Slice, 64 << 10),
     (Kind::Slice, 700 << 10),
     (Kind::Slice, 8 << 20),
     (Kind::Zeros, 700 << 10),
     (Kind::Teasing, 700 << 10),
+    (Kind::NearMisses, 700 << 10),
+    (Kind::StartCodes, 700 << 10),
+    (Kind::ShortUnits, 700 << 10),
+    (Kind::Stream, 700 << 10),
 ];
+
+const STREAM: &[u8] = include_bytes!("../../../vectors/media/hevc_192x128_90f_tiny_nals.265");
 
 fn octets(kind: Kind, len: usize) -> Vec<u8> {
     match kind {
         Kind::Zeros => vec![0; len],
         Kind::Teasing => [0, 1].repeat(len / 2),
+        Kind::NearMisses => [0, 5, 1].repeat(len / 3),
+        Kind::StartCodes => [0, 0, 1].repeat(len / 3),
+        Kind::ShortUnits => [&[0, 0, 1][..], &[0x42; 47]].concat().repeat(len / 50),
+        Kind::Stream => STREAM.repeat(len / STREAM.len()),
         Kind::Slice => {
             let mut state = 1_u64;
             let mut octets: Vec<u8> = Vec::with_capacity(len + 1);

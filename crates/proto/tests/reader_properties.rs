@@ -2,13 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
-use rushes_proto::payload::Framing;
-use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, ReadError};
+use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, ReadError, find_units};
+use rushes_proto::payload::{FrameError, Framing};
 
 type Read = (Vec<Vec<u8>>, Option<ReadError>);
 
 fn read(codec: NalCodec, framing: Framing, pieces: &[&[u8]]) -> Read {
-    let mut reader = AccessUnitReader::new(codec, framing).limit(10_000);
+    read_limited(codec, framing, 10_000, pieces)
+}
+
+fn read_limited(codec: NalCodec, framing: Framing, limit: usize, pieces: &[&[u8]]) -> Read {
+    let mut reader = AccessUnitReader::new(codec, framing).limit(limit);
     let mut access_units = Vec::new();
     let mut drain = |reader: &mut AccessUnitReader| loop {
         match reader.next_access_unit() {
@@ -28,6 +32,21 @@ fn read(codec: NalCodec, framing: Framing, pieces: &[&[u8]]) -> Read {
     (access_units, error)
 }
 
+fn units(octets: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
+    let mut units = Vec::new();
+    find_units(octets, Framing::AnnexB, &mut units)?;
+    Ok(units.into_iter().map(|unit| octets[unit].to_vec()).collect())
+}
+
+/// An empty NAL unit or a short one with any header, in which no two zeros meet.
+fn nal_unit() -> impl Strategy<Value = Vec<u8>> {
+    let rest = prop::collection::vec(prop_oneof![1..=255_u8, Just(0x80)], 0..6);
+    (any::<u8>(), rest).prop_flat_map(|(first, rest)| {
+        let unit = [&[first], &rest[..]].concat();
+        prop_oneof![1 => Just(Vec::new()), 9 => Just(unit)]
+    })
+}
+
 fn codecs() -> impl Strategy<Value = NalCodec> {
     prop::sample::select(vec![NalCodec::H264, NalCodec::H265, NalCodec::H266])
 }
@@ -45,12 +64,35 @@ proptest! {
         framing in framings(),
         octets in prop::collection::vec(prop_oneof![5 => 0..3_u8, 1 => any::<u8>()], 0..400),
         cuts in prop::collection::vec(0..400_usize, 0..8),
+        limit in prop_oneof![5..60_usize, Just(10_000)],
     ) {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(octets.len())).collect();
         cuts.extend([0, octets.len()]);
         cuts.sort_unstable();
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &octets[cut[0]..cut[1]]).collect();
-        prop_assert_eq!(read(codec, framing, &pieces), read(codec, framing, &[&octets]));
+        let in_pieces = read_limited(codec, framing, limit, &pieces);
+        prop_assert_eq!(&in_pieces, &read_limited(codec, framing, limit, &[&octets]));
+        let single: Vec<&[u8]> = octets.chunks(1).collect();
+        prop_assert_eq!(&in_pieces, &read_limited(codec, framing, limit, &single));
+        prop_assert!(in_pieces.0.iter().all(|access_unit| access_unit.len() <= limit));
+    }
+
+    #[test]
+    fn access_units_hold_the_units_of_the_whole_stream_in_order(
+        codec in codecs(),
+        parts in prop::collection::vec((0..4_usize, nal_unit()), 0..12),
+    ) {
+        let mut octets = Vec::new();
+        for (zeros, unit) in &parts {
+            octets.resize(octets.len() + zeros, 0);
+            octets.extend_from_slice(b"\0\0\x01");
+            octets.extend_from_slice(unit);
+        }
+        let (access_units, error) = read(codec, Framing::AnnexB, &[&octets]);
+        prop_assert_eq!(error, None);
+        let of_access_units: Vec<Vec<u8>> =
+            access_units.iter().flat_map(|access_unit| units(access_unit).unwrap()).collect();
+        prop_assert_eq!(of_access_units, units(&octets).unwrap_or_default());
     }
 }
 
@@ -76,4 +118,23 @@ fn a_cut_length_prefixed_stream_is_an_error_that_says_where() {
         read(NalCodec::H264, Framing::LengthPrefixed, &[b"\0\0\0\x02\x65\x88\0\0\0\x09\x41"]);
     assert!(access_units.is_empty());
     assert_eq!(error, Some(ReadError::Truncated { offset: 6 }));
+}
+
+#[test]
+fn zeros_and_empty_units_before_the_first_unit_do_not_count_against_the_limit() {
+    let octets = [&vec![0; 30_000][..], b"\0\0\x01\0\0\0\x01\x65\x88"].concat();
+    let pieces: Vec<&[u8]> = octets.chunks(1).collect();
+    let expected = (vec![b"\0\0\0\x01\x65\x88".to_vec()], None);
+    assert_eq!(read(NalCodec::H264, Framing::AnnexB, &pieces), expected);
+    assert_eq!(read(NalCodec::H264, Framing::AnnexB, &[&octets]), expected);
+}
+
+#[test]
+fn an_error_is_said_again() {
+    let mut reader = AccessUnitReader::new(NalCodec::H264, Framing::AnnexB).limit(8);
+    reader.feed(b"\0\0\x01\x65\x88too large");
+    let error = Err(ReadError::TooLarge { offset: 0, limit: 8 });
+    assert_eq!(reader.next_access_unit(), error);
+    reader.feed(b"\0\0\x01\x41\x9a\0\0\x01\x41\x9a");
+    assert_eq!(reader.next_access_unit(), error);
 }

@@ -5,11 +5,11 @@ use super::header::NalCodec;
 /// What a NAL unit says about the boundary of access units.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
-    /// It belongs to the access unit of the NAL unit before.
+    /// It belongs to the access unit before, and so do the pending ones.
     Inside,
     /// A new access unit begins with it.
     Here,
-    /// It begins a new access unit, or does not: a later NAL unit will tell.
+    /// It begins a new access unit, or goes with pending ones, or neither: a later NAL unit tells.
     Pending,
     /// A new access unit began with the first of the pending ones before it.
     AtPending,
@@ -17,16 +17,23 @@ pub enum Boundary {
 
 /// Finds where access units begin in a sequence of NAL units.
 ///
-/// By ITU-T H.264 section 7.4.1.2.3 (with `first_mb_in_slice`, `nal_ref_idc` and IDR for the first
-/// slice of a picture, which need no parameter sets), H.265 section 7.4.2.4.4 and H.266 sections
+/// By ITU-T H.264 section 7.4.1.2.3, H.265 sections 7.4.2.4.4 and F.7.4.2.4.4 and H.266 sections
 /// 7.4.2.4.3 and 7.4.2.4.4. Units of higher layers belong to the access unit of the base layer.
+///
+/// # Limits
+/// It reads no parameter sets. In H.264 the first slice of a picture is told by
+/// `first_mb_in_slice`, `nal_ref_idc` and the IDR type, so that Baseline and Extended streams with
+/// redundant pictures or arbitrary slice order are cut too often; each field of a pair is an access
+/// unit of its own. In H.266 a picture of a higher layer continues the access unit even if its
+/// order count says otherwise.
 #[derive(Clone, Debug)]
 pub struct AccessUnitDetector {
     codec: NalCodec,
-    /// The last coded slice of the access unit, if one has come.
+    /// The last slice of the access unit, if one has come.
     slice: Option<Slice>,
     /// A unit has come that is the last of its access unit.
     ended: bool,
+    /// Units have come that wait for the next slice.
     pending: bool,
 }
 
@@ -41,16 +48,16 @@ struct Slice {
 enum Role {
     /// Starts an access unit if a slice has come before.
     Opener,
-    /// The same, unless its layer continues the access unit (H.266).
-    PictureOpener { layer_id: u8 },
-    /// A slice that starts a picture of the base layer, or does not.
+    /// The same, if the next slice starts an access unit.
+    OpenerOfSlice,
+    /// A slice or picture header, which starts a picture or does not.
     Slice(Slice, bool),
     /// Belongs to what came before.
     Follower,
+    /// The same, and so do pending units (H.264 slice extensions).
+    HigherLayer,
     /// Belongs to what came before, and ends it.
     Closer,
-    /// Belongs to the slice behind it (H.264 prefix NAL unit).
-    Prefix,
 }
 
 impl AccessUnitDetector {
@@ -71,33 +78,32 @@ impl AccessUnitDetector {
         let starts = match (&role, self.slice) {
             (Role::Closer, _) => false,
             _ if ended => true,
-            (Role::Follower | Role::Prefix, _) | (_, None) => false,
+            (_, None) | (Role::Follower | Role::HigherLayer | Role::OpenerOfSlice, _) => false,
             (Role::Opener, Some(_)) => true,
-            (Role::PictureOpener { layer_id }, Some(before)) => *layer_id <= before.layer_id,
             (Role::Slice(slice, first), Some(before)) => {
-                self.is_new_picture(*slice, *first, before)
+                self.is_new_access_unit(*slice, *first, before)
             }
         };
-        if let (Role::Prefix, false, Some(_)) = (&role, starts, self.slice) {
-            self.pending = true;
-            return Boundary::Pending;
-        }
-        let pending = std::mem::take(&mut self.pending);
-        if starts {
-            self.slice = None;
-        }
-        let is_slice = matches!(role, Role::Slice(..));
+        let waits = match role {
+            Role::OpenerOfSlice => self.slice.is_some() && !starts,
+            Role::Follower => self.pending,
+            _ => false,
+        };
+        let pending = std::mem::replace(&mut self.pending, waits);
         if let Role::Slice(slice, _) = role {
             self.slice = Some(slice);
+        } else if starts {
+            self.slice = None;
         }
-        match (starts, pending && is_slice) {
+        match (starts, pending) {
+            _ if waits => Boundary::Pending,
             (false, _) => Boundary::Inside,
             (true, false) => Boundary::Here,
             (true, true) => Boundary::AtPending,
         }
     }
 
-    fn is_new_picture(&self, slice: Slice, first: bool, before: Slice) -> bool {
+    fn is_new_access_unit(&self, slice: Slice, first: bool, before: Slice) -> bool {
         match self.codec {
             NalCodec::H264 => {
                 first || slice.idr != before.idr || slice.reference != before.reference
@@ -123,7 +129,9 @@ fn h264_role(unit: &[u8]) -> Role {
         }
         6..=9 | 15..=18 => Role::Opener,
         10 | 11 => Role::Closer,
-        14 => Role::Prefix,
+        // A prefix NAL unit goes with the slice behind it, which may be the picture's second.
+        14 => Role::OpenerOfSlice,
+        20 | 21 => Role::HigherLayer,
         _ => Role::Follower,
     }
 }
@@ -136,24 +144,27 @@ fn h265_role(unit: &[u8]) -> Role {
             let slice = Slice { layer_id, idr: false, reference: false };
             Role::Slice(slice, first_bit(unit, 2))
         }
-        32..=35 | 39 | 41..=44 | 48..=55 if layer_id == 0 => Role::Opener,
-        36 | 37 => Role::Closer,
+        35 if layer_id == 0 => Role::Opener,
+        // They start an access unit only before a picture of the base layer, and a higher layer's
+        // picture may use parameter sets of the base layer.
+        32..=34 | 39 | 41..=44 | 48..=55 if layer_id == 0 => Role::OpenerOfSlice,
+        // An end of sequence (36) ends a layer; one of the bitstream ends all of them.
+        37 => Role::Closer,
         _ => Role::Follower,
     }
 }
 
 fn h266_role(unit: &[u8]) -> Role {
     let Some(header) = NalCodec::H266.header(unit) else { return Role::Follower };
-    let layer_id = header.layer_id;
+    let slice = Slice { layer_id: header.layer_id, idr: false, reference: false };
     match header.nal_type {
         // sh_picture_header_in_slice_header_flag: the picture has no other slice.
-        0..=11 => {
-            let slice = Slice { layer_id, idr: false, reference: false };
-            Role::Slice(slice, first_bit(unit, 2))
-        }
-        12..=14 | 20 => Role::Opener,
-        15..=17 | 19 | 23 | 26 | 28 | 29 => Role::PictureOpener { layer_id },
-        21 | 22 => Role::Closer,
+        0..=11 => Role::Slice(slice, first_bit(unit, 2)),
+        19 => Role::Slice(slice, true),
+        20 => Role::Opener,
+        12..=17 | 23 | 26 | 28 | 29 => Role::OpenerOfSlice,
+        // An end of sequence (21) ends a layer; one of the bitstream ends all of them.
+        22 => Role::Closer,
         _ => Role::Follower,
     }
 }
@@ -212,6 +223,42 @@ mod tests {
             ),
             [Inside, Inside, Pending, Inside, Inside, Pending, AtPending, Inside]
         );
+        assert_eq!(
+            boundaries(NalCodec::H264, [P, PREFIX, EXTENSION, P]),
+            [Inside, Pending, Inside, Here]
+        );
+    }
+
+    #[test]
+    fn h264_units_that_wait_begin_the_access_unit_of_the_unit_that_decides() {
+        let filler: &[u8] = &[12];
+        assert_eq!(
+            boundaries(NalCodec::H264, [P, PREFIX, filler, P]),
+            [Inside, Pending, Pending, AtPending]
+        );
+        assert_eq!(boundaries(NalCodec::H264, [P, PREFIX, SEI]), [Inside, Pending, AtPending]);
+        assert_eq!(
+            boundaries(NalCodec::H264, [P, PREFIX, &[11], P]),
+            [Inside, Pending, Inside, Here]
+        );
+    }
+
+    #[test]
+    fn h264_slice_data_partitions_belong_to_their_picture() {
+        let (a, b, c): (&[u8], &[u8], &[u8]) = (&[0x42, 0x80], &[0x43, 0x80], &[0x44, 0x80]);
+        assert_eq!(
+            boundaries(NalCodec::H264, [a, b, c, a, b]),
+            [Inside, Inside, Inside, Here, Inside]
+        );
+    }
+
+    #[test]
+    fn h264_fillers_and_auxiliary_slices_belong_to_what_came_before() {
+        let (filler, auxiliary): (&[u8], &[u8]) = (&[12], &[0x13, 0x80]);
+        assert_eq!(
+            boundaries(NalCodec::H264, [P, auxiliary, filler, P])[1..],
+            [Inside, Inside, Here]
+        );
     }
 
     #[test]
@@ -235,9 +282,48 @@ mod tests {
             [Inside, Inside, Inside, Inside, Inside, Inside, Here]
         );
         assert_eq!(
-            boundaries(NalCodec::H265, [base, suffix_sei, prefix_sei, base, vps]),
-            [Inside, Inside, Here, Inside, Here]
+            boundaries(NalCodec::H265, [base, suffix_sei, prefix_sei, vps, base]),
+            [Inside, Inside, Pending, Pending, AtPending]
         );
+    }
+
+    #[test]
+    fn h265_parameter_sets_of_the_base_layer_may_belong_to_a_picture_of_a_higher_layer() {
+        let (base, layer1): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[0x02, 0x09, 0x80]);
+        let pps: &[u8] = &[0x44, 0x01];
+        assert_eq!(
+            boundaries(NalCodec::H265, [base, pps, layer1, pps, base]),
+            [Inside, Pending, Inside, Pending, AtPending]
+        );
+    }
+
+    #[test]
+    fn h265_a_delimiter_begins_an_access_unit_with_what_waits() {
+        let (base, aud, sei): (&[u8], &[u8], &[u8]) =
+            (&[0x02, 0x01, 0x80], &[0x46, 0x01], &[0x4e, 0x01]);
+        assert_eq!(boundaries(NalCodec::H265, [aud, sei, base, aud])[2..], [Inside, Here]);
+        assert_eq!(boundaries(NalCodec::H265, [base, sei, aud])[1..], [Pending, AtPending]);
+    }
+
+    #[test]
+    fn h265_an_end_of_sequence_ends_a_layer_and_an_end_of_bitstream_all() {
+        let (base, layer1): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[0x02, 0x09, 0x80]);
+        let (eos, eob, filler): (&[u8], &[u8], &[u8]) =
+            (&[0x48, 0x01], &[0x4a, 0x01], &[0x4c, 0x01]);
+        assert_eq!(
+            boundaries(NalCodec::H265, [base, eos, layer1, base]),
+            [Inside, Inside, Inside, Here]
+        );
+        assert_eq!(
+            boundaries(NalCodec::H265, [base, eos, eob, filler, base]),
+            [Inside, Inside, Inside, Here, Inside]
+        );
+    }
+
+    #[test]
+    fn a_slice_without_its_first_octet_continues_the_picture() {
+        let (base, cut): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[0x02, 0x01]);
+        assert_eq!(boundaries(NalCodec::H265, [base, cut, &[0x02], &[]]), [Inside; 4]);
     }
 
     #[test]
@@ -257,7 +343,34 @@ mod tests {
         let sps1: &[u8] = &[1, 15 << 3 | 1];
         assert_eq!(
             boundaries(NalCodec::H266, [base, sps1, layer1, base, layer1]),
-            [Inside, Inside, Inside, Here, Inside]
+            [Inside, Pending, Inside, Here, Inside]
+        );
+    }
+
+    #[test]
+    fn h266_parameter_sets_of_the_base_layer_may_belong_to_a_picture_of_a_higher_layer() {
+        let (base, layer1): (&[u8], &[u8]) = (&[0, 1, 0x80], &[1, 1, 0x80]);
+        let (ph1, slice1): (&[u8], &[u8]) = (&[1, 19 << 3 | 1], &[1, 1, 0x00]);
+        let prefix_aps: &[u8] = &[0, 17 << 3 | 1];
+        assert_eq!(
+            boundaries(NalCodec::H266, [base, prefix_aps, layer1, prefix_aps, base]),
+            [Inside, Pending, Inside, Pending, AtPending]
+        );
+        assert_eq!(
+            boundaries(NalCodec::H266, [base, ph1, prefix_aps, slice1, base]),
+            [Inside, Inside, Pending, Inside, Here]
+        );
+    }
+
+    #[test]
+    fn h266_ends_and_suffixes_belong_to_what_came_before() {
+        let alone: &[u8] = &[0, 1, 0x80];
+        let (eos, eob, suffix_sei): (&[u8], &[u8], &[u8]) =
+            (&[0, 21 << 3 | 1], &[0, 22 << 3 | 1], &[0, 24 << 3 | 1]);
+        let (opi, dci): (&[u8], &[u8]) = (&[0, 12 << 3 | 1], &[0, 13 << 3 | 1]);
+        assert_eq!(
+            boundaries(NalCodec::H266, [alone, suffix_sei, eos, eob, opi, dci, alone]),
+            [Inside, Inside, Inside, Inside, Here, Inside, Inside]
         );
     }
 }

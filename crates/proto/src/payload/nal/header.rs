@@ -14,6 +14,8 @@ pub enum NalCodec {
 /// A NAL unit header: ITU-T H.264 section 7.3.1, H.265 section 7.3.1.2, H.266 section 7.3.1.2.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NalHeader {
+    /// `forbidden_zero_bit`: set where somebody on the way found the unit damaged.
+    pub forbidden_zero_bit: bool,
     /// `nal_unit_type`.
     pub nal_type: u8,
     /// `nuh_layer_id`; 0 for H.264.
@@ -37,18 +39,21 @@ impl NalCodec {
     pub fn header(self, unit: &[u8]) -> Option<NalHeader> {
         Some(match (self, unit) {
             (Self::H264, [first, ..]) => NalHeader {
+                forbidden_zero_bit: first >> 7 == 1,
                 nal_type: *first & 0x1f,
                 layer_id: 0,
                 temporal_id_plus1: 0,
                 ref_idc: first >> 5 & 3,
             },
             (Self::H265, [first, second, ..]) => NalHeader {
+                forbidden_zero_bit: first >> 7 == 1,
                 nal_type: first >> 1 & 0x3f,
                 layer_id: (first & 1) << 5 | second >> 3,
                 temporal_id_plus1: second & 7,
                 ref_idc: 0,
             },
             (Self::H266, [first, second, ..]) => NalHeader {
+                forbidden_zero_bit: first >> 7 == 1,
                 nal_type: second >> 3,
                 layer_id: first & 0x3f,
                 temporal_id_plus1: second & 7,
@@ -58,8 +63,8 @@ impl NalCodec {
         })
     }
 
-    /// Whether a NAL unit of this type is coded video (VCL): table 7-1 of H.264 and H.265, table
-    /// 5 of H.266.
+    /// Whether a NAL unit of this type is coded video (VCL): H.264 table 7-1 (types 20 and 21 by
+    /// its annexes G to J), H.265 table 7-1, H.266 table 5.
     pub fn is_vcl(self, nal_type: u8) -> bool {
         match self {
             Self::H264 => matches!(nal_type, 1..=5 | 20 | 21),
@@ -69,12 +74,33 @@ impl NalCodec {
     }
 
     /// Whether a NAL unit of this type belongs to a picture from which decoding can start: IDR in
-    /// H.264, IRAP in H.265, IRAP or GDR in H.266.
+    /// H.264, IRAP in H.265, IRAP or GDR in H.266 (the tables of [`is_vcl`](Self::is_vcl)).
     pub fn is_random_access(self, nal_type: u8) -> bool {
         match self {
             Self::H264 => nal_type == 5,
             Self::H265 => (16..=23).contains(&nal_type),
             Self::H266 => (7..=11).contains(&nal_type),
+        }
+    }
+
+    /// Whether a NAL unit of this type is a parameter set: sequence and picture parameter sets
+    /// with their extension, subset and depth in H.264 (7, 8, 13, 15, 16), VPS, SPS and PPS in
+    /// H.265 (32 to 34), VPS, SPS, PPS and both adaptation parameter sets in H.266 (14 to 18).
+    pub fn is_parameter_set(self, nal_type: u8) -> bool {
+        match self {
+            Self::H264 => matches!(nal_type, 7 | 8 | 13 | 15 | 16),
+            Self::H265 => (32..=34).contains(&nal_type),
+            Self::H266 => (14..=18).contains(&nal_type),
+        }
+    }
+
+    /// Whether a NAL unit of this type is an access unit delimiter, which is the first of its
+    /// access unit by definition.
+    pub fn is_access_unit_delimiter(self, nal_type: u8) -> bool {
+        match self {
+            Self::H264 => nal_type == 9,
+            Self::H265 => nal_type == 35,
+            Self::H266 => nal_type == 20,
         }
     }
 }
@@ -93,6 +119,41 @@ mod tests {
         assert_eq!(fields(NalCodec::H264, &[0x67]), (7, 0, 0, 3));
         assert_eq!(fields(NalCodec::H265, &[0x41, 0x0a]), (32, 33, 2, 0));
         assert_eq!(fields(NalCodec::H266, &[0x05, 0x79]), (15, 5, 1, 0));
+    }
+
+    #[test]
+    fn the_forbidden_bit_is_no_part_of_the_type() {
+        for codec in [NalCodec::H264, NalCodec::H265, NalCodec::H266] {
+            let [clear, set] =
+                [[0x01, 0x09], [0x81, 0x09]].map(|unit| codec.header(&unit).unwrap());
+            assert!(set.forbidden_zero_bit && !clear.forbidden_zero_bit);
+            assert_eq!(NalHeader { forbidden_zero_bit: false, ..set }, clear);
+        }
+    }
+
+    #[test]
+    fn types_are_sorted_as_in_the_tables_of_the_standards() {
+        let types = |codec: NalCodec, is: fn(NalCodec, u8) -> bool| -> Vec<u8> {
+            (0..64).filter(|nal_type| is(codec, *nal_type)).collect()
+        };
+        let table = |codec| match codec {
+            NalCodec::H264 => {
+                [vec![1, 2, 3, 4, 5, 20, 21], vec![5], vec![7, 8, 13, 15, 16], vec![9]]
+            }
+            NalCodec::H265 => [(0..32).collect(), (16..24).collect(), vec![32, 33, 34], vec![35]],
+            NalCodec::H266 => {
+                [(0..12).collect(), (7..12).collect(), vec![14, 15, 16, 17, 18], vec![20]]
+            }
+        };
+        for codec in [NalCodec::H264, NalCodec::H265, NalCodec::H266] {
+            let found = [
+                types(codec, NalCodec::is_vcl),
+                types(codec, NalCodec::is_random_access),
+                types(codec, NalCodec::is_parameter_set),
+                types(codec, NalCodec::is_access_unit_delimiter),
+            ];
+            assert_eq!(found, table(codec), "{codec:?}");
+        }
     }
 
     #[test]

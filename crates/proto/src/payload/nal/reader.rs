@@ -52,8 +52,8 @@ pub enum ReadError {
 /// ```
 ///
 /// # Limits
-/// It holds one access unit, at most as large as [`limit`](Self::limit) says, and what was fed
-/// beyond it.
+/// Drained after each piece, it holds one access unit, the units after it that no slice has
+/// claimed yet, each at most as large as [`limit`](Self::limit) says, and the piece.
 #[derive(Debug)]
 pub struct AccessUnitReader {
     framing: Framing,
@@ -69,8 +69,12 @@ pub struct AccessUnitReader {
     search: usize,
     /// Where the first unit of undecided belonging begins.
     pending: Option<usize>,
+    /// A start code has come: from here on, every octet belongs to something.
+    synchronised: bool,
+    /// A NAL unit has come.
     begun: bool,
     finished: bool,
+    failed: Option<ReadError>,
 }
 
 impl AccessUnitReader {
@@ -86,12 +90,14 @@ impl AccessUnitReader {
             start: 0,
             search: 0,
             pending: None,
+            synchronised: false,
             begun: false,
             finished: false,
+            failed: None,
         }
     }
 
-    /// Octets in the largest access unit allowed.
+    /// Octets in the largest access unit allowed, start codes and zeros between units included.
     pub fn limit(mut self, octets: usize) -> Self {
         self.limit = octets;
         self
@@ -126,7 +132,11 @@ impl AccessUnitReader {
     /// # Errors
     /// [`ReadError`], which says where in the stream. It is said again on each further call.
     pub fn next_access_unit(&mut self) -> Result<Option<&[u8]>, ReadError> {
-        let Some(end) = self.find_end()? else { return Ok(None) };
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let end = self.find_end().inspect_err(|error| self.failed = Some(*error))?;
+        let Some(end) = end else { return Ok(None) };
         let unit = self.start..end;
         self.start = end;
         let mut unit = &self.buffer[unit];
@@ -140,13 +150,21 @@ impl AccessUnitReader {
 
     /// Where the access unit in hand ends, if that is known.
     fn find_end(&mut self) -> Result<Option<usize>, ReadError> {
-        while let Some((place, unit)) = self.next_unit()? {
+        loop {
+            let next = self.next_unit();
+            let Ok(Some((place, unit))) = next else {
+                // The octet before `search` may be the first of a start code.
+                self.check_limit(self.search.saturating_sub(1))?;
+                next?;
+                break;
+            };
             let look = &self.buffer[unit..self.buffer.len().min(unit + LOOK_LEN)];
             let boundary = self.detector.push(look);
             if !std::mem::replace(&mut self.begun, true) {
                 self.start = place;
                 continue;
             }
+            self.check_limit(place)?;
             match boundary {
                 Boundary::Inside => self.pending = None,
                 Boundary::Pending => {
@@ -159,12 +177,24 @@ impl AccessUnitReader {
                 Boundary::AtPending => return Ok(Some(self.pending.take().unwrap_or(place))),
             }
         }
-        let held = self.buffer.len() - self.start;
-        if held > self.limit {
+        if !self.finished || !self.begun || self.start == self.buffer.len() {
+            return Ok(None);
+        }
+        self.pending = None;
+        self.check_limit(self.buffer.len())?;
+        Ok(Some(self.buffer.len()))
+    }
+
+    /// Checks that what is known up to `end` fits the limit: the access unit in hand and, apart,
+    /// the pending units. It depends on the octets only, not on how they came in pieces.
+    fn check_limit(&self, end: usize) -> Result<(), ReadError> {
+        let sure = self.pending.unwrap_or(end);
+        let largest = sure.saturating_sub(self.start).max(end.saturating_sub(sure));
+        if self.begun && largest > self.limit {
             let offset = self.base + self.start as u64;
             return Err(ReadError::TooLarge { offset, limit: self.limit });
         }
-        Ok((self.finished && self.begun && held > 0).then_some(self.buffer.len()))
+        Ok(())
     }
 
     /// The next NAL unit: where its start code or length stands, and where it begins.
@@ -178,7 +208,8 @@ impl AccessUnitReader {
     fn next_annexb_unit(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         while let Some(found) = find_start_code(&self.buffer[self.search..]) {
             let code = self.search + found;
-            self.check_zeros(code)?;
+            self.pass_zeros(code)?;
+            self.synchronised = true;
             let unit = code + START_CODE_LEN;
             let look = &self.buffer[unit..];
             if look.len() < LOOK_LEN && !self.finished {
@@ -186,28 +217,39 @@ impl AccessUnitReader {
                 return Ok(None);
             }
             self.search = unit;
-            // Empty units are passed over: another start code, or zeros up to one.
-            let zeros = look.starts_with(&[0, 0]) && look.get(2).is_none_or(|octet| *octet < 2);
-            if !look.is_empty() && !zeros {
+            // Empty units are passed over: the end, another start code, or zeros up to one.
+            let is_empty = match look {
+                [] | [0] | [0, 0] => true,
+                [0, 0, third, ..] => *third < 2,
+                _ => false,
+            };
+            if !is_empty {
                 let zero = code > self.start && self.buffer[code - 1] == 0;
                 return Ok(Some((code - usize::from(zero), unit)));
             }
         }
         // A start code may have begun in the last two octets.
         let end = self.buffer.len().saturating_sub(START_CODE_LEN - 1);
-        self.search = self.search.max(end).min(self.buffer.len());
-        self.check_zeros(if self.finished { self.buffer.len() } else { self.search })?;
+        self.search = self.search.max(end);
+        self.pass_zeros(if self.finished { self.buffer.len() } else { self.search })?;
         Ok(None)
     }
 
-    /// Before the first start code there may be zeros only.
-    fn check_zeros(&self, end: usize) -> Result<(), ReadError> {
+    /// Before the first unit there may be zeros only, which are let go up to `end`, but for one
+    /// that may belong to a start code.
+    fn pass_zeros(&mut self, end: usize) -> Result<(), ReadError> {
         if self.begun {
             return Ok(());
         }
-        match self.buffer[self.start..end].iter().position(|octet| *octet != 0) {
-            Some(n) => Err(ReadError::NoStartCode { offset: self.base + (self.start + n) as u64 }),
-            None => Ok(()),
+        let skipped = &self.buffer[self.start..end];
+        match skipped.iter().position(|octet| *octet != 0) {
+            Some(n) if !self.synchronised => {
+                Err(ReadError::NoStartCode { offset: self.base + (self.start + n) as u64 })
+            }
+            _ => {
+                self.start = self.start.max(end.saturating_sub(1));
+                Ok(())
+            }
         }
     }
 
