@@ -1,4 +1,4 @@
-//! Start-code search: `memchr`'s, which the library uses, beside loops that it does not.
+//! Start-code search: the library's, beside the two that it is made of and a plain loop.
 //!
 //! `cargo bench -p rushes-proto --bench start_code`
 
@@ -67,7 +67,11 @@ fn octets(kind: Kind, len: usize) -> Vec<u8> {
     }
 }
 
-fn measure(bencher: Bencher<'_, '_>, (kind, len): (Kind, usize), search: fn(&[u8]) -> usize) {
+fn measure(
+    bencher: Bencher<'_, '_>,
+    (kind, len): (Kind, usize),
+    search: impl Fn(&[u8]) -> usize + Sync,
+) {
     let octets = octets(kind, len);
     assert_eq!(search(&octets), octet_by_octet(&octets));
     bencher.counter(BytesCount::new(octets.len())).bench(|| search(divan::black_box(&octets)));
@@ -91,8 +95,14 @@ fn in_blocks(octets: &[u8]) -> usize {
 }
 
 #[divan::bench(args = CASES)]
-fn memmem(bencher: Bencher<'_, '_>, case: (Kind, usize)) {
+fn library(bencher: Bencher<'_, '_>, case: (Kind, usize)) {
     measure(bencher, case, |octets| find_start_codes(octets).count());
+}
+
+#[divan::bench(args = CASES)]
+fn memmem(bencher: Bencher<'_, '_>, case: (Kind, usize)) {
+    let finder = memchr::memmem::Finder::new(&[0, 0, 1]);
+    measure(bencher, case, |octets| finder.find_iter(octets).count());
 }
 
 #[divan::bench(args = CASES)]
