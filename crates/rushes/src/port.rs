@@ -156,7 +156,7 @@ impl Port {
         wait: Wait,
         events: &mut Vec<Event>,
     ) -> Result<Pulled, Error> {
-        let mut read = false;
+        let (mut read, mut told) = (false, false);
         loop {
             let news = lock(&self.news).count;
             let now = Instant::now();
@@ -181,6 +181,10 @@ impl Port {
             if read && now >= wait.deadline {
                 return Ok(Pulled::Timeout);
             }
+            if told {
+                // The news may have been a wake, which only the caller understands.
+                return Ok(Pulled::Woken);
+            }
             let until = due.map_or(wait.deadline, |due| due.min(wait.deadline));
             match self.turn.try_lock() {
                 Ok(mut arena) => {
@@ -197,7 +201,10 @@ impl Port {
                     self.turn.clear_poison();
                     continue;
                 }
-                Err(TryLockError::WouldBlock) => self.wait_for_news(news, until),
+                Err(TryLockError::WouldBlock) => {
+                    self.wait_for_news(news, until);
+                    told = true;
+                }
             }
             read = true;
         }
