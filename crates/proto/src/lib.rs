@@ -28,4 +28,4 @@ mod time;
 pub use batch::{Batch, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};
 pub use ssrc::{PayloadType, Ssrc};
-pub use time::{ClockRate, RtpTimestamp};
+pub use time::{ClockRate, NtpTime, RtpTimestamp};

@@ -1,4 +1,4 @@
-//! RTP time: timestamps in ticks of a clock rate.
+//! Time on the wire: RTP timestamps in ticks of a clock rate, wall-clock time in NTP's format.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -54,9 +54,90 @@ impl ClockRate {
     }
 }
 
+/// Seconds from the NTP epoch, 1900, to the Unix epoch, 1970.
+const UNIX_EPOCH: u64 = 2_208_988_800;
+
+/// A wall-clock instant in NTP's 64-bit format: seconds since 1900-01-01 UTC modulo 2³², with a
+/// 32-bit fraction (RFC 3550 section 4).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct NtpTime(pub u64);
+
+impl NtpTime {
+    /// The instant `since_unix_epoch` after 1970-01-01 UTC.
+    ///
+    /// ```
+    /// use rushes_proto::NtpTime;
+    /// use std::time::Duration;
+    /// let ntp = NtpTime::from_unix(Duration::from_millis(500));
+    /// assert_eq!(ntp, NtpTime((2_208_988_800 << 32) | (1 << 31)));
+    /// assert_eq!(ntp.unix(), Duration::from_millis(500));
+    /// ```
+    pub fn from_unix(since_unix_epoch: Duration) -> Self {
+        Self(UNIX_EPOCH << 32).plus(since_unix_epoch)
+    }
+
+    /// How long after 1970-01-01 UTC it is; seconds before 1970 are taken to be those after 2036,
+    /// as RFC 3550 section 4 lets them wrap.
+    pub fn unix(self) -> Duration {
+        let seconds = (self.0 >> 32).wrapping_sub(UNIX_EPOCH) & 0xffff_ffff;
+        Duration::from_secs(seconds) + fraction(self.0 & 0xffff_ffff)
+    }
+
+    /// The instant `time` later, modulo 2³² seconds.
+    #[must_use]
+    pub fn plus(self, time: Duration) -> Self {
+        let fraction = (u64::from(time.subsec_nanos()) << 32).div_ceil(1_000_000_000);
+        Self(self.0.wrapping_add(time.as_secs() << 32).wrapping_add(fraction))
+    }
+
+    /// The instant `time` earlier, modulo 2³² seconds.
+    #[must_use]
+    pub fn minus(self, time: Duration) -> Self {
+        Self(self.0.wrapping_sub(Self(0).plus(time).0))
+    }
+
+    /// Nanoseconds from `earlier` to `self` by the shorter way round; negative if `earlier` is
+    /// later. At most 68 years either way.
+    #[allow(clippy::cast_possible_wrap, reason = "the wrap is the shorter way round")]
+    pub fn nanos_since(self, earlier: Self) -> i64 {
+        let difference = i128::from(self.0.wrapping_sub(earlier.0) as i64);
+        ((difference * 1_000_000_000) >> 32) as i64
+    }
+
+    /// The middle 32 bits: seconds modulo 2¹⁶ in units of 1/65 536 s, as LSR and DLRR carry them
+    /// (RFC 3550 section 6.4.1).
+    pub fn middle(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+}
+
+/// The duration of `fraction` / 2³² seconds, to the nearest nanosecond below.
+fn fraction(fraction: u64) -> Duration {
+    Duration::from_nanos((fraction * 1_000_000_000) >> 32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ntp_time_counts_from_1900_and_comes_back() {
+        for nanos in [0, 1, 999_999_999, 1_600_000_000_123_456_789] {
+            let since = Duration::from_nanos(nanos);
+            assert_eq!(NtpTime::from_unix(since).unix(), since);
+        }
+        assert_eq!(NtpTime(0xb44d_b705_2000_0000).middle(), 0xb705_2000);
+    }
+
+    #[test]
+    fn ntp_time_wraps_in_2036() {
+        let before = NtpTime(u64::MAX);
+        let after = before.plus(Duration::from_secs(1));
+        assert_eq!(after.0, 0xffff_ffff);
+        assert!((after.nanos_since(before) - 1_000_000_000).abs() <= 1);
+        assert!((before.nanos_since(after) + 1_000_000_000).abs() <= 1);
+        assert_eq!(after.minus(Duration::from_secs(1)), before);
+    }
 
     #[test]
     fn a_frame_at_30_hertz_is_3000_video_ticks() {
