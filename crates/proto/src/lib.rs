@@ -13,12 +13,14 @@
 //! |---|---|
 //! | words: [`SequenceNumber`], [`RtpTimestamp`], [`Ssrc`], [`Batch`] … | nothing else |
 //! | [`rtp`] | RTP packets: views and a writer (RFC 3550, RFC 8285) |
+//! | [`rtcp`] | RTCP packets: views and a writer (RFC 3550, 4585, 5104, 3611, 8888) |
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 #![forbid(unsafe_code)]
 
 mod batch;
 pub mod payload;
+pub mod rtcp;
 pub mod rtp;
 mod seq;
 mod ssrc;

@@ -1,0 +1,46 @@
+//! What can be wrong with an RTCP packet.
+
+use thiserror::Error;
+
+/// Why some octets are not RTCP.
+///
+/// Small, `Copy` and free of allocation, because hostile traffic decides how often it is made.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RtcpError {
+    /// The datagram holds nothing.
+    #[error("an RTCP datagram of no octets")]
+    Empty,
+    /// The packet type is not one of RTCP's, 192 to 223.
+    #[error("packet type {0} is not RTCP")]
+    PacketType(u8),
+    /// The padding count is zero, not a multiple of four, or longer than the packet.
+    #[error("a padding count of {count} does not fit {len} octets")]
+    Padding {
+        /// The value of the packet's last octet.
+        count: u8,
+        /// Octets after the packet's header.
+        len: usize,
+    },
+    /// Padding in a packet that is not the last of its datagram (RFC 3550 section 6.4.1).
+    #[error("padding before the last packet of the datagram")]
+    PaddingInside,
+    /// A field lies beyond the end of its packet, or the packet beyond the datagram.
+    #[error("{field} needs {need} octets, there are {have}")]
+    Truncated {
+        /// The field that did not fit, named as in the RFC.
+        field: &'static str,
+        /// Octets needed.
+        need: usize,
+        /// Octets present.
+        have: usize,
+    },
+    /// The version is not 2.
+    #[error("RTCP version {0} is not 2")]
+    Version(u8),
+}
+
+/// Fails unless `have` is at least `need`.
+pub(super) fn need(field: &'static str, need: usize, have: usize) -> Result<(), RtcpError> {
+    if have < need { Err(RtcpError::Truncated { field, need, have }) } else { Ok(()) }
+}

@@ -1,0 +1,330 @@
+//! Feedback messages (RFC 4585 section 6, RFC 5104 section 4).
+
+use super::compound::Part;
+use super::congestion::CongestionFeedback;
+use super::error::{RtcpError, need};
+use super::nack::Nack;
+use super::report::source;
+use super::word;
+use crate::ssrc::PayloadType;
+use crate::ssrc::Ssrc;
+
+/// Feedback on packets (RFC 4585 section 6.2).
+#[derive(Clone, Copy, Debug)]
+pub struct TransportFeedback<'p> {
+    format: u8,
+    sender: Ssrc,
+    media: Ssrc,
+    control: &'p [u8],
+}
+
+impl<'p> TransportFeedback<'p> {
+    pub(super) fn parse(part: Part<'p>) -> Result<Self, RtcpError> {
+        let (sender, rest) = source(part.body)?;
+        if part.count == CongestionFeedback::FORMAT {
+            // RFC 8888 names its media sources block by block.
+            return Ok(Self { format: part.count, sender, media: Ssrc(0), control: rest });
+        }
+        let (media, control) = source(rest)?;
+        Ok(Self { format: part.count, sender, media, control })
+    }
+
+    /// Who gives it.
+    pub fn sender(&self) -> Ssrc {
+        self.sender
+    }
+
+    /// Whose media it is about; 0 where the message itself says so.
+    pub fn media(&self) -> Ssrc {
+        self.media
+    }
+
+    /// The feedback message type: 1 generic NACK, 3 TMMBR, 4 TMMBN, 11 congestion control.
+    pub fn format(&self) -> u8 {
+        self.format
+    }
+
+    /// The feedback control information as it travels.
+    pub fn control(&self) -> &'p [u8] {
+        self.control
+    }
+
+    /// Missing packets, if it is a generic NACK (RFC 4585 section 6.2.1).
+    pub fn nacks(&self) -> Option<impl Iterator<Item = Nack> + use<'p>> {
+        let control = self.control;
+        (self.format == 1)
+            .then(|| control.as_chunks::<4>().0.iter().map(|nack| Nack::from_bytes(*nack)))
+    }
+
+    /// The limits that it requests, if it is a TMMBR (RFC 5104 section 4.2.1).
+    pub fn bit_rate_requests(&self) -> Option<impl Iterator<Item = BitRateLimit> + use<'p>> {
+        (self.format == 3).then(|| BitRateLimit::all(self.control))
+    }
+
+    /// The limits that are in force, if it is a TMMBN (RFC 5104 section 4.2.2).
+    pub fn bit_rate_notification(&self) -> Option<impl Iterator<Item = BitRateLimit> + use<'p>> {
+        (self.format == 4).then(|| BitRateLimit::all(self.control))
+    }
+
+    /// Arrival times, if it is congestion control feedback (RFC 8888); `None` too if malformed.
+    pub fn congestion(&self) -> Option<CongestionFeedback<'p>> {
+        (self.format == CongestionFeedback::FORMAT).then_some(())?;
+        CongestionFeedback::parse(self.control).ok()
+    }
+}
+
+/// A limit of a media sender's bit rate (RFC 5104 section 4.2.1.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BitRateLimit {
+    /// In a request, the media sender; in a notification, who requested it.
+    pub ssrc: Ssrc,
+    /// Bits per second; written with 17 significant bits, rounded down.
+    pub bit_rate: u64,
+    /// Octets of header that each packet is counted with, 0..=511.
+    pub overhead: u16,
+}
+
+impl BitRateLimit {
+    fn all(control: &[u8]) -> impl Iterator<Item = Self> + use<'_> {
+        control.chunks_exact(8).map(|entry| {
+            let limit = word(entry, 4);
+            Self {
+                ssrc: Ssrc(word(entry, 0)),
+                bit_rate: scaled(limit >> 26, u64::from(limit >> 9 & 0x1_ffff)),
+                overhead: (limit & 0x1ff) as u16,
+            }
+        })
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; 8] {
+        let (exponent, mantissa) = unscaled(self.bit_rate, 17);
+        let limit = exponent << 26 | mantissa << 9 | u32::from(self.overhead & 0x1ff);
+        (u64::from(self.ssrc.0) << 32 | u64::from(limit)).to_be_bytes()
+    }
+}
+
+/// `mantissa` · 2^`exponent`, or the largest number if that is larger.
+fn scaled(exponent: u32, mantissa: u64) -> u64 {
+    if mantissa == 0 {
+        return 0;
+    }
+    if exponent > mantissa.leading_zeros() { u64::MAX } else { mantissa << exponent }
+}
+
+/// Exponent and a mantissa of `bits` bits for `value`, rounded down.
+fn unscaled(value: u64, bits: u32) -> (u32, u32) {
+    let exponent = (u64::BITS - value.leading_zeros()).saturating_sub(bits);
+    (exponent, (value >> exponent) as u32)
+}
+
+/// Feedback on pictures (RFC 4585 section 6.3).
+#[derive(Clone, Copy, Debug)]
+pub struct PayloadFeedback<'p> {
+    format: u8,
+    sender: Ssrc,
+    media: Ssrc,
+    control: &'p [u8],
+}
+
+impl<'p> PayloadFeedback<'p> {
+    pub(super) fn parse(part: Part<'p>) -> Result<Self, RtcpError> {
+        let (sender, rest) = source(part.body)?;
+        let (media, control) = source(rest)?;
+        if part.count == 4 {
+            need("the control information of a FIR", 8, control.len())?;
+        }
+        Ok(Self { format: part.count, sender, media, control })
+    }
+
+    /// Who gives it.
+    pub fn sender(&self) -> Ssrc {
+        self.sender
+    }
+
+    /// Whose media it is about; 0 where the message itself says so.
+    pub fn media(&self) -> Ssrc {
+        self.media
+    }
+
+    /// The feedback message type: 1 PLI, 2 SLI, 3 RPSI, 4 FIR, 15 application layer feedback.
+    pub fn format(&self) -> u8 {
+        self.format
+    }
+
+    /// The feedback control information as it travels.
+    pub fn control(&self) -> &'p [u8] {
+        self.control
+    }
+
+    /// Whether it is a picture loss indication (RFC 4585 section 6.3.1).
+    pub fn is_picture_loss(&self) -> bool {
+        self.format == 1
+    }
+
+    /// Lost parts of pictures, if it is a slice loss indication (RFC 4585 section 6.3.2).
+    pub fn slice_losses(&self) -> Option<impl Iterator<Item = Loss> + use<'p>> {
+        let control = self.control;
+        (self.format == 2).then(|| control.chunks_exact(4).map(|entry| Loss::parse(word(entry, 0))))
+    }
+
+    /// The picture to predict from, if it is a reference picture selection indication (RFC 4585
+    /// section 6.3.3); `None` too if malformed.
+    pub fn reference_picture(&self) -> Option<PictureIndication<'p>> {
+        (self.format == 3).then_some(())?;
+        let ([padding, payload_type], bits) = self.control.split_first_chunk::<2>()?;
+        let cut = usize::from(padding / 8);
+        let bits = bits.get(..bits.len().checked_sub(cut)?)?;
+        (!bits.is_empty() || padding % 8 == 0).then_some(())?;
+        let payload_type = PayloadType::from_wire(*payload_type);
+        Some(PictureIndication { payload_type, bits, unused_bits: padding % 8 })
+    }
+
+    /// Full intra requests, if it holds any (RFC 5104 section 4.3.1).
+    pub fn full_intra_requests(&self) -> Option<impl Iterator<Item = Fir> + use<'p>> {
+        let control = self.control;
+        (self.format == 4).then(|| {
+            control
+                .chunks_exact(8)
+                .map(|entry| Fir { ssrc: Ssrc(word(entry, 0)), number: entry[4] })
+        })
+    }
+
+    /// The receiver's estimate, if it is the application layer feedback known as REMB.
+    pub fn estimate(&self) -> Option<Remb<'p>> {
+        (self.format == 15).then_some(())?;
+        let (head, sources) = self.control.split_first_chunk::<8>()?;
+        let estimate = word(head, 4);
+        let len = (estimate >> 24) as usize * 4;
+        (head[..4] == *b"REMB" && sources.len() >= len).then(|| Remb {
+            bit_rate: scaled(estimate >> 18 & 0x3f, u64::from(estimate & 0x3_ffff)),
+            sources: &sources[..len],
+        })
+    }
+}
+
+/// A run of macroblocks or coding blocks that was lost (RFC 4585 section 6.3.2.2).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Loss {
+    /// The first block, in scan order, 0..=8 191.
+    pub first: u16,
+    /// How many blocks, 0..=8 191.
+    pub blocks: u16,
+    /// The lowest six bits of the picture's identifier.
+    pub picture: u8,
+}
+
+impl Loss {
+    fn parse(entry: u32) -> Self {
+        Self {
+            first: (entry >> 19) as u16,
+            blocks: (entry >> 6 & 0x1fff) as u16,
+            picture: (entry & 0x3f) as u8,
+        }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; 4] {
+        let (first, blocks) = (u32::from(self.first & 0x1fff), u32::from(self.blocks & 0x1fff));
+        (first << 19 | blocks << 6 | u32::from(self.picture & 0x3f)).to_be_bytes()
+    }
+}
+
+/// A picture that a decoder has and that the next may be predicted from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PictureIndication<'p> {
+    /// The payload type that says how to read the bits.
+    pub payload_type: PayloadType,
+    /// The indication, in the codec's own words.
+    pub bits: &'p [u8],
+    /// Bits at the end of the last octet that say nothing, 0..=7.
+    pub unused_bits: u8,
+}
+
+/// A full intra request: a command to send a decoder refresh point (RFC 5104 section 4.3.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Fir {
+    /// The media sender.
+    pub ssrc: Ssrc,
+    /// Counts requests of one sender to one media sender, modulo 2⁸; a repetition keeps it.
+    pub number: u8,
+}
+
+/// What a receiver estimates that the path can carry (draft-alvestrand-rmcat-remb).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Remb<'p> {
+    /// Bits per second over all sources named.
+    pub bit_rate: u64,
+    sources: &'p [u8],
+}
+
+impl<'p> Remb<'p> {
+    /// The media senders that share it.
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = Ssrc> + use<'p> {
+        self.sources.chunks_exact(4).map(|source| Ssrc(word(source, 0)))
+    }
+
+    /// The estimate's four octets, and so much of `bit_rate` as fits them.
+    pub(super) fn to_word(bit_rate: u64, sources: u8) -> u32 {
+        let (exponent, mantissa) = unscaled(bit_rate, 18);
+        u32::from(sources) << 24 | exponent << 18 | mantissa
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(control: &[u8]) -> Vec<u8> {
+        [&[0, 0, 0, 1, 0, 0, 0, 2], control].concat()
+    }
+
+    #[test]
+    fn bit_rates_keep_their_leading_bits() {
+        for (rate, expected) in
+            [(0, 0), (131_071, 131_071), (131_073, 131_072), (u64::MAX, 0x1_ffff << 47)]
+        {
+            let limit = BitRateLimit { ssrc: Ssrc(5), bit_rate: rate, overhead: 40 };
+            let back = BitRateLimit::all(&limit.to_bytes()).next().unwrap();
+            assert_eq!(back, BitRateLimit { bit_rate: expected, ..limit });
+        }
+        assert_eq!(scaled(63, 2), u64::MAX);
+    }
+
+    #[test]
+    fn a_reference_picture_ends_with_unused_bits() {
+        let body = payload(&[12, 96, 0xab, 0xc0, 0, 0]);
+        let feedback = PayloadFeedback::parse(Part { count: 3, body: &body }).unwrap();
+        let picture = feedback.reference_picture().unwrap();
+        assert_eq!(picture.bits, [0xab, 0xc0, 0]);
+        assert_eq!((picture.unused_bits, picture.payload_type.value()), (4, 96));
+        let body = payload(&[64, 96, 0xab, 0xc0]);
+        let feedback = PayloadFeedback::parse(Part { count: 3, body: &body }).unwrap();
+        assert_eq!(feedback.reference_picture(), None);
+    }
+
+    #[test]
+    fn an_estimate_must_name_the_sources_it_counts() {
+        let mut control = b"REMB".to_vec();
+        control.extend(Remb::to_word(2_500_000, 1).to_be_bytes());
+        control.extend([0, 0, 0, 9]);
+        let body = payload(&control);
+        let feedback = PayloadFeedback::parse(Part { count: 15, body: &body }).unwrap();
+        let remb = feedback.estimate().unwrap();
+        assert_eq!(remb.bit_rate, 2_500_000 / 16 * 16);
+        assert_eq!(remb.sources().collect::<Vec<_>>(), [Ssrc(9)]);
+        let body = payload(&control[..8]);
+        let feedback = PayloadFeedback::parse(Part { count: 15, body: &body }).unwrap();
+        assert_eq!(feedback.estimate(), None);
+    }
+
+    #[test]
+    fn slices_come_back() {
+        let loss = Loss { first: 8191, blocks: 4095, picture: 33 };
+        assert_eq!(Loss::parse(u32::from_be_bytes(loss.to_bytes())), loss);
+    }
+
+    #[test]
+    fn an_empty_full_intra_request_is_refused() {
+        let body = payload(&[]);
+        assert!(PayloadFeedback::parse(Part { count: 4, body: &body }).is_err());
+    }
+}

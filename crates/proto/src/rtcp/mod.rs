@@ -1,0 +1,84 @@
+//! RTCP packets: sender and receiver reports, source descriptions, BYE and APP (RFC 3550
+//! section 6), feedback (RFC 4585, RFC 5104, RFC 8888) and extended reports (RFC 3611).
+//!
+//! [`Compound`] is a view of one datagram: its chain of headers is checked once, then each
+//! [`Packet`] in it is parsed on its own, so that one malformed packet does not silence its
+//! neighbours. [`Writer`] is the mirror. Neither knows when a report is due or what it means.
+//!
+//! ```
+//! use rushes_proto::Ssrc;
+//! use rushes_proto::rtcp::{Compound, Packet, Writer};
+//!
+//! let mut writer = Writer::new();
+//! writer.receiver_report(Ssrc(7), &[]);
+//! writer.cname(Ssrc(7), "alice");
+//! let compound = Compound::parse(writer.bytes()).unwrap();
+//! let mut packets = compound.packets();
+//! assert!(matches!(packets.next(), Some(Ok(Packet::ReceiverReport(_)))));
+//! let Some(Ok(Packet::SourceDescription(sdes))) = packets.next() else { panic!() };
+//! assert_eq!(sdes.cname(Ssrc(7)), Some(&b"alice"[..]));
+//! ```
+
+mod app;
+mod bye;
+mod compound;
+mod congestion;
+mod error;
+mod feedback;
+mod nack;
+mod report;
+mod sdes;
+mod write;
+mod xr;
+
+pub use app::App;
+pub use bye::Bye;
+pub use compound::{Compound, Packet, Packets};
+pub use congestion::{Arrival, CongestionBlock, CongestionFeedback, Ecn, PacketReport};
+pub use error::RtcpError;
+pub use feedback::{
+    BitRateLimit, Fir, Loss, PayloadFeedback, PictureIndication, Remb, TransportFeedback,
+};
+pub use nack::{Nack, pack_nacks};
+pub use report::{ReceiverReport, ReportBlock, SenderInfo, SenderReport};
+pub use sdes::{Chunk, SdesItem, SdesKind, SourceDescription};
+pub use write::Writer;
+pub use xr::{Delays, Dlrr, ExtendedReport, XrBlock};
+
+/// Packet type of sender reports (RFC 3550 section 6.4.1).
+pub const SENDER_REPORT: u8 = 200;
+/// Packet type of receiver reports (RFC 3550 section 6.4.2).
+pub const RECEIVER_REPORT: u8 = 201;
+/// Packet type of source descriptions (RFC 3550 section 6.5).
+pub const SOURCE_DESCRIPTION: u8 = 202;
+/// Packet type of BYE (RFC 3550 section 6.6).
+pub const BYE: u8 = 203;
+/// Packet type of APP (RFC 3550 section 6.7).
+pub const APP: u8 = 204;
+/// Packet type of transport layer feedback (RFC 4585 section 6.2).
+pub const TRANSPORT_FEEDBACK: u8 = 205;
+/// Packet type of payload-specific feedback (RFC 4585 section 6.3).
+pub const PAYLOAD_FEEDBACK: u8 = 206;
+/// Packet type of extended reports (RFC 3611 section 2).
+pub const EXTENDED_REPORT: u8 = 207;
+
+/// Report blocks, chunks or sources that the 5-bit count of one packet can announce.
+pub const COUNT_MAX: usize = 31;
+
+/// Whether a datagram on a shared port is RTCP: packet types 192 to 223 (RFC 5761 section 4).
+#[inline]
+pub fn is_rtcp(datagram: &[u8]) -> bool {
+    matches!(datagram, [128..=191, 192..=223, ..])
+}
+
+/// A big-endian 32-bit word of `bytes`, which the caller has checked to be there.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+    word.map_or(0, |word| u32::from_be_bytes(*word))
+}
+
+/// A big-endian 16-bit word of `bytes`, which the caller has checked to be there.
+fn half_word(bytes: &[u8], at: usize) -> u16 {
+    let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>());
+    word.map_or(0, |word| u16::from_be_bytes(*word))
+}
