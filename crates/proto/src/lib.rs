@@ -15,11 +15,13 @@
 //! | [`rtp`] | RTP packets: views and a writer (RFC 3550, RFC 8285) |
 //! | [`rtcp`] | RTCP packets: views and a writer (RFC 3550, 4585, 5104, 3611, 8888) |
 //! | [`payload`] | frames into payloads and back, codec by codec |
+//! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 #![forbid(unsafe_code)]
 
 mod batch;
 pub mod payload;
+pub mod repair;
 pub mod rtcp;
 pub mod rtp;
 mod seq;

@@ -18,6 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("seq",     &[]),
     ("ssrc",    &[]),
     ("time",    &[]),
+    ("repair",  &[]),
     ("rtcp",    &[]),
     ("rtp",     &[]),
     ("payload", &[]),
