@@ -16,10 +16,12 @@
 //! | [`rtcp`] | RTCP packets: views and a writer (RFC 3550, 4585, 5104, 3611, 8888) |
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
+//! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 #![forbid(unsafe_code)]
 
 mod batch;
+pub mod control;
 pub mod payload;
 pub mod repair;
 pub mod rtcp;
@@ -28,6 +30,7 @@ mod seq;
 mod ssrc;
 pub mod stream;
 mod time;
+pub mod timer;
 
 pub use batch::{Batch, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};

@@ -18,11 +18,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("seq",     &[]),
     ("ssrc",    &[]),
     ("time",    &[]),
+    ("timer",   &[]),
     ("repair",  &[]),
     ("rtcp",    &[]),
     ("rtp",     &[]),
     ("payload", &[]),
-    ("stream",  &["payload", "rtp"]),
+    ("control", &["rtcp", "timer"]),
+    ("stream",  &["payload", "repair", "rtp"]),
 ];
 
 /// What a protocol without I/O has no word for.

@@ -311,7 +311,11 @@ impl StreamBuilder {
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
         let port = self.session.port(self.local_port, &self.socket)?;
-        let route = Route { payload_type: self.payload_type, remote_ssrc: self.remote_ssrc };
+        let route = Route {
+            payload_type: self.payload_type,
+            retransmission: None,
+            remote_ssrc: self.remote_ssrc,
+        };
         let inbox = port.add(route, receiver)?;
         Ok(self.assemble(to, sender, pacer, SharedReceiver { port, inbox, sent: Arc::default() }))
     }

@@ -63,6 +63,13 @@ impl History {
         Self { slots: vec![empty; packets], budget: BUDGET_MAX }
     }
 
+    /// Forgets every packet.
+    pub fn clear(&mut self) {
+        for slot in &mut self.slots {
+            slot.position = u64::MAX;
+        }
+    }
+
     /// Notes that packet `sequence` of `len` octets lies at `position`.
     #[inline]
     pub fn note(&mut self, sequence: SequenceNumber, position: u64, len: usize) {

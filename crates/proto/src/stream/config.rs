@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::{PACKET_LEN_MAX, PACKET_LEN_MIN};
 use crate::payload::FrameSettings;
+use crate::repair::RequestTiming;
 use crate::seq::SequenceNumber;
 use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
@@ -120,6 +121,10 @@ pub struct ReceiverConfig {
     pub sources_max: usize,
     /// How long a source may be silent before its place may go to another.
     pub source_timeout: Duration,
+    /// How missing packets are asked for; `None` if they are not.
+    pub requests: Option<RequestTiming>,
+    /// The payload type of retransmissions (RFC 4588), and their source if that is known.
+    pub retransmission: Option<(PayloadType, Option<Ssrc>)>,
 }
 
 impl ReceiverConfig {
@@ -137,6 +142,8 @@ impl ReceiverConfig {
             probation: 2,
             sources_max: 16,
             source_timeout: Duration::from_secs(30),
+            requests: None,
+            retransmission: None,
         }
     }
 

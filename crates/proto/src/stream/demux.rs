@@ -8,6 +8,8 @@ use crate::ssrc::Ssrc;
 pub struct Route {
     /// Its payload type.
     pub payload_type: PayloadType,
+    /// The payload type of its retransmissions.
+    pub retransmission: Option<PayloadType>,
     /// The one source that it takes; without one, any that no other stream names.
     pub remote_ssrc: Option<Ssrc>,
 }
@@ -28,7 +30,7 @@ impl Demux {
     pub fn add(&mut self, id: u64, route: Route) -> bool {
         let taken = self.routes.iter().any(|(_, other)| match route.remote_ssrc {
             Some(ssrc) => other.remote_ssrc == Some(ssrc),
-            None => *other == route,
+            None => other.remote_ssrc.is_none() && other.payload_type == route.payload_type,
         });
         if !taken {
             self.routes.push((id, route));
@@ -59,7 +61,11 @@ impl Demux {
                 route.remote_ssrc.is_none() && route.payload_type == payload_type
             })
         };
-        named.or_else(typed).map(|(id, _)| *id)
+        let again = || {
+            let mut routes = self.routes.iter();
+            routes.find(|(_, route)| route.retransmission == Some(payload_type))
+        };
+        named.or_else(typed).or_else(again).map(|(id, _)| *id)
     }
 }
 
@@ -72,7 +78,7 @@ mod tests {
     }
 
     fn route(payload_type: PayloadType, ssrc: Option<u32>) -> Route {
-        Route { payload_type, remote_ssrc: ssrc.map(Ssrc) }
+        Route { payload_type, retransmission: None, remote_ssrc: ssrc.map(Ssrc) }
     }
 
     #[test]

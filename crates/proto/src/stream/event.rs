@@ -15,6 +15,12 @@ pub enum Event {
         /// Its sampling instant.
         timestamp: RtpTimestamp,
     },
+    /// A source's SSRC is used from another address too; what comes from there is discarded (RFC
+    /// 3550 section 8.2). Told once a second at most.
+    Conflict {
+        /// The source.
+        ssrc: Ssrc,
+    },
     /// Packets are missing and will not be waited for any longer.
     PacketsLost {
         /// Their source.

@@ -1,6 +1,8 @@
 //! One source as a receiver sees it: probation, then sequence, order and frames.
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
+use std::time::Duration;
 use std::time::Instant;
 
 use super::config::ReceiverConfig;
@@ -18,9 +20,13 @@ use crate::payload::FramePool;
 use crate::payload::PacketInfo;
 use crate::payload::PayloadError;
 use crate::payload::PayloadFormat;
+use crate::repair::Missing;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
+
+/// How long a source must be silent at its address before it may speak from another.
+const MOVE_AFTER: Duration = Duration::from_secs(1);
 
 /// Where a source reports: the receiver's counters and events.
 pub(super) struct Report<'r> {
@@ -108,6 +114,9 @@ pub(super) struct Inbound {
     jitter: Jitter,
     window: ReorderWindow,
     suspect: Option<Kept>,
+    missing: Option<Missing>,
+    address: Option<SocketAddr>,
+    conflict_told: Option<Instant>,
     depacketiser: Box<dyn Depacketiser>,
     builder: FrameBuilder,
     pub(super) last_heard: Instant,
@@ -139,6 +148,9 @@ impl Inbound {
             jitter: Jitter::new(config.clock_rate, epoch),
             window: ReorderWindow::new(first, limits),
             suspect: None,
+            missing: config.requests.map(Missing::new),
+            address: None,
+            conflict_told: None,
             depacketiser: format.depacketiser(),
             builder: FrameBuilder::new(format, config.frame, pool.clone()),
             last_heard,
@@ -154,11 +166,38 @@ impl Inbound {
         self.ssrc
     }
 
+    /// Whether a packet from `from` is the source's, which keeps to the address it was first heard
+    /// at until it falls silent there.
+    #[inline]
+    pub(super) fn is_at(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        report: &mut Report<'_>,
+    ) -> bool {
+        if from == self.address {
+            return true;
+        }
+        let silent = now.saturating_duration_since(self.last_heard) >= MOVE_AFTER;
+        if self.address.is_none() || silent {
+            self.address = from;
+            return true;
+        }
+        let told = |last| now.saturating_duration_since(last) < Duration::from_secs(1);
+        if !self.conflict_told.is_some_and(told) {
+            self.conflict_told = Some(now);
+            report.events.push_back(Event::Conflict { ssrc: self.ssrc });
+        }
+        false
+    }
+
     /// Takes a packet.
     pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.last_heard = packet.info.arrival;
+        let before = self.sequence.highest();
         match self.sequence.judge(packet.sequence) {
             Verdict::Accept(place) => {
+                self.note_missing(before, place, packet.info.arrival);
                 if self.suspect.take().is_some() {
                     report.statistics.discards.count(Discard::Stray);
                 }
@@ -170,6 +209,57 @@ impl Inbound {
                 }
             }
             Verdict::Jumped(place) => self.jump(place, packet, report),
+        }
+    }
+
+    /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says
+    /// nothing of the source's path.
+    pub(super) fn take_again(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
+        let place = self.sequence.highest().nearest(packet.sequence);
+        if place > self.sequence.highest() {
+            report.statistics.discards.count(Discard::Retransmission);
+            return;
+        }
+        if let Some(missing) = &mut self.missing {
+            missing.note_arrival(place);
+        }
+        self.order(place, packet, report);
+    }
+
+    /// Whether packet `sequence` is missing.
+    pub(super) fn misses(&self, sequence: SequenceNumber) -> bool {
+        self.missing.as_ref().is_some_and(|missing| missing.find(sequence).is_some())
+    }
+
+    /// Adds to `out` the packets to be asked for at `now`.
+    pub(super) fn take_requests(
+        &mut self,
+        now: Instant,
+        retry: Duration,
+        out: &mut Vec<SequenceNumber>,
+    ) {
+        if let Some(missing) = &mut self.missing {
+            missing.take_due(now, retry, out);
+        }
+    }
+
+    /// When there will be packets to ask for.
+    pub(super) fn requests_due(&self) -> Option<Instant> {
+        self.missing.as_ref().and_then(Missing::poll_timeout)
+    }
+
+    /// Requests made, and packets recovered by them.
+    pub(super) fn repairs(&self) -> (u64, u64) {
+        self.missing.as_ref().map_or((0, 0), Missing::counts)
+    }
+
+    #[inline]
+    fn note_missing(&mut self, before: ExtendedSequence, place: ExtendedSequence, now: Instant) {
+        let Some(missing) = &mut self.missing else { return };
+        match place.since(before) {
+            0 => missing.note_arrival(place),
+            1 => {}
+            step => missing.note_gap(now, before.plus(1), step - 1),
         }
     }
 
@@ -218,6 +308,8 @@ impl Inbound {
         SourceStatistics {
             ssrc: self.ssrc,
             received: self.received,
+            expected: self.sequence.expected(),
+            last_heard: self.last_heard,
             cumulative_lost: self.sequence.expected() as i64 - self.received as i64,
             highest: self.sequence.highest(),
             jitter: self.jitter.ticks(),
@@ -228,6 +320,12 @@ impl Inbound {
     fn accept(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.received += 1;
         self.jitter.take(packet.info.arrival, packet.info.timestamp);
+        self.order(place, packet, report);
+    }
+
+    /// Delivers a packet in its turn, or holds it until then.
+    #[inline]
+    fn order(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         match self.window.place(place) {
             Place::Next => {
                 self.window.advance();
@@ -325,6 +423,9 @@ impl Inbound {
             return;
         }
         report.statistics.packets_lost += packets;
+        if let Some(missing) = &mut self.missing {
+            missing.forget_before(self.window.next());
+        }
         report.events.push_back(Event::PacketsLost { ssrc: self.ssrc, first, packets });
         self.depacketiser.lost();
         self.builder.lost(packets);

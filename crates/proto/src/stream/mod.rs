@@ -18,7 +18,7 @@ pub use config::{ConfigError, FrameRate, ReceiverConfig, SenderConfig};
 pub use demux::{Demux, Route};
 pub use event::Event;
 pub use receive::Receiver;
-pub use send::{Outgoing, Sender};
+pub use send::{Outgoing, Retransmission, Sender};
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 
 /// Octets in the smallest UDP payload that a stream may be told to keep to: room for headers and

@@ -15,9 +15,11 @@
 //!
 //! The mirror of this module is `send`; the wire layouts are in `rtp` and `payload`.
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use super::config::ConfigError;
@@ -26,11 +28,14 @@ use super::event::Event;
 use super::inbound::{Arrived, Candidate, Inbound, Report};
 use super::stats::Discard;
 use super::stats::ReceiveStatistics;
+use super::stats::SourceStatistics;
 use crate::payload::Frame;
 use crate::payload::FramePool;
 use crate::payload::PacketInfo;
 use crate::payload::PayloadFormat;
+use crate::repair::rtx;
 use crate::rtp::Packet;
+use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
 /// Events that wait to be collected; older ones are forgotten, and counted.
@@ -60,6 +65,12 @@ pub struct Receiver {
     statistics: ReceiveStatistics,
     /// Frames of sources that are gone: delivered, dropped.
     gone: (u64, u64),
+    /// Their requests: made, answered.
+    gone_repairs: (u64, u64),
+    own_ssrc: Option<Ssrc>,
+    conflict: Option<SocketAddr>,
+    /// Which source each retransmission stream belongs to.
+    retransmissions: VecDeque<(Ssrc, Ssrc)>,
 }
 
 impl Receiver {
@@ -83,14 +94,61 @@ impl Receiver {
             events: VecDeque::with_capacity(EVENTS_MAX),
             statistics: ReceiveStatistics::default(),
             gone: (0, 0),
+            gone_repairs: (0, 0),
+            own_ssrc: None,
+            conflict: None,
+            retransmissions: VecDeque::new(),
         })
     }
 
     /// Takes one datagram that came in at `now`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
-        if let Err(reason) = self.take(now, datagram) {
+        self.handle_datagram_from(now, None, datagram);
+    }
+
+    /// Takes one datagram that came in at `now` from the transport address `from`.
+    ///
+    /// A source is followed at one address; the same SSRC from another is a collision or a loop
+    /// (RFC 3550 section 8.2).
+    pub fn handle_datagram_from(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) {
+        if let Err(reason) = self.take(now, from, datagram) {
             self.statistics.discards.count(reason);
         }
+    }
+
+    /// Sets the SSRC that is our own: packets that carry it are not taken.
+    pub fn set_own_ssrc(&mut self, ssrc: Ssrc) {
+        self.own_ssrc = Some(ssrc);
+    }
+
+    /// An address from which a packet with our own SSRC came.
+    pub fn poll_conflict(&mut self) -> Option<SocketAddr> {
+        self.conflict.take()
+    }
+
+    /// Adds to `out` the packets of one source to be asked for at `now`, and says which source;
+    /// to be called until there is none. What is not answered is due again after `retry`, which
+    /// should be a little more than the round-trip time.
+    pub fn poll_requests(
+        &mut self,
+        now: Instant,
+        retry: Duration,
+        out: &mut Vec<SequenceNumber>,
+    ) -> Option<Ssrc> {
+        let due = |source: &&mut Inbound| source.requests_due().is_some_and(|due| due <= now);
+        let source = self.sources.iter_mut().find(due)?;
+        source.take_requests(now, retry, out);
+        Some(source.ssrc())
+    }
+
+    /// When [`poll_requests`](Self::poll_requests) will have something; `None` if never.
+    pub fn requests_due(&self) -> Option<Instant> {
+        self.sources.iter().filter_map(Inbound::requests_due).min()
     }
 
     /// Does what has become due at `now`; early and repeated calls are harmless.
@@ -128,13 +186,18 @@ impl Receiver {
     /// What was received so far.
     pub fn statistics(&self) -> ReceiveStatistics {
         let (mut frames, mut frames_dropped) = self.gone;
+        let (mut requested, mut recovered) = self.gone_repairs;
         for source in &self.sources {
             frames += source.frames().0;
             frames_dropped += source.frames().1;
+            requested += source.repairs().0;
+            recovered += source.repairs().1;
         }
         ReceiveStatistics {
             frames,
             frames_dropped,
+            requested,
+            recovered,
             held_octets: self.sources.iter().map(Inbound::held_octets).sum(),
             sources: self.sources.iter().map(Inbound::statistics).collect(),
             ..self.statistics.clone()
@@ -146,16 +209,30 @@ impl Receiver {
         &self.config
     }
 
-    fn take(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Discard> {
+    /// What was received of each believed source, for the reports on it.
+    pub fn receptions(&self) -> impl Iterator<Item = SourceStatistics> {
+        self.sources.iter().map(Inbound::statistics)
+    }
+
+    fn take(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) -> Result<(), Discard> {
         // RFC 5761 section 4: packet types 192 to 223 are RTCP.
         if matches!(datagram, [128..=191, 192..=223, ..]) {
             return Err(Discard::Rtcp);
         }
         let packet = Packet::parse(datagram).map_err(|_| Discard::NotRtp)?;
-        if packet.payload_type() != self.config.payload_type.value() {
-            return Err(Discard::PayloadType);
-        }
         let ssrc = packet.ssrc();
+        if self.own_ssrc == Some(ssrc) {
+            self.conflict = from;
+            return Err(Discard::OwnSource);
+        }
+        if packet.payload_type() != self.config.payload_type.value() {
+            return self.take_retransmission(now, &packet);
+        }
         if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
             return Err(Discard::OtherSource);
         }
@@ -167,10 +244,51 @@ impl Receiver {
         };
         if let Some(n) = self.find(ssrc) {
             self.recent = n;
-            self.with_source(n, |source, report| source.take(arrived, report));
-            return Ok(());
+            let mut here = true;
+            self.with_source(n, |source, report| {
+                here = source.is_at(now, from, report);
+                if here {
+                    source.take(arrived, report);
+                }
+            });
+            return if here { Ok(()) } else { Err(Discard::Conflict) };
         }
         self.consider(arrived)
+    }
+
+    /// Takes a packet of another payload type: a retransmission (RFC 4588), or none of ours.
+    fn take_retransmission(&mut self, now: Instant, packet: &Packet<'_>) -> Result<(), Discard> {
+        let (payload_type, agreed) = self.config.retransmission.ok_or(Discard::PayloadType)?;
+        if packet.payload_type() != payload_type.value() {
+            return Err(Discard::PayloadType);
+        }
+        let stream = packet.ssrc();
+        if agreed.is_some_and(|agreed| agreed != stream) {
+            return Err(Discard::OtherSource);
+        }
+        let (sequence, payload) = rtx::unwrap(packet.payload()).ok_or(Discard::Retransmission)?;
+        let media = self.media_of(stream, sequence).ok_or(Discard::Retransmission)?;
+        let n = self.find(media).ok_or(Discard::Retransmission)?;
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let info = PacketInfo { ssrc: media, timestamp, marker, arrival: now };
+        let arrived = Arrived { sequence, info, payload };
+        self.with_source(n, |source, report| source.take_again(arrived, report));
+        Ok(())
+    }
+
+    /// The source that a retransmission stream belongs to. A new stream belongs to the one source
+    /// that misses the packet it brings (RFC 4588 section 5.3).
+    fn media_of(&mut self, stream: Ssrc, sequence: SequenceNumber) -> Option<Ssrc> {
+        if let Some((_, media)) = self.retransmissions.iter().find(|(known, _)| *known == stream) {
+            return Some(*media);
+        }
+        let mut missing = self.sources.iter().filter(|source| source.misses(sequence));
+        let media = missing.next().filter(|_| missing.next().is_none())?.ssrc();
+        if self.retransmissions.len() >= self.config.sources_max {
+            self.retransmissions.pop_front();
+        }
+        self.retransmissions.push_back((stream, media));
+        Some(media)
     }
 
     #[inline]
@@ -239,6 +357,8 @@ impl Receiver {
         self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
         self.gone.0 += source.frames().0;
         self.gone.1 += source.frames().1;
+        self.gone_repairs.0 += source.repairs().0;
+        self.gone_repairs.1 += source.repairs().1;
     }
 
     #[inline]

@@ -9,6 +9,7 @@
 //! The mirror of this module is `receive`; the wire layouts are in `rtp` and `payload`.
 
 use std::fmt;
+use std::time::Instant;
 
 use super::config::ConfigError;
 use super::config::SenderConfig;
@@ -17,9 +18,39 @@ use crate::batch::Batch;
 use crate::payload::Fragment;
 use crate::payload::FrameError;
 use crate::payload::Packetiser;
+use crate::repair::History;
+use crate::repair::Refusal;
+use crate::repair::rtx;
 use crate::rtp::HEADER_LEN;
 use crate::seq::SequenceNumber;
+use crate::ssrc::PayloadType;
+use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
+
+/// How a packet travels when it is sent again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Retransmission {
+    /// As it was, in the stream it belongs to.
+    Verbatim,
+    /// In a stream of its own (RFC 4588, SSRC multiplexing).
+    Rtx {
+        /// The payload type of that stream.
+        payload_type: PayloadType,
+        /// Its synchronisation source, random.
+        ssrc: Ssrc,
+        /// The sequence number of its first packet, random.
+        first_sequence: SequenceNumber,
+    },
+}
+
+/// What a sender keeps to send again.
+#[derive(Debug)]
+struct Repair {
+    history: History,
+    retransmission: Retransmission,
+    /// The next packet of the retransmission stream.
+    sequence: SequenceNumber,
+}
 
 /// The sending half of a stream: splits frames, numbers packets, writes them into batches.
 pub struct Sender {
@@ -30,6 +61,7 @@ pub struct Sender {
     clock_base: RtpTimestamp,
     clock_frames: u64,
     fragment: Fragment,
+    repair: Option<Repair>,
     statistics: SendStatistics,
 }
 
@@ -47,8 +79,62 @@ impl Sender {
             clock_frames: 0,
             config,
             fragment: Fragment::default(),
+            repair: None,
             statistics: SendStatistics::default(),
         })
+    }
+
+    /// The sender, keeping track of its last `packets` packets to send them again.
+    ///
+    /// All its batches must then be one and the same, made
+    /// [with a history](Batch::with_history).
+    #[must_use]
+    pub fn with_history(mut self, packets: usize, retransmission: Retransmission) -> Self {
+        let sequence = match retransmission {
+            Retransmission::Rtx { first_sequence, .. } => first_sequence,
+            Retransmission::Verbatim => SequenceNumber(0),
+        };
+        self.repair = Some(Repair { history: History::new(packets), retransmission, sequence });
+        self
+    }
+
+    /// Adds packet `sequence`, found in `sent`, once more to `batch`; `false` if `batch` is full.
+    ///
+    /// # Errors
+    /// [`Refusal`], counted in the statistics, if the packet is gone or was asked for too often.
+    pub fn retransmit(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        sent: &Batch,
+        batch: &mut Batch,
+    ) -> Result<bool, Refusal> {
+        if batch.free() < self.config.packet_len_max + rtx::HEADER_LEN {
+            return Ok(false);
+        }
+        let outcome = match &mut self.repair {
+            Some(repair) => repair.write(now, sequence, sent, batch),
+            None => Err(Refusal::Unknown),
+        };
+        match outcome {
+            Ok(written) => {
+                self.statistics.retransmitted += u64::from(written);
+                Ok(written)
+            }
+            Err(refusal) => {
+                self.statistics.retransmissions_refused += 1;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Goes on under another synchronisation source, as after a collision (RFC 3550 section 8.2);
+    /// packets of the old one are not sent again.
+    pub fn set_ssrc(&mut self, ssrc: Ssrc) {
+        self.config.ssrc = ssrc;
+        if let Some(repair) = &mut self.repair {
+            repair.history.clear();
+        }
     }
 
     /// Takes up `frame`, sampled at `timestamp` or, without one, one frame interval (or, in
@@ -110,6 +196,7 @@ impl Sender {
     #[inline]
     fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> bool {
         let payload_len = self.fragment.len();
+        let position = batch.position();
         let Some(packet) = batch.place(HEADER_LEN + payload_len) else { return false };
         let Some((header, payload)) = packet.split_first_chunk_mut::<HEADER_LEN>() else {
             return false;
@@ -120,10 +207,42 @@ impl Sender {
         header[4..8].copy_from_slice(&timestamp.0.to_be_bytes());
         header[8..12].copy_from_slice(&self.config.ssrc.0.to_be_bytes());
         self.fragment.write(frame, payload);
+        if let Some(repair) = &mut self.repair {
+            repair.history.note(self.sequence, position, HEADER_LEN + payload_len);
+        }
         self.sequence = self.sequence.plus(1);
         self.statistics.packets += 1;
         self.statistics.payload_octets += payload_len as u64;
         true
+    }
+}
+
+impl Repair {
+    fn write(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        sent: &Batch,
+        batch: &mut Batch,
+    ) -> Result<bool, Refusal> {
+        let packet = self.history.recall(now, sequence, sent)?;
+        let Retransmission::Rtx { payload_type, ssrc, .. } = self.retransmission else {
+            let Some(place) = batch.place(packet.len()) else { return Ok(false) };
+            place.copy_from_slice(packet);
+            return Ok(true);
+        };
+        let Some((header, payload)) = packet.split_at_checked(HEADER_LEN) else {
+            return Err(Refusal::Unknown);
+        };
+        let Some(place) = batch.place(packet.len() + rtx::HEADER_LEN) else { return Ok(false) };
+        place[..HEADER_LEN].copy_from_slice(header);
+        place[1] = header[1] & 0x80 | payload_type.value();
+        place[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
+        place[8..12].copy_from_slice(&ssrc.0.to_be_bytes());
+        place[12..14].copy_from_slice(&sequence.0.to_be_bytes());
+        place[14..].copy_from_slice(payload);
+        self.sequence = self.sequence.plus(1);
+        Ok(true)
     }
 }
 
@@ -170,6 +289,20 @@ impl Outgoing<'_, '_> {
             }
         }
         !batch.is_empty()
+    }
+
+    /// Sends a packet once more in the middle of the frame; see [`Sender::retransmit`].
+    ///
+    /// # Errors
+    /// As [`Sender::retransmit`].
+    pub fn retransmit(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        sent: &Batch,
+        batch: &mut Batch,
+    ) -> Result<bool, Refusal> {
+        self.sender.retransmit(now, sequence, sent, batch)
     }
 
     /// The frame's timestamp.

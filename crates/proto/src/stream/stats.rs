@@ -1,5 +1,7 @@
 //! What is counted.
 
+use std::time::Instant;
+
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
 
@@ -20,6 +22,12 @@ pub enum Discard {
     TooManySources,
     /// A packet of a source that was not believed in the end.
     Probation,
+    /// The receiver's own synchronisation source: a collision or a loop.
+    OwnSource,
+    /// A source that is known from another transport address.
+    Conflict,
+    /// A retransmission of a packet that is not missing.
+    Retransmission,
     /// A sequence number far from its neighbours that no other followed.
     Stray,
     /// A packet that came before.
@@ -38,13 +46,16 @@ pub enum Discard {
 
 impl Discard {
     /// All reasons, in the order of a packet's way.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::NotRtp,
         Self::Rtcp,
         Self::PayloadType,
         Self::OtherSource,
         Self::TooManySources,
         Self::Probation,
+        Self::OwnSource,
+        Self::Conflict,
+        Self::Retransmission,
         Self::Stray,
         Self::Duplicate,
         Self::Late,
@@ -63,6 +74,9 @@ impl Discard {
             Self::OtherSource => "other source",
             Self::TooManySources => "too many sources",
             Self::Probation => "source on probation",
+            Self::OwnSource => "own source",
+            Self::Conflict => "conflicting address",
+            Self::Retransmission => "retransmission not needed",
             Self::Stray => "stray sequence number",
             Self::Duplicate => "duplicate",
             Self::Late => "late",
@@ -110,6 +124,10 @@ pub struct SendStatistics {
     pub payload_octets: u64,
     /// Octets of frames, as given.
     pub frame_octets: u64,
+    /// Packets sent once more because they were asked for; not among `packets`.
+    pub retransmitted: u64,
+    /// Requests for packets that are gone, or that came too often.
+    pub retransmissions_refused: u64,
 }
 
 /// What a receiver has received.
@@ -127,6 +145,10 @@ pub struct ReceiveStatistics {
     pub packets_lost: u64,
     /// Packets that came out of order and were put in order.
     pub reordered: u64,
+    /// Requests made for missing packets, repetitions counted.
+    pub requested: u64,
+    /// Missing packets that came after they were asked for.
+    pub recovered: u64,
     /// Octets of memory held in windows and unfinished frames.
     pub held_octets: usize,
     /// Events that were not collected in time and forgotten.
@@ -142,8 +164,13 @@ pub struct ReceiveStatistics {
 pub struct SourceStatistics {
     /// The source.
     pub ssrc: Ssrc,
-    /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3).
+    /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not those
+    /// retransmitted in a stream of their own.
     pub received: u64,
+    /// Packets that should have come so far (RFC 3550 appendix A.3).
+    pub expected: u64,
+    /// When the last packet came.
+    pub last_heard: Instant,
     /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
     pub cumulative_lost: i64,
     /// The newest packet.

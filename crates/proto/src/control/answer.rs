@@ -1,0 +1,226 @@
+//! What others say, and what follows from it.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::event::{ControlEvent, KeyFrameRequest};
+use super::participant::Participant;
+use super::remote::Standing;
+use crate::rtcp::App;
+use crate::rtcp::BitRateLimit;
+use crate::rtcp::Bye;
+use crate::rtcp::ExtendedReport;
+use crate::rtcp::Nack;
+use crate::rtcp::Packet;
+use crate::rtcp::PayloadFeedback;
+use crate::rtcp::ReportBlock;
+use crate::rtcp::SdesKind;
+use crate::rtcp::SenderReport;
+use crate::rtcp::SourceDescription;
+use crate::rtcp::TransportFeedback;
+use crate::rtcp::XrBlock;
+use crate::ssrc::Ssrc;
+
+/// Octets of text kept of an item whose length the sender chooses.
+const TEXT_MAX: usize = 255;
+
+/// Packets that one NACK event names.
+const SEQUENCES_MAX: usize = 4096;
+
+/// Receivers whose bit rate requests are kept.
+const LIMITS_MAX: usize = 16;
+
+/// Round trips longer than this are taken for mistakes.
+const ROUND_TRIP_MAX: u32 = 60 << 16;
+
+impl Participant {
+    /// Takes one packet of a compound.
+    pub(super) fn take(&mut self, now: Instant, packet: Packet<'_>) {
+        match packet {
+            Packet::SenderReport(report) => self.take_sender_report(now, report),
+            Packet::ReceiverReport(report) => {
+                self.take_blocks(now, report.ssrc(), report.blocks());
+            }
+            Packet::SourceDescription(description) => self.take_description(now, description),
+            Packet::Bye(bye) => self.take_bye(now, bye),
+            Packet::App(app) => self.take_app(app),
+            Packet::TransportFeedback(feedback) => self.take_transport_feedback(feedback),
+            Packet::PayloadFeedback(feedback) => self.take_payload_feedback(now, feedback),
+            Packet::ExtendedReport(report) => self.take_extended_report(now, report),
+            Packet::Unknown { .. } => self.statistics.packets_unknown += 1,
+        }
+    }
+
+    fn take_sender_report(&mut self, now: Instant, report: SenderReport<'_>) {
+        let (from, info) = (report.ssrc(), report.info());
+        if let Some(remote) = self.remotes.hear(now, from, Standing::Heard) {
+            remote.sender = Some((info, now));
+        }
+        self.tell(ControlEvent::SenderReport { from, info });
+        self.take_blocks(now, from, report.blocks());
+    }
+
+    fn take_blocks(&mut self, now: Instant, from: Ssrc, blocks: impl Iterator<Item = ReportBlock>) {
+        self.remotes.hear(now, from, Standing::Heard);
+        for block in blocks {
+            if block.ssrc != self.ssrc {
+                continue;
+            }
+            let round_trip = self.round_trip_of(now, block.last_sender_report, block.delay);
+            if let Some(remote) = self.remotes.hear(now, from, Standing::Reports) {
+                remote.reported = Some(block);
+                remote.round_trip = round_trip.or(remote.round_trip);
+            }
+            self.tell(ControlEvent::ReceiverReport { from, block, round_trip });
+        }
+    }
+
+    /// The time since our report with the stamp `last`, less the `delay` before it was answered
+    /// (RFC 3550 section 6.4.1); `None` if we never sent such a report.
+    fn round_trip_of(&self, now: Instant, last: u32, delay: u32) -> Option<Duration> {
+        if last == 0 || !self.stamps.contains(&last) {
+            return None;
+        }
+        let time = self.ntp(now).middle().wrapping_sub(last).wrapping_sub(delay);
+        // Both clocks tick in 1/65 536 s: a short path may seem to take less than nothing.
+        let time = if time > u32::MAX / 2 { 0 } else { time };
+        (time <= ROUND_TRIP_MAX)
+            .then(|| Duration::from_nanos((u64::from(time) * 1_000_000_000) >> 16))
+    }
+
+    fn take_description(&mut self, now: Instant, description: SourceDescription<'_>) {
+        for chunk in description.chunks() {
+            let from = chunk.ssrc();
+            let Some(remote) = self.remotes.hear(now, from, Standing::Heard) else { continue };
+            let mut items = Vec::new();
+            let mut news = false;
+            for item in chunk.items().take(16) {
+                if item.kind == SdesKind::Cname {
+                    news |= remote.cname != item.text;
+                    remote.cname.clear();
+                    remote.cname.extend_from_slice(item.text);
+                } else {
+                    news = true;
+                }
+                items.push((item.kind, text(item.text)));
+            }
+            if news {
+                self.tell(ControlEvent::SourceDescription { from, items });
+            }
+        }
+    }
+
+    fn take_bye(&mut self, now: Instant, bye: Bye<'_>) {
+        let own = self.ssrc;
+        for from in bye.sources().filter(|source| *source != own) {
+            self.timer.handle_bye(now, from);
+            if self.remotes.remove(from) {
+                let reason = bye.reason().map(text).unwrap_or_default();
+                self.tell(ControlEvent::Bye { from, reason });
+            }
+        }
+    }
+
+    fn take_app(&mut self, app: App<'_>) {
+        self.tell(ControlEvent::App {
+            from: app.ssrc(),
+            subtype: app.subtype(),
+            name: app.name(),
+            data: app.data().to_vec(),
+        });
+    }
+
+    fn take_transport_feedback(&mut self, feedback: TransportFeedback<'_>) {
+        let (from, own) = (feedback.sender(), self.ssrc);
+        if let Some(nacks) = feedback.nacks().filter(|_| feedback.media() == own) {
+            let sequences: Vec<_> = nacks.flat_map(Nack::sequences).take(SEQUENCES_MAX).collect();
+            if !sequences.is_empty() {
+                self.tell(ControlEvent::PacketsLost { from, sequences });
+            }
+        } else if let Some(requests) = feedback.bit_rate_requests() {
+            for limit in requests.filter(|limit| limit.ssrc == own) {
+                self.take_bit_rate(from, limit);
+            }
+        } else if let Some(limits) = feedback.bit_rate_notification() {
+            let limits = limits.take(LIMITS_MAX).collect();
+            self.tell(ControlEvent::BitRateNotified { from, limits });
+        }
+    }
+
+    /// Keeps the request, and answers with the limit that binds most: the lowest, and of equal
+    /// ones that with the most overhead (RFC 5104 section 4.2.2, one entry of the bounding set).
+    fn take_bit_rate(&mut self, from: Ssrc, limit: BitRateLimit) {
+        let owned = BitRateLimit { ssrc: from, ..limit };
+        self.limits.retain(|other| other.ssrc != from);
+        if self.limits.len() < LIMITS_MAX {
+            self.limits.push(owned);
+        }
+        let key = |limit: &&BitRateLimit| (limit.bit_rate, u16::MAX - limit.overhead);
+        let binding = self.limits.iter().min_by_key(key).copied();
+        self.pending.limits = Some(binding.into_iter().collect());
+        self.tell(ControlEvent::BitRateRequested { from, limit });
+    }
+
+    fn take_payload_feedback(&mut self, now: Instant, feedback: PayloadFeedback<'_>) {
+        let (from, own) = (feedback.sender(), self.ssrc);
+        if let Some(mut requests) = feedback.full_intra_requests() {
+            let Some(fir) = requests.find(|fir| fir.ssrc == own) else { return };
+            // Repetitions keep their number (RFC 5104 section 4.3.1.1).
+            let remote = self.remotes.hear(now, from, Standing::Heard);
+            let repeated = remote
+                .is_some_and(|remote| remote.intra_seen.replace(fir.number) == Some(fir.number));
+            if !repeated {
+                let request = KeyFrameRequest::FullIntra;
+                self.tell(ControlEvent::KeyFrameRequested { from, request });
+            }
+        } else if let Some(estimate) = feedback.estimate() {
+            if estimate.sources().any(|source| source == own) {
+                self.tell(ControlEvent::Estimate { from, bit_rate: estimate.bit_rate });
+            }
+        } else if feedback.media() == own {
+            self.take_picture_feedback(from, feedback);
+        }
+    }
+
+    fn take_picture_feedback(&mut self, from: Ssrc, feedback: PayloadFeedback<'_>) {
+        if feedback.is_picture_loss() {
+            let request = KeyFrameRequest::PictureLoss;
+            self.tell(ControlEvent::KeyFrameRequested { from, request });
+        } else if let Some(losses) = feedback.slice_losses() {
+            let losses = losses.take(SEQUENCES_MAX).collect();
+            self.tell(ControlEvent::SlicesLost { from, losses });
+        } else if let Some(picture) = feedback.reference_picture() {
+            let picture = picture.bits.to_vec();
+            self.tell(ControlEvent::ReferencePicture { from, picture });
+        }
+    }
+
+    fn take_extended_report(&mut self, now: Instant, report: ExtendedReport<'_>) {
+        let from = report.ssrc();
+        for block in report.blocks() {
+            match block {
+                XrBlock::ReferenceTime(ntp) => {
+                    if let Some(remote) = self.remotes.hear(now, from, Standing::Heard) {
+                        remote.reference = Some((ntp.middle(), now));
+                    }
+                }
+                XrBlock::Delays(delays) => {
+                    let own = delays.iter().find(|delay| delay.ssrc == self.ssrc);
+                    let Some(delay) = own else { continue };
+                    let round_trip =
+                        self.round_trip_of(now, delay.last_reference_time, delay.delay);
+                    let Some(round_trip) = round_trip else { continue };
+                    if let Some(remote) = self.remotes.hear(now, from, Standing::Reports) {
+                        remote.round_trip = Some(round_trip);
+                    }
+                    self.tell(ControlEvent::RoundTrip { from, round_trip });
+                }
+                XrBlock::Unknown { .. } => {}
+            }
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_MAX)]).into_owned()
+}

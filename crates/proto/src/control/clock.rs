@@ -1,0 +1,66 @@
+//! The clocks of a source: which wall-clock instant a timestamp stands for.
+
+use crate::time::ClockRate;
+use crate::time::NtpTime;
+use crate::time::RtpTimestamp;
+use std::time::Duration;
+
+/// One instant on both clocks of a source, as its last sender report gave it (RFC 3550 section
+/// 6.4.1). Timestamps up to half their range away are mapped: at 90 kHz, six hours.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClockMapping {
+    /// The instant on the source's wall clock.
+    pub ntp: NtpTime,
+    /// The same instant on the clock of its media.
+    pub rtp: RtpTimestamp,
+    /// The rate of that clock.
+    pub clock_rate: ClockRate,
+}
+
+impl ClockMapping {
+    /// The wall-clock instant at which the media of `timestamp` was captured.
+    ///
+    /// ```
+    /// use rushes_proto::control::ClockMapping;
+    /// use rushes_proto::{ClockRate, NtpTime, RtpTimestamp};
+    /// use std::time::Duration;
+    ///
+    /// let ntp = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
+    /// let mapping = ClockMapping { ntp, rtp: RtpTimestamp(4000), clock_rate: ClockRate::VIDEO };
+    /// assert_eq!(mapping.to_ntp(RtpTimestamp(4000 + 90_000)), ntp.plus(Duration::from_secs(1)));
+    /// ```
+    pub fn to_ntp(&self, timestamp: RtpTimestamp) -> NtpTime {
+        let ticks = timestamp.distance(self.rtp);
+        let time = self.clock_rate.duration(ticks.unsigned_abs());
+        if ticks < 0 { self.ntp.minus(time) } else { self.ntp.plus(time) }
+    }
+
+    /// The timestamp of media captured at a wall-clock instant, to the nearest tick.
+    pub fn to_rtp(&self, instant: NtpTime) -> RtpTimestamp {
+        let nanos = instant.nanos_since(self.ntp);
+        let half = u64::from(500_000_000 / self.clock_rate.hertz());
+        let ticks = self.clock_rate.ticks(Duration::from_nanos(nanos.unsigned_abs() + half));
+        RtpTimestamp(if nanos < 0 {
+            self.rtp.0.wrapping_sub(ticks)
+        } else {
+            self.rtp.0.wrapping_add(ticks)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_comes_back_through_the_wall_clock_and_across_a_wrap() {
+        for clock_rate in [ClockRate::VIDEO, ClockRate::OPUS] {
+            let ntp = NtpTime::from_unix(Duration::from_nanos(1_600_000_000_987_654_321));
+            let mapping = ClockMapping { ntp, rtp: RtpTimestamp(u32::MAX - 1000), clock_rate };
+            for ticks in [0_u32, 1, 1001, 3003, 90_000 * 3600, u32::MAX, u32::MAX - 90_000] {
+                let timestamp = mapping.rtp.plus(ticks);
+                assert_eq!(mapping.to_rtp(mapping.to_ntp(timestamp)), timestamp, "{ticks}");
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a participant is told: before it starts, and of its media when it reports.
+
+use std::time::Instant;
+
+use crate::rtcp::SdesKind;
+use crate::seq::ExtendedSequence;
+use crate::ssrc::Ssrc;
+use crate::time::ClockRate;
+use crate::time::NtpTime;
+use crate::time::RtpTimestamp;
+use crate::timer::TimerConfig;
+
+/// What a [`Participant`](super::Participant) is told before it starts.
+#[derive(Clone, Debug)]
+pub struct ParticipantConfig {
+    /// Its synchronisation source.
+    pub ssrc: Ssrc,
+    /// Its canonical name, the same for all streams of one clock (RFC 7022); at most 255 octets.
+    pub cname: String,
+    /// What else it says of itself, sent in turn (RFC 3550 section 6.3.9).
+    pub description: Vec<(SdesKind, String)>,
+    /// The rate of its media's timestamps, and of those it receives.
+    pub clock_rate: ClockRate,
+    /// What the wall clock showed at some instant.
+    pub wall_clock: (Instant, NtpTime),
+    /// When it may send.
+    pub timer: TimerConfig,
+    /// What makes its random choices differ from those of others.
+    pub seed: u64,
+    /// Octets in the largest datagram that it sends.
+    pub packet_len_max: usize,
+    /// Octets of IP and UDP headers, which count against the bandwidth (RFC 3550 section 6.2).
+    pub header_len: usize,
+    /// Whether feedback may go without a report before it (RFC 5506).
+    pub reduced_size: bool,
+    /// Other participants whose reports are kept.
+    pub sources_max: usize,
+}
+
+/// What a participant has sent so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct MediaSent {
+    /// Packets.
+    pub packets: u64,
+    /// Octets of payload.
+    pub octets: u64,
+    /// The timestamp of the last frame, and when it was captured.
+    pub last: Option<(RtpTimestamp, Instant)>,
+}
+
+/// What a participant has received of one source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Reception {
+    /// The source.
+    pub ssrc: Ssrc,
+    /// Packets that should have come (RFC 3550 appendix A.3).
+    pub expected: u64,
+    /// Packets that came, late ones and duplicates included.
+    pub received: u64,
+    /// The newest packet.
+    pub highest: ExtendedSequence,
+    /// Jitter in ticks of the clock rate.
+    pub jitter: u32,
+    /// When its last packet came.
+    pub last_heard: Instant,
+}

@@ -1,0 +1,99 @@
+//! Collisions and loops: packets that carry this participant's own SSRC (RFC 3550 section 8.2).
+
+use core::net::SocketAddr;
+use std::time::Duration;
+use std::time::Instant;
+
+/// Addresses remembered.
+const ADDRESSES_MAX: usize = 16;
+
+/// How long an address is remembered since it last conflicted: ten of the longest report
+/// intervals, as the RFC suggests.
+const MEMORY: Duration = Duration::from_secs(50);
+
+/// What packets with our own SSRC mean.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Conflict {
+    /// Another participant has chosen the same SSRC.
+    Collision,
+    /// They are our own, sent back to us; from an address known to do so.
+    Loop,
+}
+
+/// Addresses from which packets with our own SSRC came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conflicts {
+    addresses: Vec<(SocketAddr, Option<Instant>)>,
+}
+
+impl Conflicts {
+    /// Expects our own packets from `address`, as on a multicast group that we send to.
+    pub(super) fn expect(&mut self, address: SocketAddr) {
+        self.addresses.push((address, None));
+    }
+
+    /// Judges a packet with our SSRC that came from `from` at `now`; `None` if it is expected.
+    pub(super) fn judge(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
+        self.addresses.retain(|(_, last)| {
+            last.is_none_or(|last| now.saturating_duration_since(last) < MEMORY)
+        });
+        if let Some((_, last)) = self.addresses.iter_mut().find(|(address, _)| *address == from) {
+            let last = last.as_mut()?;
+            // Told once a second at most: a loop repeats every packet.
+            let told = now.saturating_duration_since(*last) < Duration::from_secs(1);
+            if !told {
+                *last = now;
+            }
+            return (!told).then_some(Conflict::Loop);
+        }
+        if self.addresses.len() < ADDRESSES_MAX {
+            self.addresses.push((from, Some(now)));
+            return Some(Conflict::Collision);
+        }
+        // More addresses than honest collisions make: changing again would not help.
+        None
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_collides_once_and_loops_from_then_on() {
+        let mut conflicts = Conflicts::default();
+        let start = Instant::now();
+        let address = |port| SocketAddr::from(([192, 0, 2, 1], port));
+        assert_eq!(conflicts.judge(start, address(1)), Some(Conflict::Collision));
+        assert_eq!(conflicts.judge(start, address(1)), None);
+        let later = start + Duration::from_secs(2);
+        assert_eq!(conflicts.judge(later, address(1)), Some(Conflict::Loop));
+        assert_eq!(conflicts.judge(later, address(2)), Some(Conflict::Collision));
+        let much_later = later + MEMORY;
+        assert_eq!(conflicts.judge(much_later, address(1)), Some(Conflict::Collision));
+    }
+
+    #[test]
+    fn a_thousand_addresses_do_not_change_the_ssrc_a_thousand_times() {
+        let mut conflicts = Conflicts::default();
+        let now = Instant::now();
+        let collisions = (0..1000)
+            .filter(|port| {
+                let from = SocketAddr::from(([192, 0, 2, 1], *port));
+                conflicts.judge(now, from) == Some(Conflict::Collision)
+            })
+            .count();
+        assert_eq!(collisions, ADDRESSES_MAX);
+    }
+
+    #[test]
+    fn our_own_echo_from_a_group_is_expected() {
+        let mut conflicts = Conflicts::default();
+        let own = SocketAddr::from(([192, 0, 2, 1], 5004));
+        conflicts.expect(own);
+        let now = Instant::now();
+        assert_eq!(conflicts.judge(now, own), None);
+        assert_eq!(conflicts.judge(now + MEMORY, own), None);
+    }
+}

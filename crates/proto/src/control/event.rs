@@ -1,0 +1,139 @@
+//! What a participant learns from others.
+
+use crate::rtcp::BitRateLimit;
+use crate::rtcp::Loss;
+use crate::rtcp::ReportBlock;
+use crate::rtcp::SdesKind;
+use crate::rtcp::SenderInfo;
+use crate::seq::SequenceNumber;
+use crate::ssrc::Ssrc;
+use std::time::Duration;
+
+/// How a key frame is asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeyFrameRequest {
+    /// Pictures were lost (PLI, RFC 4585 section 6.3.1).
+    PictureLoss,
+    /// A decoder refresh point is needed, as when someone joins (FIR, RFC 5104 section 4.3.1).
+    FullIntra,
+}
+
+/// Something that another participant said, or that became of one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ControlEvent {
+    /// A sender report.
+    SenderReport {
+        /// Who reports.
+        from: Ssrc,
+        /// What it says of itself.
+        info: SenderInfo,
+    },
+    /// A report block about this participant's media.
+    ReceiverReport {
+        /// Who reports.
+        from: Ssrc,
+        /// What it received.
+        block: ReportBlock,
+        /// The round-trip time that follows from it.
+        round_trip: Option<Duration>,
+    },
+    /// The round-trip time, of a participant that sends no media (RFC 3611 section 4.5).
+    RoundTrip {
+        /// Who answered.
+        from: Ssrc,
+        /// The time.
+        round_trip: Duration,
+    },
+    /// A source description of a participant that is new, or says something new.
+    SourceDescription {
+        /// The participant.
+        from: Ssrc,
+        /// What it says.
+        items: Vec<(SdesKind, String)>,
+    },
+    /// A participant leaves.
+    Bye {
+        /// The participant.
+        from: Ssrc,
+        /// Its reason; empty if it gave none.
+        reason: String,
+    },
+    /// A participant was silent for so long that it counts as gone (RFC 3550 section 6.3.5).
+    TimedOut {
+        /// The participant.
+        from: Ssrc,
+    },
+    /// An application's own packet.
+    App {
+        /// Who sent it.
+        from: Ssrc,
+        /// Which of the application's packets it is, 0..=31.
+        subtype: u8,
+        /// The application: four ASCII characters.
+        name: [u8; 4],
+        /// Its data, a multiple of four octets.
+        data: Vec<u8>,
+    },
+    /// A receiver needs a picture that it can decode without others.
+    KeyFrameRequested {
+        /// Who asks.
+        from: Ssrc,
+        /// How.
+        request: KeyFrameRequest,
+    },
+    /// Packets of this participant's media did not reach a receiver (generic NACK).
+    PacketsLost {
+        /// Who misses them.
+        from: Ssrc,
+        /// The packets, in order.
+        sequences: Vec<SequenceNumber>,
+    },
+    /// Parts of a picture did not reach a receiver (SLI).
+    SlicesLost {
+        /// Who misses them.
+        from: Ssrc,
+        /// The parts.
+        losses: Vec<Loss>,
+    },
+    /// A receiver says which picture it has (RPSI).
+    ReferencePicture {
+        /// Who says so.
+        from: Ssrc,
+        /// The picture, in the codec's own words.
+        picture: Vec<u8>,
+    },
+    /// A receiver wants at most so many bits per second (TMMBR). It is answered by itself.
+    BitRateRequested {
+        /// Who asks.
+        from: Ssrc,
+        /// The limit; its source is this participant.
+        limit: BitRateLimit,
+    },
+    /// A sender names the limits that it keeps (TMMBN).
+    BitRateNotified {
+        /// Who says so.
+        from: Ssrc,
+        /// The limits, each with the receiver that asked for it.
+        limits: Vec<BitRateLimit>,
+    },
+    /// A receiver estimates what the path can carry (REMB).
+    Estimate {
+        /// Who estimates.
+        from: Ssrc,
+        /// Bits per second.
+        bit_rate: u64,
+    },
+    /// This participant's SSRC is another's too: it goes on under a new one (RFC 3550 section 8.2).
+    Collision {
+        /// The SSRC until now.
+        old: Ssrc,
+        /// The SSRC from now on.
+        new: Ssrc,
+    },
+    /// This participant's own packets come back to it.
+    Loop {
+        /// Its SSRC.
+        ssrc: Ssrc,
+    },
+}

@@ -1,0 +1,397 @@
+//! One participant of an RTP session: reports in, reports out.
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::config::{MediaSent, ParticipantConfig, Reception};
+use super::conflict::{Conflict, Conflicts};
+use super::event::{ControlEvent, KeyFrameRequest};
+use super::pending::{AppData, Pending};
+use super::remote::{RemoteStatistics, Remotes, Standing};
+use crate::rtcp::BitRateLimit;
+use crate::rtcp::Compound;
+use crate::rtcp::Dlrr;
+use crate::rtcp::Packet;
+use crate::rtcp::ReportBlock;
+use crate::rtcp::RtcpError;
+use crate::rtcp::Writer;
+use crate::seq::SequenceNumber;
+use crate::ssrc::Ssrc;
+use crate::time::NtpTime;
+use crate::timer::Due;
+use crate::timer::Timer;
+
+/// Events that wait to be collected; older ones are forgotten, and counted.
+const EVENTS_MAX: usize = 256;
+
+/// Reports of ours whose answers are believed.
+const STAMPS_MAX: usize = 32;
+
+/// What a participant has done so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ControlStatistics {
+    /// Whole reports sent.
+    pub reports_sent: u64,
+    /// Feedback sent before its report.
+    pub feedback_sent: u64,
+    /// Octets sent, IP and UDP headers included.
+    pub octets_sent: u64,
+    /// Datagrams received.
+    pub received: u64,
+    /// Octets received, IP and UDP headers included.
+    pub octets_received: u64,
+    /// Datagrams and packets that were malformed.
+    pub malformed: u64,
+    /// Packets of unknown types, skipped.
+    pub packets_unknown: u64,
+    /// Events that were not collected in time and forgotten.
+    pub events_forgotten: u64,
+    /// Participants, this one included, as far as they are counted.
+    pub members: usize,
+    /// Participants that send media.
+    pub senders: usize,
+    /// The interval between reports, before it is randomised.
+    pub interval: Duration,
+}
+
+/// One participant: its own SSRC, and what it knows of the others.
+///
+/// After [`handle_datagram`](Self::handle_datagram) and whenever
+/// [`poll_timeout`](Self::poll_timeout) has passed, call
+/// [`poll_datagram`](Self::poll_datagram) until it has nothing more, send what it gives, and
+/// collect [`poll_event`](Self::poll_event).
+pub struct Participant {
+    pub(super) config: ParticipantConfig,
+    pub(super) ssrc: Ssrc,
+    pub(super) timer: Timer,
+    pub(super) remotes: Remotes,
+    pub(super) pending: Pending,
+    conflicts: Conflicts,
+    generator: u64,
+    /// Packets of media at the last two reports: whoever sent since the first of them is a sender.
+    pub(super) sent_before: [u64; 2],
+    sent: u64,
+    /// The stamps of our last reports: what others may answer to.
+    pub(super) stamps: VecDeque<u32>,
+    pub(super) limits: Vec<BitRateLimit>,
+    pub(super) described: usize,
+    pub(super) next_block: usize,
+    pub(super) reason: String,
+    /// A goodbye under an SSRC that was given up.
+    farewell: Option<Ssrc>,
+    gone: bool,
+    pub(super) writer: Writer,
+    pub(super) blocks: Vec<ReportBlock>,
+    pub(super) delays: Vec<Dlrr>,
+    events: VecDeque<ControlEvent>,
+    pub(super) statistics: ControlStatistics,
+}
+
+impl Participant {
+    /// A participant that joins at `now`; its first report is due after half an interval.
+    pub fn new(config: ParticipantConfig, now: Instant) -> Self {
+        let timer = Timer::new(config.timer.clone(), config.ssrc, config.seed, now);
+        Self {
+            ssrc: config.ssrc,
+            timer,
+            remotes: Remotes::new(config.sources_max),
+            pending: Pending::default(),
+            conflicts: Conflicts::default(),
+            generator: config.seed ^ 0x5353_5243,
+            sent_before: [0; 2],
+            sent: 0,
+            stamps: VecDeque::with_capacity(STAMPS_MAX),
+            limits: Vec::new(),
+            described: 0,
+            next_block: 0,
+            reason: String::new(),
+            farewell: None,
+            gone: false,
+            writer: Writer::new(),
+            blocks: Vec::new(),
+            delays: Vec::new(),
+            events: VecDeque::new(),
+            statistics: ControlStatistics::default(),
+            config,
+        }
+    }
+
+    /// Takes one datagram of RTCP that came in at `now`.
+    ///
+    /// # Errors
+    /// [`RtcpError`], also counted, if it is not RTCP; nothing of it is taken then.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) -> Result<(), RtcpError> {
+        let len = datagram.len() + self.config.header_len;
+        self.statistics.received += 1;
+        self.statistics.octets_received += len as u64;
+        let compound = Compound::parse(datagram).inspect_err(|_| self.statistics.malformed += 1)?;
+        let mut counted = false;
+        for packet in compound.packets() {
+            let Ok(packet) = packet else {
+                self.statistics.malformed += 1;
+                continue;
+            };
+            if let Some(sender) = sender(&packet) {
+                if sender == self.ssrc {
+                    // All of it is of whoever has our SSRC, or our own coming back.
+                    if let Some(from) = from {
+                        self.handle_conflict(now, from);
+                    }
+                    return Ok(());
+                }
+                self.timer.handle_rtcp(now, sender);
+                if !counted {
+                    self.timer.handle_compound(now, len);
+                    counted = true;
+                }
+            }
+            self.take(now, packet);
+        }
+        self.after_input(now);
+        Ok(())
+    }
+
+    /// Takes word that a packet with our own SSRC came from `from`.
+    pub fn handle_conflict(&mut self, now: Instant, from: SocketAddr) {
+        match self.conflicts.judge(now, from) {
+            None => {}
+            Some(Conflict::Loop) => self.tell(ControlEvent::Loop { ssrc: self.ssrc }),
+            Some(Conflict::Collision) => {
+                let (old, new) = (self.ssrc, Ssrc(self.random()));
+                // Nobody knows an SSRC that has never sent anything.
+                if self.statistics.reports_sent > 0 || self.sent > 0 {
+                    self.farewell = Some(old);
+                }
+                self.ssrc = new;
+                self.config.ssrc = new;
+                self.sent_before = [self.sent; 2];
+                self.timer.set_ssrc(now, new);
+                self.stamps.clear();
+                self.tell(ControlEvent::Collision { old, new });
+            }
+        }
+    }
+
+    /// Expects our own packets back from `address`, as on a multicast group that we send to.
+    pub fn expect_echo(&mut self, address: SocketAddr) {
+        self.conflicts.expect(address);
+    }
+
+    /// When to call [`poll_datagram`](Self::poll_datagram) next; `None` if never.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.gone { None } else { self.timer.poll_timeout() }
+    }
+
+    /// Whether something is to be sent at once.
+    pub fn is_urgent(&self) -> bool {
+        self.farewell.is_some()
+    }
+
+    /// The next datagram to be sent at `now`, if there is one; to be called until there is none.
+    ///
+    /// It reports on `received` and on `sent`, both as they are at `now`.
+    pub fn poll_datagram(
+        &mut self,
+        now: Instant,
+        sent: &MediaSent,
+        received: &[Reception],
+    ) -> Option<&[u8]> {
+        if sent.packets != self.sent {
+            self.sent = sent.packets;
+            self.timer.note_sent_rtp(now);
+        }
+        for reception in received {
+            self.timer.handle_rtp(reception.last_heard, reception.ssrc);
+        }
+        if let Some(old) = self.farewell.take() {
+            self.writer.clear();
+            self.writer.receiver_report(old, &[]);
+            self.writer.bye(&[old], "SSRC collision");
+            return Some(self.note_datagram());
+        }
+        if self.gone {
+            return None;
+        }
+        match self.timer.handle_timeout(now) {
+            Due::Nothing => {
+                self.note_left();
+                return None;
+            }
+            Due::Report => self.write_report(now, sent, received),
+            Due::Feedback if self.pending.is_urgent() => self.write_feedback(now, sent),
+            // What was urgent has gone with a report meanwhile.
+            Due::Feedback => return None,
+            Due::Bye => {
+                self.write_bye(now, sent, received);
+                self.gone = true;
+            }
+        }
+        let len = self.writer.len() + self.config.header_len;
+        self.timer.note_sent_rtcp(now, len);
+        self.note_left();
+        Some(self.note_datagram())
+    }
+
+    /// The next thing that others said.
+    pub fn poll_event(&mut self) -> Option<ControlEvent> {
+        self.events.pop_front()
+    }
+
+    /// Asks `media` for packets, given in order, as soon as the profile allows.
+    pub fn request_packets(&mut self, now: Instant, media: Ssrc, sequences: &[SequenceNumber]) {
+        self.pending.ask_for(media, sequences);
+        self.timer.want_feedback(now);
+    }
+
+    /// Asks `media` for a key frame.
+    pub fn request_key_frame(&mut self, now: Instant, media: Ssrc, request: KeyFrameRequest) {
+        let mut number = 0;
+        if let Some(remote) = self.remotes.hear(now, media, Standing::Heard) {
+            remote.intra_sent = remote.intra_sent.wrapping_add(1);
+            number = remote.intra_sent;
+        }
+        self.pending.ask_for_key_frame(media, request, number);
+        self.timer.want_feedback(now);
+    }
+
+    /// Asks `limit.ssrc` to keep to a bit rate (TMMBR).
+    pub fn request_bit_rate(&mut self, now: Instant, limit: BitRateLimit) {
+        self.pending.ask_for_bit_rate(limit);
+        self.timer.want_feedback(now);
+    }
+
+    /// Tells `sources` what the path is estimated to carry, in bits per second (REMB).
+    pub fn send_estimate(&mut self, now: Instant, bit_rate: u64, sources: &[Ssrc]) {
+        self.pending.estimate(bit_rate, sources);
+        self.timer.want_feedback(now);
+    }
+
+    /// Sends an application's own packet with the next report; `false` if too many wait already.
+    pub fn send_app(&mut self, app: AppData) -> bool {
+        self.pending.add_app(app)
+    }
+
+    /// Leaves: says BYE when the rules allow, in small sessions at once (RFC 3550 section 6.3.7).
+    pub fn leave(&mut self, now: Instant, reason: &str) {
+        reason.clone_into(&mut self.reason);
+        self.timer.want_bye(now);
+    }
+
+    /// Whether the BYE was sent.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Its synchronisation source, which a collision changes.
+    pub fn ssrc(&self) -> Ssrc {
+        self.ssrc
+    }
+
+    /// Whether it sent media since the report before the last.
+    pub fn we_send(&self) -> bool {
+        self.sent > self.sent_before[1]
+    }
+
+    /// The last round-trip time to any other participant: the longest, if there are several.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.remotes.iter().filter_map(|remote| remote.round_trip).max()
+    }
+
+    /// The other participants.
+    pub fn remotes(&self) -> Vec<RemoteStatistics> {
+        self.remotes.iter().map(|remote| remote.statistics(self.config.clock_rate)).collect()
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> ControlStatistics {
+        ControlStatistics {
+            members: self.timer.members(),
+            senders: self.timer.senders(),
+            interval: self.timer.interval(),
+            ..self.statistics
+        }
+    }
+
+    /// The wall clock at `now`.
+    pub fn ntp(&self, now: Instant) -> NtpTime {
+        let (instant, ntp) = self.config.wall_clock;
+        if now >= instant { ntp.plus(now - instant) } else { ntp.minus(instant - now) }
+    }
+
+    /// Remembers the stamp of a report of ours.
+    pub(super) fn remember_report(&mut self, ntp: NtpTime) {
+        if self.stamps.len() >= STAMPS_MAX {
+            self.stamps.pop_front();
+        }
+        self.stamps.push_back(ntp.middle());
+    }
+
+    pub(super) fn tell(&mut self, event: ControlEvent) {
+        if self.events.len() >= EVENTS_MAX {
+            self.events.pop_front();
+            self.statistics.events_forgotten += 1;
+        }
+        self.events.push_back(event);
+    }
+
+    fn after_input(&mut self, now: Instant) {
+        // Answers to requests for a bit rate are feedback too.
+        if self.pending.limits.is_some() {
+            self.timer.want_feedback(now);
+        }
+    }
+
+    /// Tells of those who were silent for too long.
+    fn note_left(&mut self) {
+        while let Some(from) = self.timer.poll_left() {
+            if self.remotes.remove(from) {
+                self.tell(ControlEvent::TimedOut { from });
+            }
+        }
+    }
+
+    fn note_datagram(&mut self) -> &[u8] {
+        self.statistics.octets_sent += (self.writer.len() + self.config.header_len) as u64;
+        self.writer.bytes()
+    }
+
+    /// The next number of a splitmix64 generator (Steele, Lea, Flood 2014).
+    fn random(&mut self) -> u32 {
+        self.generator = self.generator.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.generator;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 32) as u32
+    }
+}
+
+/// Who sent a packet; a source description speaks for its first source.
+fn sender(packet: &Packet<'_>) -> Option<Ssrc> {
+    match packet {
+        Packet::SenderReport(report) => Some(report.ssrc()),
+        Packet::ReceiverReport(report) => Some(report.ssrc()),
+        Packet::App(app) => Some(app.ssrc()),
+        Packet::TransportFeedback(feedback) => Some(feedback.sender()),
+        Packet::PayloadFeedback(feedback) => Some(feedback.sender()),
+        Packet::ExtendedReport(report) => Some(report.ssrc()),
+        Packet::SourceDescription(_) | Packet::Bye(_) | Packet::Unknown { .. } => None,
+    }
+}
+
+impl fmt::Debug for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant")
+            .field("ssrc", &self.ssrc)
+            .field("statistics", &self.statistics)
+            .finish_non_exhaustive()
+    }
+}

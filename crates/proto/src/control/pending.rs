@@ -1,0 +1,174 @@
+//! What is to be said with the next report, or before it.
+
+use super::event::KeyFrameRequest;
+use crate::rtcp::BitRateLimit;
+use crate::rtcp::Dlrr;
+use crate::rtcp::Fir;
+use crate::rtcp::Writer;
+use crate::seq::SequenceNumber;
+use crate::ssrc::Ssrc;
+use crate::time::NtpTime;
+
+/// Entries of each kind that may wait; what comes beyond is not said.
+const WAITING_MAX: usize = 64;
+
+/// Packets of one source that one NACK asks for.
+const SEQUENCES_MAX: usize = 1024;
+
+/// An application's own packet, to be sent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AppData {
+    /// Which of the application's packets it is, 0..=31.
+    pub subtype: u8,
+    /// The application: four ASCII characters.
+    pub name: [u8; 4],
+    /// Its data; zeros fill it up to a multiple of four octets.
+    pub data: Vec<u8>,
+}
+
+/// Feedback and packets of the application that wait.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    missing: Vec<(Ssrc, Vec<SequenceNumber>)>,
+    key_frames: Vec<(Ssrc, KeyFrameRequest, u8)>,
+    bit_rates: Vec<BitRateLimit>,
+    /// What we answer to requests for a bit rate: the limits in force.
+    pub(super) limits: Option<Vec<BitRateLimit>>,
+    estimate: Option<(u64, Vec<Ssrc>)>,
+    apps: Vec<AppData>,
+    /// Lists of sequence numbers to be used again.
+    spare: Vec<Vec<SequenceNumber>>,
+}
+
+impl Pending {
+    /// Whether anything waits that is worth an early report.
+    pub(super) fn is_urgent(&self) -> bool {
+        !(self.missing.is_empty() && self.key_frames.is_empty() && self.bit_rates.is_empty())
+            || self.limits.is_some()
+            || self.estimate.is_some()
+    }
+
+    /// Asks `media` for packets, given in order.
+    pub(super) fn ask_for(&mut self, media: Ssrc, sequences: &[SequenceNumber]) {
+        let n = match self.missing.iter().position(|(ssrc, _)| *ssrc == media) {
+            Some(n) => n,
+            None if self.missing.len() >= WAITING_MAX => return,
+            None => {
+                self.missing.push((media, self.spare.pop().unwrap_or_default()));
+                self.missing.len() - 1
+            }
+        };
+        let waiting = &mut self.missing[n].1;
+        let room = SEQUENCES_MAX.saturating_sub(waiting.len());
+        for sequence in sequences.iter().take(room) {
+            if !waiting.contains(sequence) {
+                waiting.push(*sequence);
+            }
+        }
+        // Ordered by distance, so that few NACKs name them.
+        if let Some(first) = waiting.first().copied() {
+            waiting.sort_by_key(|sequence| sequence.distance(first));
+        }
+    }
+
+    pub(super) fn ask_for_key_frame(&mut self, media: Ssrc, request: KeyFrameRequest, number: u8) {
+        self.key_frames.retain(|(ssrc, _, _)| *ssrc != media);
+        if self.key_frames.len() < WAITING_MAX {
+            self.key_frames.push((media, request, number));
+        }
+    }
+
+    pub(super) fn ask_for_bit_rate(&mut self, limit: BitRateLimit) {
+        self.bit_rates.retain(|other| other.ssrc != limit.ssrc);
+        if self.bit_rates.len() < WAITING_MAX {
+            self.bit_rates.push(limit);
+        }
+    }
+
+    pub(super) fn estimate(&mut self, bit_rate: u64, sources: &[Ssrc]) {
+        self.estimate = Some((bit_rate, sources[..sources.len().min(WAITING_MAX)].to_vec()));
+    }
+
+    /// `false`, and nothing waits, if too much waits already.
+    pub(super) fn add_app(&mut self, app: AppData) -> bool {
+        let room = self.apps.len() < WAITING_MAX;
+        if room {
+            self.apps.push(app);
+        }
+        room
+    }
+
+    /// Writes what waits as far as `len_max` octets reach; the rest goes on waiting.
+    pub(super) fn write(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
+        let mut spare = std::mem::take(&mut self.spare);
+        self.missing.retain_mut(|(media, sequences)| {
+            let written = attempt(writer, len_max, |writer| {
+                writer.nack(own, *media, sequences.iter().copied());
+            });
+            if written {
+                sequences.clear();
+                spare.push(std::mem::take(sequences));
+            }
+            !written
+        });
+        self.spare = spare;
+        self.key_frames.retain(|(media, request, number)| {
+            !attempt(writer, len_max, |writer| match request {
+                KeyFrameRequest::PictureLoss => writer.picture_loss(own, *media),
+                KeyFrameRequest::FullIntra => {
+                    writer.full_intra_request(own, &[Fir { ssrc: *media, number: *number }]);
+                }
+            })
+        });
+        self.bit_rates.retain(|limit| {
+            !attempt(writer, len_max, |writer| writer.bit_rate_request(own, &[*limit]))
+        });
+        self.limits.take_if(|limits| {
+            attempt(writer, len_max, |writer| writer.bit_rate_notification(own, limits))
+        });
+        self.estimate.take_if(|(bit_rate, sources)| {
+            attempt(writer, len_max, |writer| writer.estimate(own, *bit_rate, sources))
+        });
+    }
+
+    /// Writes the application's packets as far as `len_max` octets reach. One that is longer than
+    /// that goes alone, behind nothing but the report.
+    pub(super) fn write_apps(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
+        let before = writer.len();
+        let mut full = false;
+        self.apps.retain(|app| {
+            let len_max = if writer.len() == before { usize::MAX } else { len_max };
+            full |= !attempt(writer, len_max, |writer| {
+                writer.app(own, app.subtype, app.name, &app.data);
+            });
+            full
+        });
+    }
+}
+
+/// Writes something, and takes it back if the datagram grew too long; whether it stands.
+pub(super) fn attempt(
+    writer: &mut Writer,
+    len_max: usize,
+    write: impl FnOnce(&mut Writer),
+) -> bool {
+    let before = writer.len();
+    write(writer);
+    if writer.len() > len_max {
+        writer.truncate(before);
+        return false;
+    }
+    true
+}
+
+/// The answers to reference times: one for each receiver that sent one.
+pub(super) fn write_delays(writer: &mut Writer, own: Ssrc, delays: &[Dlrr], len_max: usize) {
+    if !delays.is_empty() {
+        attempt(writer, len_max, |writer| writer.delays(own, delays));
+    }
+}
+
+/// Our own reference time.
+pub(super) fn write_reference(writer: &mut Writer, own: Ssrc, now: NtpTime, len_max: usize) {
+    attempt(writer, len_max, |writer| writer.reference_time(own, now));
+}

@@ -1,0 +1,255 @@
+//! What is known of the other participants.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::clock::ClockMapping;
+use super::config::Reception;
+use crate::rtcp::ReportBlock;
+use crate::rtcp::SenderInfo;
+use crate::ssrc::Ssrc;
+use crate::time::ClockRate;
+
+/// Why a participant is worth its place in a full table.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Standing {
+    /// It only says that it exists.
+    #[default]
+    Heard,
+    /// It reports on our media.
+    Reports,
+    /// Its media is received.
+    SendsMedia,
+}
+
+/// Another participant.
+#[derive(Clone, Debug)]
+pub(super) struct Remote {
+    pub(super) ssrc: Ssrc,
+    pub(super) standing: Standing,
+    pub(super) heard: Instant,
+    pub(super) cname: Vec<u8>,
+    /// Its last sender report, and when that came.
+    pub(super) sender: Option<(SenderInfo, Instant)>,
+    /// Packets expected and received at our last report (RFC 3550 appendix A.3).
+    prior: (u64, u64),
+    pub(super) round_trip: Option<Duration>,
+    /// Its last report about us.
+    pub(super) reported: Option<ReportBlock>,
+    /// Its last reference time, and when that came (RFC 3611 section 4.4).
+    pub(super) reference: Option<(u32, Instant)>,
+    /// The number of its last full intra request to us, and of ours to it.
+    pub(super) intra_seen: Option<u8>,
+    pub(super) intra_sent: u8,
+}
+
+impl Remote {
+    fn new(ssrc: Ssrc, now: Instant) -> Self {
+        Self {
+            ssrc,
+            standing: Standing::Heard,
+            heard: now,
+            cname: Vec::new(),
+            sender: None,
+            prior: (0, 0),
+            round_trip: None,
+            reported: None,
+            reference: None,
+            intra_seen: None,
+            intra_sent: 0,
+        }
+    }
+
+    /// The report block for what was received of it, at `now`; the next counts from here.
+    #[allow(clippy::cast_possible_wrap, reason = "packet counts stay far below 2^63")]
+    pub(super) fn report(&mut self, now: Instant, reception: &Reception) -> ReportBlock {
+        let (expected, received) = (reception.expected, reception.received);
+        // A source that started anew counts from zero.
+        let prior = if expected < self.prior.0 { (0, 0) } else { self.prior };
+        let interval = expected - prior.0;
+        let lost = interval as i64 - received.saturating_sub(prior.1) as i64;
+        self.prior = (expected, received);
+        let cumulative = expected as i64 - received as i64;
+        let (last_sender_report, delay) = match self.sender {
+            Some((info, arrival)) => (info.ntp.middle(), compact(now, arrival)),
+            None => (0, 0),
+        };
+        ReportBlock {
+            ssrc: reception.ssrc,
+            fraction_lost: fraction(lost, interval),
+            cumulative_lost: cumulative.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+            // A receiver's numbers start at 2¹⁶, the RFC's at 0.
+            highest: (reception.highest.0 as u32).wrapping_sub(1 << 16),
+            jitter: reception.jitter,
+            last_sender_report,
+            delay,
+        }
+    }
+
+    pub(super) fn statistics(&self, clock_rate: ClockRate) -> RemoteStatistics {
+        RemoteStatistics {
+            ssrc: self.ssrc,
+            cname: String::from_utf8_lossy(&self.cname).into_owned(),
+            sender: self.sender.map(|(info, _)| info),
+            clock: self.sender.filter(|(info, _)| info.ntp.0 != 0).map(|(info, _)| ClockMapping {
+                ntp: info.ntp,
+                rtp: info.rtp,
+                clock_rate,
+            }),
+            reported: self.reported,
+            round_trip: self.round_trip,
+        }
+    }
+}
+
+/// `lost` of `expected` packets in 1/256, 0 if more came than were expected.
+fn fraction(lost: i64, expected: u64) -> u8 {
+    if lost <= 0 || expected == 0 {
+        return 0;
+    }
+    // All lost is 255/256, the most that can be said.
+    (lost.unsigned_abs().saturating_mul(256) / expected).min(255) as u8
+}
+
+/// The time from `then` to `now` in 1/65 536 s.
+pub(super) fn compact(now: Instant, then: Instant) -> u32 {
+    let time = now.saturating_duration_since(then);
+    ((time.as_nanos() << 16) / 1_000_000_000) as u32
+}
+
+/// The other participants, as many as are worth keeping.
+#[derive(Clone, Debug)]
+pub(super) struct Remotes {
+    list: Vec<Remote>,
+    max: usize,
+}
+
+impl Remotes {
+    pub(super) fn new(max: usize) -> Self {
+        Self { list: Vec::new(), max: max.max(1) }
+    }
+
+    /// The participant `ssrc`, which said something at `now`; `None` if there is no place for it.
+    ///
+    /// A full table gives the place of whoever has the least standing and was silent longest, but
+    /// never to one that has no more standing than the last of those with some.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        ssrc: Ssrc,
+        standing: Standing,
+    ) -> Option<&mut Remote> {
+        let n = match self.list.iter().position(|remote| remote.ssrc == ssrc) {
+            Some(n) => n,
+            None => self.add(now, ssrc, standing)?,
+        };
+        let remote = &mut self.list[n];
+        remote.heard = now;
+        remote.standing = remote.standing.max(standing);
+        Some(remote)
+    }
+
+    fn add(&mut self, now: Instant, ssrc: Ssrc, standing: Standing) -> Option<usize> {
+        if self.list.len() >= self.max {
+            let least = |n: &usize| (self.list[*n].standing, self.list[*n].heard);
+            let n = (0..self.list.len()).min_by_key(least)?;
+            // Newcomers without standing may push each other out, and nobody else.
+            if self.list[n].standing > standing {
+                return None;
+            }
+            self.list.swap_remove(n);
+        }
+        self.list.push(Remote::new(ssrc, now));
+        Some(self.list.len() - 1)
+    }
+
+    pub(super) fn remove(&mut self, ssrc: Ssrc) -> bool {
+        let before = self.list.len();
+        self.list.retain(|remote| remote.ssrc != ssrc);
+        self.list.len() < before
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Remote> {
+        self.list.iter()
+    }
+}
+
+/// What is known of another participant.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RemoteStatistics {
+    /// Its synchronisation source.
+    pub ssrc: Ssrc,
+    /// Its canonical name; empty before it was told.
+    pub cname: String,
+    /// Its last sender report.
+    pub sender: Option<SenderInfo>,
+    /// Its clocks at that report; `None` also if it has no wall clock.
+    pub clock: Option<ClockMapping>,
+    /// Its last report about our media.
+    pub reported: Option<ReportBlock>,
+    /// The last round-trip time to it.
+    pub round_trip: Option<Duration>,
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+mod tests {
+    use super::*;
+    use crate::seq::ExtendedSequence;
+
+    fn reception(expected: u64, received: u64) -> Reception {
+        let highest = ExtendedSequence(0x1_0000 + expected);
+        let last_heard = Instant::now();
+        Reception { ssrc: Ssrc(1), expected, received, highest, jitter: 0, last_heard }
+    }
+
+    #[test]
+    fn the_fraction_is_of_the_interval_and_the_rest_of_all_time() {
+        let now = Instant::now();
+        let mut remote = Remote::new(Ssrc(1), now);
+        let mut report = |expected, received| {
+            let block = remote.report(now, &reception(expected, received));
+            (block.fraction_lost, block.cumulative_lost)
+        };
+        assert_eq!(report(100, 90), (25, 10));
+        assert_eq!(report(200, 190), (0, 10));
+        // Duplicates: more came than were sent.
+        assert_eq!(report(300, 310), (0, -10));
+        assert_eq!(report(400, 310), (255, 90));
+        // Nothing came and nothing was expected.
+        assert_eq!(report(400, 310), (0, 90));
+        // The source started anew.
+        assert_eq!(report(2, 1), (128, 1));
+    }
+
+    #[test]
+    fn the_highest_number_counts_wraps_from_zero() {
+        let now = Instant::now();
+        let mut remote = Remote::new(Ssrc(1), now);
+        let report = remote.report(now, &reception(0x1_0005, 1));
+        assert_eq!(report.highest, 0x1_0005);
+    }
+
+    fn known(remotes: &Remotes, ssrc: u32) -> bool {
+        remotes.iter().any(|remote| remote.ssrc == Ssrc(ssrc))
+    }
+
+    #[test]
+    fn a_flood_of_strangers_pushes_out_strangers_only() {
+        let now = Instant::now();
+        let mut remotes = Remotes::new(8);
+        remotes.hear(now, Ssrc(1), Standing::SendsMedia);
+        remotes.hear(now, Ssrc(2), Standing::Reports);
+        for stranger in 100..10_000 {
+            remotes.hear(now, Ssrc(stranger), Standing::Heard);
+        }
+        assert_eq!(remotes.iter().count(), 8);
+        assert!(known(&remotes, 1) && known(&remotes, 2));
+        for real in 3..20 {
+            remotes.hear(now, Ssrc(real), Standing::SendsMedia);
+        }
+        assert!(!known(&remotes, 2));
+        assert!(remotes.hear(now, Ssrc(99), Standing::Heard).is_none());
+    }
+}
