@@ -12,6 +12,7 @@ use crate::error::NetError;
 use crate::options::ReceivePath;
 use crate::socket::UdpSocket;
 use crate::sys;
+use crate::sys::Awake;
 use crate::sys::Fault;
 use crate::sys::Head;
 use crate::sys::Inbox;
@@ -165,11 +166,31 @@ impl UdpSocket {
         deadline: Instant,
         waker: Option<&Waker>,
     ) -> Result<Datagrams<'a>, NetError> {
+        self.receive_beside(arena, deadline, waker, None)
+    }
+
+    /// As [`receive`](Self::receive), and empty too as soon as `beside` has something to read.
+    /// (Where the system cannot wait for two sockets, after a short sleep.)
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub fn receive_beside<'a>(
+        &self,
+        arena: &'a mut Arena,
+        deadline: Instant,
+        waker: Option<&Waker>,
+        beside: Option<&UdpSocket>,
+    ) -> Result<Datagrams<'a>, NetError> {
+        let other = beside.map(|beside| &beside.socket);
         while self.receive_now(arena)? == 0 && Instant::now() < deadline {
             count(&self.tally.wait_calls, 1);
-            let woken =
-                sys::wait_readable(&self.socket, waker, deadline).map_err(NetError::Wait)?;
-            if woken {
+            let awake =
+                sys::wait_readable(&self.socket, other, waker, deadline).map_err(NetError::Wait)?;
+            if awake == Awake::Beside {
+                self.receive_now(arena)?;
+                break;
+            }
+            if awake == Awake::Woken {
                 // What came before the wake is taken before it; the wake is kept for the next call.
                 if self.receive_now(arena)? > 0 {
                     waker.into_iter().for_each(Waker::wake);

@@ -30,7 +30,6 @@ mod seq;
 mod ssrc;
 pub mod stream;
 mod time;
-pub mod timer;
 
 pub use batch::{Batch, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};

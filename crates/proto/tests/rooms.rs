@@ -18,7 +18,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("seq",     &[]),
     ("ssrc",    &[]),
     ("time",    &[]),
-    ("timer",   &[]),
     ("repair",  &[]),
     ("rtcp",    &[]),
     ("rtp",     &[]),

@@ -38,6 +38,9 @@ pub enum Error {
     /// The socket could not be opened or read.
     #[error(transparent)]
     Net(#[from] NetError),
+    /// The stream was opened with `rtcp(false)`.
+    #[error("this stream was opened without RTCP")]
+    NoRtcp,
     /// The stream cannot send: its session has no peer, or the stream no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
@@ -50,6 +53,20 @@ pub enum Error {
     /// The operating system gave no random numbers.
     #[error("no random numbers: {0}")]
     Random(String),
+    /// Too many packets of the application wait for the next report.
+    #[error("64 packets of the application wait for the next report already")]
+    RtcpBusy,
+    /// The port for RTCP, one above the stream's, could not be had.
+    #[error(
+        "port {port} for RTCP, next to the stream's own: {source}; \
+         free it, or use rtcp_mux(true) or rtcp(false)"
+    )]
+    RtcpPort {
+        /// The port.
+        port: u16,
+        /// Why not.
+        source: NetError,
+    },
     /// Part of a frame could not be sent; the receiver will drop it.
     #[error("{0}")]
     Send(#[from] SendError),

@@ -18,8 +18,11 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes_net::Arena;
+use rushes_net::Datagrams;
+use rushes_net::SendQueue;
 use rushes_net::UdpSocket;
 use rushes_net::Waker;
+use rushes_proto::rtcp::is_rtcp;
 use rushes_proto::payload::Frame;
 use rushes_proto::stream::Demux;
 use rushes_proto::stream::Event;
@@ -27,6 +30,8 @@ use rushes_proto::stream::Receiver;
 use rushes_proto::stream::Route;
 
 use crate::error::Error;
+use crate::reporter::Reporter;
+use crate::reporter::earlier;
 
 /// Octets of finished frames that may wait for a stream's reader while another stream's reader
 /// drives the port.
@@ -66,18 +71,51 @@ pub(crate) enum Pulled {
     Woken,
 }
 
+/// Where a port's RTCP is.
+#[derive(Debug)]
+pub(crate) enum Control {
+    /// Nowhere.
+    Off,
+    /// On the media's own port (RFC 5761).
+    Muxed,
+    /// On a socket of its own, one port above (RFC 3550 section 11).
+    Beside(UdpSocket),
+}
+
+/// How long media may keep a reader from looking at the socket for RTCP.
+const CONTROL_PATIENCE: Duration = Duration::from_millis(5);
+
+/// How often a thread that only pushes looks for RTCP.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: UdpSocket,
+    control: Control,
     waker: Waker,
     only_from: Option<IpAddr>,
     /// Held by the thread whose turn it is.
-    turn: Mutex<Arena>,
+    turn: Mutex<Turn>,
     inboxes: Mutex<Inboxes>,
+    reporters: Mutex<Vec<Arc<Reporter>>>,
+    /// For datagrams of RTCP.
+    queue: Mutex<SendQueue>,
+    /// Nanoseconds since `epoch` at which a reporter has something to do.
+    due: AtomicU64,
+    epoch: Instant,
     news: Mutex<News>,
     news_came: Condvar,
     foreign: AtomicU64,
     unrouted: AtomicU64,
+}
+
+/// The buffers of the thread whose turn it is.
+#[derive(Debug)]
+struct Turn {
+    arena: Arena,
+    control: Option<Arena>,
+    /// When the socket for RTCP was looked at.
+    looked: Instant,
 }
 
 /// Batches read and wakes, counted so that nobody sleeps through one, and who sleeps.
@@ -95,9 +133,24 @@ struct Inboxes {
 }
 
 impl Port {
-    pub(crate) fn new(socket: UdpSocket, only_from: Option<IpAddr>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        socket: UdpSocket,
+        control: Control,
+        only_from: Option<IpAddr>,
+    ) -> Result<Self, Error> {
+        let now = Instant::now();
+        let control_arena = match &control {
+            Control::Beside(socket) => Some(socket.arena()),
+            Control::Off | Control::Muxed => None,
+        };
+        let turn = Turn { arena: socket.arena(), control: control_arena, looked: now };
         Ok(Self {
-            turn: Mutex::new(socket.arena()),
+            turn: Mutex::new(turn),
+            reporters: Mutex::default(),
+            queue: Mutex::new(socket.send_queue()),
+            due: AtomicU64::new(u64::MAX),
+            epoch: now,
+            control,
             socket,
             waker: Waker::new()?,
             only_from,
@@ -115,6 +168,147 @@ impl Port {
 
     pub(crate) fn local_address(&self) -> SocketAddr {
         self.socket.local_address()
+    }
+
+    /// Whether RTCP shares the media's port.
+    pub(crate) fn is_muxed(&self) -> bool {
+        matches!(self.control, Control::Muxed)
+    }
+
+    /// Whether there is RTCP at all.
+    pub(crate) fn has_control(&self) -> bool {
+        !matches!(self.control, Control::Off)
+    }
+
+    /// The address that RTCP comes to.
+    pub(crate) fn control_address(&self) -> Option<SocketAddr> {
+        match &self.control {
+            Control::Off => None,
+            Control::Muxed => Some(self.local_address()),
+            Control::Beside(socket) => Some(socket.local_address()),
+        }
+    }
+
+    pub(crate) fn add_reporter(&self, reporter: Arc<Reporter>) {
+        lock(&self.reporters).push(reporter);
+        self.serve_now();
+    }
+
+    pub(crate) fn remove_reporter(&self, reporter: &Arc<Reporter>) {
+        lock(&self.reporters).retain(|other| !Arc::ptr_eq(other, reporter));
+    }
+
+    /// Sends one datagram of RTCP; what cannot be sent is lost, like any datagram.
+    pub(crate) fn send_rtcp(&self, datagram: &[u8], to: SocketAddr) {
+        let socket = match &self.control {
+            Control::Off => return,
+            Control::Muxed => &self.socket,
+            Control::Beside(socket) => socket,
+        };
+        self.send_one(socket, datagram, to);
+    }
+
+    /// Sends an empty datagram.
+    pub(crate) fn send_empty(&self, to: SocketAddr) {
+        self.send_one(&self.socket, &[], to);
+    }
+
+    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) {
+        let Ok(len) = u16::try_from(datagram.len()) else { return };
+        let mut queue = lock(&self.queue);
+        let deadline = Instant::now() + CONTROL_PATIENCE;
+        if let Err(error) = socket.send(&mut queue, datagram, &[len], to, deadline) {
+            tracing::debug!(%error, %to, "a report was not sent");
+        }
+    }
+
+    /// Lets reporters do what is due.
+    pub(crate) fn serve(&self, now: Instant) {
+        if self.due.load(Relaxed) > self.nanos(now) {
+            return;
+        }
+        self.due.store(u64::MAX, Relaxed);
+        let mut due = None;
+        // Not under the lock: a reporter's hook may open or close streams.
+        for n in 0.. {
+            let reporter = lock(&self.reporters).get(n).cloned();
+            let Some(reporter) = reporter else { break };
+            due = earlier(due, reporter.serve(self, now));
+            reporter.dispatch();
+        }
+        if let Some(due) = due {
+            self.due_at(due);
+        }
+    }
+
+    /// Lets reporters do what is due now because of something the application asked for, and the
+    /// thread that reads look at the clock again.
+    pub(crate) fn serve_now(&self) {
+        self.due.store(0, Relaxed);
+        self.serve(Instant::now());
+        if self.turn.try_lock().is_err() {
+            self.waker.wake();
+        }
+    }
+
+    /// Reads what is there, for a thread that only pushes; at most once a millisecond.
+    pub(crate) fn look(&self) {
+        if !self.has_control() && self.due.load(Relaxed) == u64::MAX {
+            return;
+        }
+        let now = Instant::now();
+        if let Ok(mut turn) = self.turn.try_lock()
+            && now.saturating_duration_since(turn.looked) >= LOOK_INTERVAL
+        {
+            turn.looked = now;
+            let outcome = if self.is_muxed() {
+                self.read_once(None, &mut turn, now).map(|_| ())
+            } else {
+                self.read_control(&mut turn)
+            };
+            drop(turn);
+            self.tell();
+            if let Err(error) = outcome {
+                tracing::debug!(%error, "the stream cannot read its reports");
+            }
+        }
+        self.serve(now);
+    }
+
+    /// Reads reports and answers them until `deadline`, for a thread that has nothing to push.
+    pub(crate) fn look_until(&self, deadline: Instant) -> Result<(), Error> {
+        loop {
+            let now = Instant::now();
+            self.serve(now);
+            if now >= deadline {
+                return Ok(());
+            }
+            let until = self.due().map_or(deadline, |due| due.min(deadline));
+            let news = lock(&self.news).count;
+            if let Ok(mut turn) = self.turn.try_lock() {
+                let read = self.read_once(None, &mut turn, until);
+                drop(turn);
+                self.tell();
+                read?;
+            } else {
+                self.wait_for_news(news, until);
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        match self.due.load(Relaxed) {
+            u64::MAX => None,
+            nanos => Some(self.epoch + Duration::from_nanos(nanos)),
+        }
+    }
+
+    fn due_at(&self, due: Instant) {
+        self.due.fetch_min(self.nanos(due), Relaxed);
+    }
+
+    fn nanos(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
     /// Datagrams from other hosts, and datagrams that no stream takes.
@@ -160,6 +354,7 @@ impl Port {
         loop {
             let news = lock(&self.news).count;
             let now = Instant::now();
+            self.serve(now);
             let due = {
                 let mut receiver = inbox.lock();
                 if receiver.poll_timeout().is_some_and(|due| due <= now) {
@@ -172,7 +367,7 @@ impl Port {
                 if let Some(frame) = frame {
                     return Ok(Pulled::Frame(frame));
                 }
-                receiver.poll_timeout()
+                earlier(receiver.poll_timeout(), self.due())
             };
             if !events.is_empty() {
                 return Ok(Pulled::Woken);
@@ -187,9 +382,9 @@ impl Port {
             }
             let until = due.map_or(wait.deadline, |due| due.min(wait.deadline));
             match self.turn.try_lock() {
-                Ok(mut arena) => {
-                    let taken = self.read(inbox, &mut arena, Wait { deadline: until, ..wait });
-                    drop(arena);
+                Ok(mut turn) => {
+                    let taken = self.read(inbox, &mut turn, Wait { deadline: until, ..wait });
+                    drop(turn);
                     self.tell();
                     if taken? == 0 && Instant::now() < until {
                         return Ok(Pulled::Woken);
@@ -211,27 +406,83 @@ impl Port {
     }
 
     /// Reads one batch and hands it out; how many datagrams there were.
-    fn read(&self, own: &Inbox, arena: &mut Arena, wait: Wait) -> Result<usize, Error> {
+    fn read(&self, own: &Inbox, turn: &mut Turn, wait: Wait) -> Result<usize, Error> {
         let asked = Instant::now();
         while asked.elapsed() < wait.spin && Instant::now() < wait.deadline {
             // A deadline in the past asks once without sleeping.
-            let taken = self.read_once(own, arena, asked)?;
+            let taken = self.read_once(Some(own), turn, asked)?;
             if taken > 0 {
                 return Ok(taken);
             }
         }
-        self.read_once(own, arena, wait.deadline)
+        self.read_once(Some(own), turn, wait.deadline)
     }
 
-    fn read_once(&self, own: &Inbox, arena: &mut Arena, until: Instant) -> Result<usize, Error> {
-        let datagrams = self.socket.receive(arena, until, Some(&self.waker))?;
+    /// Reads what is there, or else waits until `until`; how many datagrams of media there were.
+    fn read_once(
+        &self,
+        own: Option<&Inbox>,
+        turn: &mut Turn,
+        until: Instant,
+    ) -> Result<usize, Error> {
+        let Turn { arena, looked, .. } = turn;
+        let beside = match &self.control {
+            Control::Beside(socket) => Some(socket),
+            Control::Off | Control::Muxed => None,
+        };
+        let datagrams = self.socket.receive_beside(arena, until, Some(&self.waker), beside)?;
         let now = Instant::now();
+        let taken = self.hand_out(own, now, datagrams);
+        if beside.is_some()
+            && (taken == 0 || now.saturating_duration_since(*looked) > CONTROL_PATIENCE)
+        {
+            turn.looked = now;
+            self.read_control(turn)?;
+        }
+        Ok(taken)
+    }
+
+    /// Reads what is there of RTCP on its own socket.
+    fn read_control(&self, turn: &mut Turn) -> Result<(), Error> {
+        let (Control::Beside(socket), Some(arena)) = (&self.control, &mut turn.control) else {
+            return Ok(());
+        };
+        loop {
+            let now = Instant::now();
+            let datagrams = socket.receive(arena, now, None)?;
+            if datagrams.is_empty() {
+                return Ok(());
+            }
+            for datagram in datagrams {
+                self.take_report(now, datagram.from, datagram.data);
+            }
+        }
+    }
+
+    fn take_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        if self.only_from.is_some_and(|host| host != from.ip()) {
+            self.foreign.fetch_add(1, Relaxed);
+            return;
+        }
+        for reporter in &*lock(&self.reporters) {
+            reporter.take(now, from, datagram);
+        }
+        self.due.store(0, Relaxed);
+    }
+
+    /// Hands datagrams to the streams that they are for; how many there were.
+    fn hand_out(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
         let mut taken = 0;
         // Datagrams come in runs of one stream, so its lock is kept until another comes.
         let mut current: Option<(&Inbox, MutexGuard<'_, Receiver>)> = None;
         for datagram in datagrams {
             taken += 1;
+            if self.is_muxed() && is_rtcp(datagram.data) {
+                self.finish(current.take());
+                self.take_report(now, datagram.from, datagram.data);
+                continue;
+            }
             if self.only_from.is_some_and(|host| host != datagram.from.ip()) {
                 self.foreign.fetch_add(1, Relaxed);
                 continue;
@@ -241,18 +492,31 @@ impl Port {
                 continue;
             };
             if current.as_ref().is_none_or(|(inbox, _)| inbox.id != id) {
-                drop(current.take());
+                self.finish(current.take());
                 let inbox = inboxes.list.iter().find(|inbox| inbox.id == id);
                 current = inbox.map(|inbox| (&**inbox, inbox.lock()));
             }
             let Some((inbox, receiver)) = &mut current else { continue };
-            if inbox.id != own.id && receiver.ready_octets() > UNCOLLECTED_MAX {
+            let is_own = own.is_some_and(|own| own.id == inbox.id);
+            if !is_own && receiver.ready_octets() > UNCOLLECTED_MAX {
                 inbox.uncollected.fetch_add(1, Relaxed);
                 continue;
             }
-            receiver.handle_datagram(now, datagram.data);
+            receiver.handle_datagram_from(now, Some(datagram.from), datagram.data);
         }
-        Ok(taken)
+        self.finish(current);
+        taken
+    }
+
+    /// Gives a receiver back, and notes when it wants something said.
+    fn finish(&self, current: Option<(&Inbox, MutexGuard<'_, Receiver>)>) {
+        let Some((_, receiver)) = current else { return };
+        if let Some(due) = receiver.requests_due() {
+            self.due_at(due);
+        }
+        if receiver.has_conflict() {
+            self.due.store(0, Relaxed);
+        }
     }
 
     /// Tells those who wait that a batch was read, or that the turn is free.

@@ -2,18 +2,18 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
 use rushes_proto::payload::Frame;
 use rushes_proto::stream::Event;
-use rushes_proto::stream::SendStatistics;
 
 use crate::error::Error;
 use crate::hook::Hook;
 use crate::port::{Inbox, Port, Pulled, Wait};
+use crate::reporter::Reporting;
+use crate::rtcp::Rtcp;
+use crate::sending::Sending;
 use crate::stats::Statistics;
 
 /// A function that is told of losses and sources.
@@ -32,14 +32,15 @@ pub struct StreamReceiver {
 pub(crate) struct SharedReceiver {
     pub(crate) port: Arc<Port>,
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) sent: Arc<Mutex<SendStatistics>>,
+    pub(crate) sending: Arc<Sending>,
+    pub(crate) reporting: Arc<Reporting>,
 }
 
 impl SharedReceiver {
     pub(crate) fn statistics(&self) -> Statistics {
         let (foreign, unrouted) = self.port.ignored();
         Statistics {
-            send: *self.sent.lock().unwrap_or_else(PoisonError::into_inner),
+            send: self.sending.sent().statistics,
             receive: self.inbox.lock().statistics(),
             socket: self.port.socket().counters(),
             foreign,
@@ -82,6 +83,11 @@ impl StreamReceiver {
     /// [`Error::Thread`] if the thread cannot be started.
     pub fn on_frame(self, hook: impl FnMut(Frame) + Send + 'static) -> Result<Hook, Error> {
         Hook::start(self, Box::new(hook))
+    }
+
+    /// The stream's RTCP.
+    pub fn rtcp(&self) -> Rtcp {
+        Rtcp { reporting: self.shared.reporting.clone() }
     }
 
     /// The local address of the stream's socket.

@@ -2,36 +2,27 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
 use std::time::Instant;
 
 use rushes_net::Counters;
-use rushes_net::SendQueue;
-use rushes_proto::Batch;
 use rushes_proto::RtpTimestamp;
 use rushes_proto::Ssrc;
 use rushes_proto::stream::SendStatistics;
-use rushes_proto::stream::Sender;
 
 use crate::error::Error;
 use crate::pace::Pacer;
 use crate::pace::sleep_until;
-use crate::port::Port;
+use crate::reporter::Reporting;
+use crate::rtcp::Rtcp;
+use crate::sending::SendCore;
+use crate::sending::Sending;
 
 /// The sending half of a stream. Frames go out on the caller's thread.
 #[derive(Debug)]
 pub struct StreamSender {
-    pub(crate) port: Arc<Port>,
-    pub(crate) to: Option<SocketAddr>,
-    pub(crate) sender: Sender,
+    pub(crate) reporting: Arc<Reporting>,
+    pub(crate) sending: Arc<Sending>,
     pub(crate) pacer: Pacer,
-    pub(crate) batch: Batch,
-    pub(crate) queue: SendQueue,
-    pub(crate) send_timeout: Duration,
-    /// A copy for the other half, renewed once per frame.
-    pub(crate) statistics: Arc<Mutex<SendStatistics>>,
 }
 
 impl StreamSender {
@@ -43,7 +34,8 @@ impl StreamSender {
     /// frame's duration), starting at a random value.
     ///
     /// With [`Pacing`](crate::Pacing), a frame of many batches takes its share of the frame
-    /// interval.
+    /// interval. Sender reports take the frame to be captured when this is called; see
+    /// [`push_frame_captured`](Self::push_frame_captured).
     ///
     /// # Errors
     /// [`Error::Frame`] if the frame cannot travel (nothing is sent), [`Error::NoDestination`],
@@ -53,23 +45,44 @@ impl StreamSender {
         frame: &[u8],
         timestamp: impl Into<Option<RtpTimestamp>>,
     ) -> Result<(), Error> {
-        let to = self.to.ok_or(Error::NoDestination)?;
-        let mut outgoing = self.sender.push(frame, timestamp.into())?;
+        self.push_frame_captured(frame, timestamp, Instant::now())
+    }
+
+    /// Sends one frame that was captured at `captured`, which sender reports tell the receiver:
+    /// with it, streams of several devices are presented in step (see
+    /// [`LipSync`](crate::LipSync)).
+    ///
+    /// # Errors
+    /// As [`push_frame`](Self::push_frame).
+    pub fn push_frame_captured(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+        captured: Instant,
+    ) -> Result<(), Error> {
+        let to = self.sending.to().ok_or(Error::NoDestination)?;
+        let socket = self.reporting.port.socket();
+        let mut core = self.sending.lock();
+        let SendCore { sender, batch, queue, again } = &mut *core;
+        let mut outgoing = sender.push(frame, timestamp.into())?;
+        let timestamp = outgoing.timestamp();
         self.pacer.start(Instant::now(), frame.len());
         let mut outcome = Ok(());
-        while outgoing.fill(&mut self.batch) {
+        while outcome.is_ok() && outgoing.fill(batch) {
             let now = Instant::now();
-            if let Some(due) = self.pacer.due(now, self.batch.bytes().len()) {
+            if let Some(due) = self.pacer.due(now, batch.bytes().len()) {
+                self.reporting.port.look();
                 sleep_until(due);
             }
-            let deadline = Instant::now() + self.send_timeout;
-            let (bytes, lengths) = (self.batch.bytes(), self.batch.lengths());
-            outcome = self.port.socket().send(&mut self.queue, bytes, lengths, to, deadline);
-            if outcome.is_err() {
-                break;
+            let deadline = Instant::now() + self.sending.timeout();
+            outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
+            if outcome.is_ok() {
+                outcome = self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
             }
         }
-        self.publish();
+        self.sending.note(Instant::now(), &core.sender, Some((timestamp, captured)));
+        drop(core);
+        self.attend();
         Ok(outcome?)
     }
 
@@ -79,47 +92,74 @@ impl StreamSender {
     /// # Errors
     /// [`Error::NoDestination`] or [`Error::Send`].
     pub fn send_keep_alive(&mut self) -> Result<(), Error> {
-        let to = self.to.ok_or(Error::NoDestination)?;
-        self.sender.keep_alive(&mut self.batch);
-        let deadline = Instant::now() + self.send_timeout;
-        let (bytes, lengths) = (self.batch.bytes(), self.batch.lengths());
-        let outcome = self.port.socket().send(&mut self.queue, bytes, lengths, to, deadline);
-        self.publish();
+        let to = self.sending.to().ok_or(Error::NoDestination)?;
+        let mut core = self.sending.lock();
+        let SendCore { sender, batch, queue, .. } = &mut *core;
+        sender.keep_alive(batch);
+        let deadline = Instant::now() + self.sending.timeout();
+        let socket = self.reporting.port.socket();
+        let outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
+        self.sending.note(Instant::now(), &core.sender, None);
+        drop(core);
+        self.attend();
         Ok(outcome?)
+    }
+
+    /// Waits until `deadline`, answering requests and reports meanwhile.
+    ///
+    /// Whoever only sends should wait with this between frames: without a thread that pulls,
+    /// requests are otherwise not seen before the next push.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the socket cannot be read.
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
+        let port = &self.reporting.port;
+        if !port.has_control() {
+            sleep_until(deadline);
+            return Ok(());
+        }
+        port.look_until(deadline)
+    }
+
+    /// The stream's RTCP.
+    pub fn rtcp(&self) -> Rtcp {
+        Rtcp { reporting: self.reporting.clone() }
     }
 
     /// The timestamp of the next frame that is given none.
     pub fn next_timestamp(&self) -> RtpTimestamp {
-        self.sender.next_timestamp()
+        self.sending.lock().sender.next_timestamp()
     }
 
-    /// The stream's own synchronisation source.
+    /// The stream's own synchronisation source; a collision may change it.
     pub fn ssrc(&self) -> Ssrc {
-        self.sender.config().ssrc
+        self.sending.ssrc()
     }
 
     /// Where frames go, if anywhere.
     pub fn destination(&self) -> Option<SocketAddr> {
-        self.to
+        self.sending.to()
     }
 
     /// The local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
-        self.port.local_address()
+        self.reporting.port.local_address()
     }
 
     /// What was sent so far.
     pub fn statistics(&self) -> SendStatistics {
-        self.sender.statistics()
+        self.sending.sent().statistics
     }
 
     /// What the socket has done so far; streams on one port share it.
     pub fn socket_counters(&self) -> Counters {
-        self.port.socket().counters()
+        self.reporting.port.socket().counters()
     }
 
-    fn publish(&self) {
-        let mut shared = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
-        *shared = self.sender.statistics();
+    /// Sends what was asked for meanwhile, and looks for reports if nobody else does.
+    fn attend(&self) {
+        let port = &self.reporting.port;
+        self.sending.serve(port.socket());
+        port.look();
     }
 }

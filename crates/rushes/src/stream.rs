@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::Duration;
+use std::time::Instant;
 
 use rushes_proto::RtpTimestamp;
 use rushes_proto::Ssrc;
@@ -12,6 +13,7 @@ use crate::error::Error;
 use crate::hook::Hook;
 use crate::receiver::SharedReceiver;
 use crate::receiver::StreamReceiver;
+use crate::rtcp::Rtcp;
 use crate::sender::StreamSender;
 use crate::stats::Statistics;
 
@@ -101,6 +103,25 @@ impl MediaStream {
     /// As [`StreamSender::send_keep_alive`].
     pub fn send_keep_alive(&mut self) -> Result<(), Error> {
         self.sender.send_keep_alive()
+    }
+
+    /// Sends one frame that was captured at `captured`; see
+    /// [`StreamSender::push_frame_captured`].
+    ///
+    /// # Errors
+    /// As [`StreamSender::push_frame`].
+    pub fn push_frame_captured(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+        captured: Instant,
+    ) -> Result<(), Error> {
+        self.sender.push_frame_captured(frame, timestamp, captured)
+    }
+
+    /// The stream's RTCP: reports, requests, BYE.
+    pub fn rtcp(&self) -> Rtcp {
+        self.sender.rtcp()
     }
 
     /// The two halves, for two threads.

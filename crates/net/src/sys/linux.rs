@@ -18,6 +18,7 @@ use socket2::InterfaceIndexOrAddress;
 use socket2::Socket;
 
 use crate::error::NetError;
+use crate::sys::Awake;
 
 fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
     let (fd, len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
@@ -171,18 +172,23 @@ fn wait(events: &mut [libc::pollfd], deadline: Instant) -> io::Result<()> {
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
-/// Waits until there may be something to read; `true` if woken instead.
+/// Waits until there may be something to read here or `beside`, or until woken.
 pub(crate) fn wait_readable(
     socket: &UdpSocket,
+    beside: Option<&UdpSocket>,
     waker: Option<&Waker>,
     deadline: Instant,
-) -> io::Result<bool> {
+) -> io::Result<Awake> {
     let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // A negative descriptor is skipped by the kernel.
     let event = waker.map_or(-1, |waker| waker.event.as_raw_fd());
-    let mut events = [on(socket.as_raw_fd()), on(event)];
+    let beside = beside.map_or(-1, AsRawFd::as_raw_fd);
+    let mut events = [on(socket.as_raw_fd()), on(event), on(beside)];
     wait(&mut events, deadline)?;
-    Ok(events[1].revents != 0 && waker.is_some_and(Waker::reset))
+    if events[1].revents != 0 && waker.is_some_and(Waker::reset) {
+        return Ok(Awake::Woken);
+    }
+    Ok(if events[2].revents != 0 { Awake::Beside } else { Awake::Here })
 }
 
 /// Waits until there may be room to write.

@@ -54,6 +54,17 @@ pub(crate) struct Parcel<'a> {
     pub(crate) connected: bool,
 }
 
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Awake {
+    /// There may be something to read, or the deadline came.
+    Here,
+    /// There may be something to read on the socket beside.
+    Beside,
+    /// A wake.
+    Woken,
+}
+
 /// What one system call took.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Taken {

@@ -13,6 +13,7 @@ use socket2::Socket;
 
 use crate::error::NetError;
 use crate::group::Limits;
+use crate::sys::Awake;
 use crate::sys::Head;
 use crate::sys::Parcel;
 use crate::sys::Taken;
@@ -132,18 +133,19 @@ fn nap(deadline: Instant) {
     thread::sleep(NAP.min(deadline.saturating_duration_since(Instant::now())));
 }
 
-/// Sleeps a little; `true` if woken.
+/// Sleeps a little, or until woken.
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(crate) fn wait_readable(
     _: &UdpSocket,
+    beside: Option<&UdpSocket>,
     waker: Option<&Waker>,
     deadline: Instant,
-) -> io::Result<bool> {
+) -> io::Result<Awake> {
     if waker.is_some_and(Waker::reset) {
-        return Ok(true);
+        return Ok(Awake::Woken);
     }
     nap(deadline);
-    Ok(false)
+    Ok(if beside.is_some() { Awake::Beside } else { Awake::Here })
 }
 
 /// Sleeps a little.
@@ -162,10 +164,10 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let waker = Waker::new().unwrap();
         let now = Instant::now();
-        assert!(!wait_readable(&socket, Some(&waker), now).unwrap());
+        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Here);
         waker.wake();
         waker.wake();
-        assert!(wait_readable(&socket, Some(&waker), now).unwrap());
-        assert!(!wait_readable(&socket, Some(&waker), now).unwrap());
+        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Woken);
+        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Here);
     }
 }

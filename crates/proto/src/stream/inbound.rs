@@ -191,6 +191,11 @@ impl Inbound {
         false
     }
 
+    /// Where it sends from, if that was told.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
     /// Takes a packet.
     pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.last_heard = packet.info.arrival;

@@ -131,6 +131,11 @@ impl Receiver {
         self.conflict.take()
     }
 
+    /// Whether [`poll_conflict`](Self::poll_conflict) has something.
+    pub fn has_conflict(&self) -> bool {
+        self.conflict.is_some()
+    }
+
     /// Adds to `out` the packets of one source to be asked for at `now`, and says which source;
     /// to be called until there is none. What is not answered is due again after `retry`, which
     /// should be a little more than the round-trip time.
@@ -144,6 +149,11 @@ impl Receiver {
         let source = self.sources.iter_mut().find(due)?;
         source.take_requests(now, retry, out);
         Some(source.ssrc())
+    }
+
+    /// Where the source that was heard last sends from, if that was told.
+    pub fn source_address(&self) -> Option<SocketAddr> {
+        self.sources.get(self.recent).or(self.sources.first()).and_then(Inbound::address)
     }
 
     /// When [`poll_requests`](Self::poll_requests) will have something; `None` if never.
@@ -220,6 +230,9 @@ impl Receiver {
         from: Option<SocketAddr>,
         datagram: &[u8],
     ) -> Result<(), Discard> {
+        if datagram.is_empty() {
+            return Err(Discard::KeepAlive);
+        }
         // RFC 5761 section 4: packet types 192 to 223 are RTCP.
         if matches!(datagram, [128..=191, 192..=223, ..]) {
             return Err(Discard::Rtcp);

@@ -10,6 +10,8 @@ use crate::ssrc::Ssrc;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Discard {
+    /// An empty datagram, which keeps a path open (RFC 6263 section 4.1).
+    KeepAlive,
     /// Not RTP: too short, another version, or lengths that pass the end.
     NotRtp,
     /// RTCP on a port for RTP (RFC 5761 section 4).
@@ -46,7 +48,8 @@ pub enum Discard {
 
 impl Discard {
     /// All reasons, in the order of a packet's way.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
+        Self::KeepAlive,
         Self::NotRtp,
         Self::Rtcp,
         Self::PayloadType,
@@ -68,6 +71,7 @@ impl Discard {
     /// The reason in a few lower-case words.
     pub fn name(self) -> &'static str {
         match self {
+            Self::KeepAlive => "keep-alive",
             Self::NotRtp => "not RTP",
             Self::Rtcp => "RTCP",
             Self::PayloadType => "other payload type",

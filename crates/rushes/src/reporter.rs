@@ -1,0 +1,280 @@
+//! RTCP of one stream, where it meets sockets, clocks and the application's hooks.
+//!
+//! No thread belongs to it: whoever reads the port, or pushes a frame, drives it when it is due.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::SequenceNumber;
+use rushes_proto::control::ControlEvent;
+use rushes_proto::control::Participant;
+use rushes_proto::control::Reception;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::SourceStatistics;
+
+use crate::port::Inbox;
+use crate::port::Port;
+use crate::sending::Sending;
+
+/// Events that wait for [`poll`](Reporter::poll_event); older ones are forgotten.
+const EVENTS_MAX: usize = 256;
+
+/// How long a request waits for its answer while the round-trip time is not known.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// What is added to the round-trip time before a request is repeated.
+const RETRY_MARGIN: Duration = Duration::from_millis(3);
+
+/// A function that is told of reports.
+pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;
+
+/// What a reporter is told before it starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReporterConfig {
+    /// Where reports go; without it, where the peer's come from.
+    pub(crate) to: Option<SocketAddr>,
+    /// How long the stream may be idle before something is sent to keep the path open.
+    pub(crate) keep_alive: Option<Duration>,
+}
+
+pub(crate) struct Reporter {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) sending: Arc<Sending>,
+    config: ReporterConfig,
+    state: Mutex<State>,
+    events: Mutex<VecDeque<ControlEvent>>,
+    hook: Mutex<Option<ReportHook>>,
+}
+
+struct State {
+    /// `None` if the stream does without RTCP.
+    participant: Option<Participant>,
+    /// Where the last report came from.
+    learnt: Option<SocketAddr>,
+    receptions: Vec<Reception>,
+    sequences: Vec<SequenceNumber>,
+    next_keep_alive: Option<Instant>,
+}
+
+impl Reporter {
+    pub(crate) fn new(
+        inbox: Arc<Inbox>,
+        sending: Arc<Sending>,
+        participant: Option<Participant>,
+        config: ReporterConfig,
+    ) -> Self {
+        Self {
+            inbox,
+            sending,
+            config,
+            state: Mutex::new(State {
+                participant,
+                learnt: None,
+                receptions: Vec::new(),
+                sequences: Vec::new(),
+                next_keep_alive: None,
+            }),
+            events: Mutex::default(),
+            hook: Mutex::default(),
+        }
+    }
+
+    /// Does something with the participant, if there is one.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Participant) -> T) -> Option<T> {
+        self.state().participant.as_mut().map(act)
+    }
+
+    /// Takes a datagram of RTCP.
+    pub(crate) fn take(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        let mut state = self.state();
+        let Some(participant) = &mut state.participant else { return };
+        match participant.handle_datagram(now, Some(from), datagram) {
+            Ok(()) => state.learnt = Some(from),
+            Err(error) => tracing::debug!(%error, %from, "a datagram is not RTCP"),
+        }
+    }
+
+    /// Sends what is due at `now`; when something will be due next.
+    pub(crate) fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
+        let mut state = self.state();
+        let requests = self.look_at_receiver(&mut state, now);
+        let State { participant, learnt, receptions, next_keep_alive, .. } = &mut *state;
+        let mut due = requests;
+        if let Some(participant) = participant {
+            let sent = self.sending.media();
+            let to = self.config.to.or(*learnt).or_else(|| self.media_source(port));
+            while let Some(datagram) = participant.poll_datagram(now, &sent, receptions) {
+                if let Some(to) = to {
+                    port.send_rtcp(datagram, to);
+                }
+            }
+            while let Some(event) = participant.poll_event() {
+                self.note(port, event);
+            }
+            due = earlier(due, participant.poll_timeout());
+        }
+        if let Some(interval) = self.config.keep_alive {
+            let idle_since = self.sending.sent().last;
+            let at = idle_since.map_or(now, |last| last + interval);
+            if at <= now {
+                self.keep_alive(port, now);
+            }
+            *next_keep_alive = Some(at.max(now) + if at <= now { interval } else { Duration::ZERO });
+            due = earlier(due, *next_keep_alive);
+        }
+        due
+    }
+
+    /// Gives waiting events to the hook, if there is one.
+    pub(crate) fn dispatch(&self) {
+        if lock(&self.events).is_empty() {
+            return;
+        }
+        // A hook that drives the stream must not be called while it runs.
+        let Ok(mut hook) = self.hook.try_lock() else { return };
+        let Some(hook) = &mut *hook else { return };
+        loop {
+            let event = lock(&self.events).pop_front();
+            let Some(event) = event else { return };
+            hook(event);
+        }
+    }
+
+    pub(crate) fn set_hook(&self, hook: ReportHook) {
+        *lock(&self.hook) = Some(hook);
+    }
+
+    pub(crate) fn poll_event(&self) -> Option<ControlEvent> {
+        lock(&self.events).pop_front()
+    }
+
+    /// Leaves the session, if that is allowed at once.
+    pub(crate) fn leave(&self, port: &Port, now: Instant, reason: &str) {
+        self.with(|participant| {
+            if !participant.is_gone() {
+                participant.leave(now, reason);
+            }
+        });
+        self.serve(port, now);
+    }
+
+    /// Asks for missing packets, notes conflicts, and counts what was received.
+    fn look_at_receiver(&self, state: &mut State, now: Instant) -> Option<Instant> {
+        let State { participant, receptions, sequences, .. } = state;
+        let participant = participant.as_mut()?;
+        let mut receiver = self.inbox.lock();
+        let retry = participant.round_trip().map_or(RETRY, |time| time + RETRY_MARGIN);
+        while receiver.requests_due().is_some_and(|due| due <= now) {
+            sequences.clear();
+            if let Some(media) = receiver.poll_requests(now, retry, sequences)
+                && !sequences.is_empty()
+            {
+                participant.request_packets(now, media, sequences);
+            }
+        }
+        if let Some(from) = receiver.poll_conflict() {
+            participant.handle_conflict(now, from);
+        }
+        receptions.clear();
+        receptions.extend(receiver.receptions().map(reception));
+        receiver.requests_due()
+    }
+
+    /// What an event means here, before the application hears of it.
+    fn note(&self, port: &Port, event: ControlEvent) {
+        match &event {
+            ControlEvent::Collision { new, .. } => {
+                self.sending.set_ssrc(*new);
+                self.inbox.lock().set_own_ssrc(*new);
+            }
+            ControlEvent::PacketsLost { sequences, .. } => {
+                self.sending.send_again(port.socket(), sequences);
+            }
+            _ => {}
+        }
+        let mut events = lock(&self.events);
+        if events.len() >= EVENTS_MAX {
+            events.pop_front();
+        }
+        events.push_back(event);
+    }
+
+    /// Where a peer that has not reported yet expects reports: one port above its media.
+    fn media_source(&self, port: &Port) -> Option<SocketAddr> {
+        let mut address = Receiver::source_address(&self.inbox.lock())?;
+        if !port.is_muxed() {
+            address.set_port(address.port().checked_add(1)?);
+        }
+        Some(address)
+    }
+
+    /// Sends an empty datagram, which opens a path and which nobody reads (RFC 6263 section 4.1).
+    fn keep_alive(&self, port: &Port, now: Instant) {
+        if let Some(to) = self.sending.to() {
+            port.send_empty(to);
+        }
+        self.sending.note_keep_alive(now);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+fn reception(source: SourceStatistics) -> Reception {
+    Reception {
+        ssrc: source.ssrc,
+        expected: source.expected,
+        received: source.received,
+        highest: source.highest,
+        jitter: source.jitter,
+        last_heard: source.last_heard,
+    }
+}
+
+/// The earlier of two instants, where there are any.
+pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reporter").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// Keeps a stream's reporter at its port until the last handle is gone; then says BYE.
+#[derive(Debug)]
+pub(crate) struct Reporting {
+    pub(crate) port: Arc<Port>,
+    pub(crate) reporter: Arc<Reporter>,
+}
+
+impl Reporting {
+    pub(crate) fn new(port: Arc<Port>, reporter: Reporter) -> Self {
+        let reporter = Arc::new(reporter);
+        port.add_reporter(reporter.clone());
+        Self { port, reporter }
+    }
+}
+
+impl Drop for Reporting {
+    fn drop(&mut self) {
+        self.port.remove_reporter(&self.reporter);
+        self.reporter.leave(&self.port, Instant::now(), "");
+    }
+}

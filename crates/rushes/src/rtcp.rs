@@ -1,0 +1,116 @@
+//! RTCP as the application meets it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rushes_proto::Ssrc;
+use rushes_proto::control::AppData;
+use rushes_proto::control::ControlEvent;
+use rushes_proto::control::ControlStatistics;
+use rushes_proto::control::KeyFrameRequest;
+use rushes_proto::control::RemoteStatistics;
+use rushes_proto::rtcp::BitRateLimit;
+
+use crate::error::Error;
+use crate::reporter::Reporting;
+
+/// A stream's RTCP: what its peers report, and what it asks of them.
+///
+/// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook, as
+/// often as RFC 3550 section 6.2 allows. Cheap to clone; a clone is the same stream's.
+#[derive(Clone, Debug)]
+pub struct Rtcp {
+    pub(crate) reporting: Arc<Reporting>,
+}
+
+impl Rtcp {
+    /// Sets a function to be told of every report and request, on whichever thread reads the
+    /// stream's port. It may call the stream. Without one, events wait for
+    /// [`poll_event`](Self::poll_event).
+    pub fn on_event(&self, hook: impl FnMut(ControlEvent) + Send + 'static) {
+        self.reporting.reporter.set_hook(Box::new(hook));
+        self.reporting.reporter.dispatch();
+    }
+
+    /// The next report or request; the last 256 are kept.
+    pub fn poll_event(&self) -> Option<ControlEvent> {
+        self.reporting.reporter.poll_event()
+    }
+
+    /// What is known of each peer: its name, its clocks, its last report, the round-trip time.
+    pub fn peers(&self) -> Vec<RemoteStatistics> {
+        self.reporting.reporter.with(|participant| participant.remotes()).unwrap_or_default()
+    }
+
+    /// Reports sent and received so far.
+    pub fn statistics(&self) -> ControlStatistics {
+        self.reporting.reporter.with(|participant| participant.statistics()).unwrap_or_default()
+    }
+
+    /// Asks every media source for a key frame: PLI for pictures lost, FIR for a new viewer.
+    ///
+    /// With feedback on (see [`StreamBuilder::feedback`](crate::StreamBuilder::feedback)) it goes
+    /// at once, otherwise with the next report, up to some seconds later.
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn request_key_frame(&self, request: KeyFrameRequest) -> Result<(), Error> {
+        let sources: Vec<Ssrc> = {
+            let receiver = self.reporting.reporter.inbox.lock();
+            receiver.receptions().map(|source| source.ssrc).collect()
+        };
+        self.act(|participant, now| {
+            for media in sources {
+                participant.request_key_frame(now, media, request);
+            }
+        })
+    }
+
+    /// Asks a media source to keep to a bit rate (TMMBR, RFC 5104 section 4.2.1).
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn request_bit_rate(&self, limit: BitRateLimit) -> Result<(), Error> {
+        self.act(|participant, now| participant.request_bit_rate(now, limit))
+    }
+
+    /// Tells media sources what the path is estimated to carry together, in bits per second
+    /// (REMB).
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn send_estimate(&self, bit_rate: u64, sources: &[Ssrc]) -> Result<(), Error> {
+        self.act(|participant, now| participant.send_estimate(now, bit_rate, sources))
+    }
+
+    /// Sends an application's own packet with the next report.
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`], or [`Error::RtcpBusy`] if 64 such packets wait already.
+    pub fn send_app(&self, app: AppData) -> Result<(), Error> {
+        let mut added = false;
+        self.act(|participant, _| added = participant.send_app(app))?;
+        if added { Ok(()) } else { Err(Error::RtcpBusy) }
+    }
+
+    /// Leaves: says BYE, at once in sessions of fewer than 50. Dropping the stream does so too,
+    /// without a reason.
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn send_bye(&self, reason: &str) -> Result<(), Error> {
+        self.act(|participant, now| participant.leave(now, reason))
+    }
+
+    /// Does something, and sends at once what may go at once.
+    fn act(
+        &self,
+        act: impl FnOnce(&mut rushes_proto::control::Participant, Instant),
+    ) -> Result<(), Error> {
+        let now = Instant::now();
+        let Reporting { port, reporter } = &*self.reporting;
+        reporter.with(|participant| act(participant, now)).ok_or(Error::NoRtcp)?;
+        port.serve_now();
+        Ok(())
+    }
+}
