@@ -15,6 +15,7 @@
 //! | [`rtp`] | RTP packets: views and a writer (RFC 3550, RFC 8285) |
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
+//! | [`timer`] | when RTCP may be sent, and who is in the session (RFC 3550, RFC 4585) |
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -24,6 +25,7 @@ mod seq;
 mod ssrc;
 pub mod stream;
 mod time;
+pub mod timer;
 
 pub use batch::{Batch, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};

@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rtp",     &[]),
     ("payload", &[]),
     ("stream",  &["payload", "rtp"]),
+    ("timer",   &[]),
 ];
 
 /// What a protocol without I/O has no word for.
