@@ -18,6 +18,7 @@
 //! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
+//! | [`timer`] | when RTCP may be sent, and who is in the session (RFC 3550, RFC 4585) |
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -30,6 +31,7 @@ mod seq;
 mod ssrc;
 pub mod stream;
 mod time;
+pub mod timer;
 
 pub use batch::{Batch, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};

@@ -24,6 +24,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("payload", &[]),
     ("control", &["rtcp", "timer"]),
     ("stream",  &["payload", "repair", "rtp"]),
+    ("stream",  &["payload", "rtp"]),
+    ("timer",   &[]),
 ];
 
 /// What a protocol without I/O has no word for.

@@ -126,7 +126,8 @@ impl Reporter {
             if at <= now {
                 self.keep_alive(port, now);
             }
-            *next_keep_alive = Some(at.max(now) + if at <= now { interval } else { Duration::ZERO });
+            *next_keep_alive =
+                Some(at.max(now) + if at <= now { interval } else { Duration::ZERO });
             due = earlier(due, *next_keep_alive);
         }
         due

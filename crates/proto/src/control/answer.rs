@@ -96,6 +96,7 @@ impl Participant {
             let mut news = false;
             for item in chunk.items().take(16) {
                 if item.kind == SdesKind::Cname {
+                    self.timer.handle_cname(now, from);
                     news |= remote.cname != item.text;
                     remote.cname.clear();
                     remote.cname.extend_from_slice(item.text);

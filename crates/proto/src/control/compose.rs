@@ -34,7 +34,6 @@ impl Participant {
         write_delays(&mut self.writer, own, &self.delays, len_max);
         self.pending.write(&mut self.writer, own, len_max);
         self.pending.write_apps(&mut self.writer, own, len_max);
-        self.sent_before = [sent.packets, self.sent_before[0]];
         self.statistics.reports_sent += 1;
     }
 

@@ -30,6 +30,9 @@ const EVENTS_MAX: usize = 256;
 /// Reports of ours whose answers are believed.
 const STAMPS_MAX: usize = 32;
 
+/// Octets of a BYE with an empty report and a name before it, about.
+const BYE_LEN: usize = 60;
+
 /// What a participant has done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -72,8 +75,7 @@ pub struct Participant {
     pub(super) pending: Pending,
     conflicts: Conflicts,
     generator: u64,
-    /// Packets of media at the last two reports: whoever sent since the first of them is a sender.
-    pub(super) sent_before: [u64; 2],
+    /// Packets of media at the last look.
     sent: u64,
     /// The stamps of our last reports: what others may answer to.
     pub(super) stamps: VecDeque<u32>,
@@ -84,6 +86,8 @@ pub struct Participant {
     /// A goodbye under an SSRC that was given up.
     farewell: Option<Ssrc>,
     gone: bool,
+    /// Leaving, the timer forgets that we sent; the last report should still say how much.
+    left_sending: bool,
     pub(super) writer: Writer,
     pub(super) blocks: Vec<ReportBlock>,
     pub(super) delays: Vec<Dlrr>,
@@ -94,7 +98,7 @@ pub struct Participant {
 impl Participant {
     /// A participant that joins at `now`; its first report is due after half an interval.
     pub fn new(config: ParticipantConfig, now: Instant) -> Self {
-        let timer = Timer::new(config.timer.clone(), config.ssrc, config.seed, now);
+        let timer = Timer::new(config.timer, config.ssrc, config.seed, now);
         Self {
             ssrc: config.ssrc,
             timer,
@@ -102,7 +106,6 @@ impl Participant {
             pending: Pending::default(),
             conflicts: Conflicts::default(),
             generator: config.seed ^ 0x5353_5243,
-            sent_before: [0; 2],
             sent: 0,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Vec::new(),
@@ -111,6 +114,7 @@ impl Participant {
             reason: String::new(),
             farewell: None,
             gone: false,
+            left_sending: false,
             writer: Writer::new(),
             blocks: Vec::new(),
             delays: Vec::new(),
@@ -135,6 +139,8 @@ impl Participant {
         self.statistics.octets_received += len as u64;
         let compound = Compound::parse(datagram).inspect_err(|_| self.statistics.malformed += 1)?;
         let mut counted = false;
+        let is_bye = |packet| matches!(packet, Ok(Packet::Bye(_)));
+        let bye = compound.packets().any(is_bye);
         for packet in compound.packets() {
             let Ok(packet) = packet else {
                 self.statistics.malformed += 1;
@@ -148,9 +154,9 @@ impl Participant {
                     }
                     return Ok(());
                 }
-                self.timer.handle_rtcp(now, sender);
                 if !counted {
-                    self.timer.handle_compound(now, len);
+                    self.timer.handle_compound(len, bye);
+                    self.timer.handle_member(now, sender);
                     counted = true;
                 }
             }
@@ -173,8 +179,7 @@ impl Participant {
                 }
                 self.ssrc = new;
                 self.config.ssrc = new;
-                self.sent_before = [self.sent; 2];
-                self.timer.set_ssrc(now, new);
+                self.timer.set_ssrc(new);
                 self.stamps.clear();
                 self.tell(ControlEvent::Collision { old, new });
             }
@@ -229,7 +234,10 @@ impl Participant {
             Due::Report => self.write_report(now, sent, received),
             Due::Feedback if self.pending.is_urgent() => self.write_feedback(now, sent),
             // What was urgent has gone with a report meanwhile.
-            Due::Feedback => return None,
+            Due::Feedback => {
+                self.timer.cancel_feedback();
+                return None;
+            }
             Due::Bye => {
                 self.write_bye(now, sent, received);
                 self.gone = true;
@@ -283,7 +291,8 @@ impl Participant {
     /// Leaves: says BYE when the rules allow, in small sessions at once (RFC 3550 section 6.3.7).
     pub fn leave(&mut self, now: Instant, reason: &str) {
         reason.clone_into(&mut self.reason);
-        self.timer.want_bye(now);
+        self.left_sending = self.timer.we_sent();
+        self.timer.want_bye(now, BYE_LEN + reason.len() + self.config.header_len);
     }
 
     /// Whether the BYE was sent.
@@ -296,9 +305,9 @@ impl Participant {
         self.ssrc
     }
 
-    /// Whether it sent media since the report before the last.
+    /// Whether it sent media of late (RFC 3550 section 6.3.8).
     pub fn we_send(&self) -> bool {
-        self.sent > self.sent_before[1]
+        self.timer.we_sent() || self.left_sending
     }
 
     /// The last round-trip time to any other participant: the longest, if there are several.

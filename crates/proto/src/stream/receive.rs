@@ -153,7 +153,7 @@ impl Receiver {
 
     /// Where the source that was heard last sends from, if that was told.
     pub fn source_address(&self) -> Option<SocketAddr> {
-        self.sources.get(self.recent).or(self.sources.first()).and_then(Inbound::address)
+        self.sources.get(self.recent).or_else(|| self.sources.first()).and_then(Inbound::address)
     }
 
     /// When [`poll_requests`](Self::poll_requests) will have something; `None` if never.

@@ -1,0 +1,291 @@
+//! Who is in the session (RFC 3550 sections 6.2.1, 6.3.3 to 6.3.5).
+//!
+//! Three places of fixed size. The *table* holds validated members one by one. An SSRC heard for
+//! the first time waits in *probation*, where any newcomer may take its place and which counts for
+//! nothing, so that a flood of random SSRCs reaches no further. When the table is full, validated
+//! members are counted by *sampling*; none is ever put out of the table before it times out or
+//! says BYE.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::random::Keyed;
+use super::sampling::Sample;
+use crate::ssrc::Ssrc;
+
+/// Places for SSRCs heard once.
+const PROBATION: usize = 64;
+
+/// How long packets of a member that said BYE are taken for stragglers (RFC 3550 section 6.2.1).
+const STRAGGLERS: Duration = Duration::from_secs(5);
+
+/// How much a packet proves of its source (RFC 3550 section 6.2.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Evidence {
+    /// An RTCP packet: the second one validates.
+    Report,
+    /// An SDES packet with a CNAME validates at once.
+    Cname,
+    /// Media of a source that was validated by its sequence numbers.
+    Media,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    heard: Instant,
+    /// The last RTP packet, while it is a sender.
+    sent: Option<Instant>,
+    bye: Option<Instant>,
+}
+
+/// The other members of the session; this participant is not among them.
+#[derive(Clone, Debug)]
+pub(super) struct Members {
+    max: usize,
+    table: HashMap<Ssrc, Member, Keyed>,
+    /// Of those in the table: how many are senders, how many said BYE.
+    senders: usize,
+    byes: usize,
+    probation: Vec<Option<(Ssrc, Instant)>>,
+    crowd: Sample,
+    crowd_senders: Sample,
+    left: VecDeque<Ssrc>,
+}
+
+impl Members {
+    pub(super) fn new(max: usize, key: u64) -> Self {
+        Self {
+            max,
+            table: HashMap::with_hasher(Keyed(key)),
+            senders: 0,
+            byes: 0,
+            probation: Vec::new(),
+            crowd: Sample::new(Keyed(!key)),
+            crowd_senders: Sample::new(Keyed(!key)),
+            left: VecDeque::new(),
+        }
+    }
+
+    /// The number of members, and how many of them are senders.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let members = self.table.len() - self.byes + self.crowd.estimate();
+        (members, self.senders + self.crowd_senders.estimate())
+    }
+
+    /// Whether `ssrc` is in the table and has not said BYE.
+    pub(super) fn contains(&self, ssrc: Ssrc) -> bool {
+        self.table.get(&ssrc).is_some_and(|member| member.bye.is_none())
+    }
+
+    /// Takes a packet of `ssrc`.
+    pub(super) fn heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
+        let sent = (evidence == Evidence::Media).then_some(now);
+        if let Some(member) = self.table.get_mut(&ssrc) {
+            if let Some(bye) = member.bye {
+                if now.saturating_duration_since(bye) < STRAGGLERS {
+                    return;
+                }
+                member.bye = None;
+                self.byes -= 1;
+            }
+            member.heard = now;
+            self.senders += usize::from(sent.is_some() && member.sent.is_none());
+            member.sent = sent.or(member.sent);
+            return;
+        }
+        if evidence == Evidence::Report && !self.heard_before(now, ssrc) {
+            return;
+        }
+        if self.table.len() >= self.max && self.byes > 0 {
+            self.drop_a_leaver();
+        }
+        if self.table.len() < self.max {
+            self.table.insert(ssrc, Member { heard: now, sent, bye: None });
+            self.senders += usize::from(sent.is_some());
+            self.crowd.remove(ssrc);
+            self.crowd_senders.remove(ssrc);
+            return;
+        }
+        self.crowd.heard(now, ssrc);
+        if sent.is_some() {
+            self.crowd_senders.heard(now, ssrc);
+        }
+    }
+
+    /// Takes a BYE of `ssrc`: it counts no longer, and goes a little later.
+    pub(super) fn bye(&mut self, now: Instant, ssrc: Ssrc) {
+        let Some(member) = self.table.get_mut(&ssrc) else {
+            self.crowd.remove(ssrc);
+            self.crowd_senders.remove(ssrc);
+            return;
+        };
+        if member.bye.is_none() {
+            member.bye = Some(now);
+            self.byes += 1;
+            self.senders -= usize::from(member.sent.take().is_some());
+        }
+    }
+
+    /// Forgets `ssrc`, which is ours from now on.
+    pub(super) fn remove(&mut self, ssrc: Ssrc) {
+        if let Some(member) = self.table.remove(&ssrc) {
+            self.byes -= usize::from(member.bye.is_some());
+            self.senders -= usize::from(member.sent.is_some());
+        }
+        self.crowd.remove(ssrc);
+        self.crowd_senders.remove(ssrc);
+    }
+
+    /// Removes who was not heard for `member_timeout`, and from the senders who sent no RTP for
+    /// `sender_timeout`; whether any member timed out.
+    pub(super) fn check(
+        &mut self,
+        now: Instant,
+        member_timeout: Duration,
+        sender_timeout: Duration,
+    ) -> bool {
+        let since = |then: Instant| now.saturating_duration_since(then);
+        let mut left = self.crowd.check(now, member_timeout);
+        self.crowd_senders.check(now, sender_timeout);
+        (self.senders, self.byes) = (0, 0);
+        self.table.retain(|ssrc, member| {
+            if let Some(bye) = member.bye {
+                let stays = since(bye) < STRAGGLERS;
+                self.byes += usize::from(stays);
+                return stays;
+            }
+            if since(member.heard) > member_timeout {
+                left = true;
+                if self.left.len() < self.max {
+                    self.left.push_back(*ssrc);
+                }
+                return false;
+            }
+            member.sent = member.sent.filter(|sent| since(*sent) <= sender_timeout);
+            self.senders += usize::from(member.sent.is_some());
+            true
+        });
+        left
+    }
+
+    /// A member that timed out, one at a time; those of the crowd go unnamed.
+    pub(super) fn poll_left(&mut self) -> Option<Ssrc> {
+        self.left.pop_front()
+    }
+
+    /// Whether `ssrc` still holds its place in probation; if not, it gets one.
+    fn heard_before(&mut self, now: Instant, ssrc: Ssrc) -> bool {
+        self.probation.resize(PROBATION, None);
+        let place = self.table.hasher().hash(ssrc.0) as usize % PROBATION;
+        let Some(place) = self.probation.get_mut(place) else { return false };
+        let before = place.replace((ssrc, now));
+        before.is_some_and(|(other, _)| other == ssrc)
+    }
+
+    fn drop_a_leaver(&mut self) {
+        let mut leavers = self.table.iter().filter(|(_, member)| member.bye.is_some());
+        if let Some(leaver) = leavers.next().map(|(ssrc, _)| *ssrc) {
+            self.table.remove(&leaver);
+            self.byes -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMBER: Duration = Duration::from_secs(25);
+    const SENDER: Duration = Duration::from_secs(10);
+
+    #[allow(clippy::disallowed_methods, reason = "a test's epoch")]
+    fn start() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn one_report_is_not_enough_but_two_a_cname_or_media_are() {
+        let (now, mut members) = (start(), Members::new(8, 1));
+        members.heard(now, Ssrc(1), Evidence::Report);
+        assert_eq!(members.count(), (0, 0));
+        members.heard(now, Ssrc(1), Evidence::Report);
+        assert_eq!(members.count(), (1, 0));
+        members.heard(now, Ssrc(2), Evidence::Cname);
+        members.heard(now, Ssrc(3), Evidence::Media);
+        assert_eq!(members.count(), (3, 1));
+        assert!(members.contains(Ssrc(1)) && !members.contains(Ssrc(4)));
+    }
+
+    #[test]
+    fn a_flood_of_random_sources_moves_nobody_and_counts_for_little() {
+        let (now, mut members) = (start(), Members::new(8, 1));
+        members.heard(now, Ssrc(1), Evidence::Cname);
+        (1000..500_000).for_each(|ssrc| members.heard(now, Ssrc(ssrc), Evidence::Report));
+        assert_eq!(members.count(), (1, 0));
+        (1000..500_000).for_each(|ssrc| members.heard(now, Ssrc(ssrc), Evidence::Cname));
+        assert!(members.contains(Ssrc(1)));
+        assert_eq!(members.table.len(), 8);
+        let (count, _) = members.count();
+        assert!((375_000..665_000).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn who_leaves_counts_no_longer_and_stragglers_do_not_bring_it_back() {
+        let (now, mut members) = (start(), Members::new(8, 1));
+        members.heard(now, Ssrc(1), Evidence::Media);
+        members.bye(now, Ssrc(1));
+        members.bye(now, Ssrc(1));
+        members.heard(now + STRAGGLERS / 2, Ssrc(1), Evidence::Media);
+        assert_eq!(members.count(), (0, 0));
+        assert!(!members.check(now + STRAGGLERS, MEMBER, SENDER));
+        assert!(members.table.is_empty());
+        assert_eq!(members.poll_left(), None);
+    }
+
+    #[test]
+    fn who_comes_back_after_its_bye_is_a_member_again() {
+        let (now, mut members) = (start(), Members::new(8, 1));
+        members.heard(now, Ssrc(1), Evidence::Media);
+        members.bye(now, Ssrc(1));
+        members.heard(now + STRAGGLERS, Ssrc(1), Evidence::Media);
+        assert_eq!(members.count(), (1, 1));
+    }
+
+    #[test]
+    fn the_silent_stop_being_senders_and_then_members() {
+        let (now, mut members) = (start(), Members::new(8, 1));
+        members.heard(now, Ssrc(1), Evidence::Media);
+        assert!(!members.check(now + SENDER, MEMBER, SENDER));
+        assert_eq!(members.count(), (1, 1));
+        assert!(!members.check(now + SENDER * 2, MEMBER, SENDER));
+        assert_eq!(members.count(), (1, 0));
+        assert!(members.check(now + MEMBER * 2, MEMBER, SENDER));
+        assert_eq!(members.count(), (0, 0));
+        assert_eq!((members.poll_left(), members.poll_left()), (Some(Ssrc(1)), None));
+    }
+
+    #[test]
+    fn members_beyond_the_table_are_counted_and_move_in_when_there_is_room() {
+        let (now, mut members) = (start(), Members::new(2, 1));
+        for ssrc in 1..=10 {
+            members.heard(now, Ssrc(ssrc), Evidence::Media);
+        }
+        assert_eq!(members.count(), (10, 10));
+        members.bye(now, Ssrc(1));
+        members.bye(now, Ssrc(10));
+        assert_eq!(members.count(), (8, 8));
+        members.heard(now, Ssrc(9), Evidence::Cname);
+        assert!(members.contains(Ssrc(9)) && !members.contains(Ssrc(1)));
+        assert_eq!(members.count().0, 8);
+    }
+
+    #[test]
+    fn an_ssrc_that_becomes_ours_is_forgotten() {
+        let (now, mut members) = (start(), Members::new(2, 1));
+        (1..=3).for_each(|ssrc| members.heard(now, Ssrc(ssrc), Evidence::Media));
+        (1..=3).for_each(|ssrc| members.remove(Ssrc(ssrc)));
+        assert_eq!(members.count(), (0, 0));
+    }
+}

@@ -1,0 +1,43 @@
+//! When a participant may send RTCP (RFC 3550 sections 6.2 and 6.3, RFC 4585 section 3.5).
+//!
+//! [`Timer`] holds the state of one SSRC: who else is in the session, how large RTCP packets are
+//! on average, when the next report goes. It knows no wire format: the caller tells it which SSRC
+//! was heard and how long each compound packet was, asks [`Timer::handle_timeout`] what is due,
+//! and writes and sends that packet itself.
+//!
+//! ```
+//! use rushes_proto::Ssrc;
+//! use rushes_proto::timer::Due;
+//! use rushes_proto::timer::Timer;
+//! use rushes_proto::timer::TimerConfig;
+//! use std::time::Duration;
+//! use std::time::Instant;
+//!
+//! let start = Instant::now();
+//! let mut timer = Timer::new(TimerConfig::new(1_000_000), Ssrc(1), 42, start);
+//! timer.handle_rtp(start, Ssrc(2));
+//! assert_eq!(timer.members(), 2);
+//! let mut now = timer.poll_timeout().expect("a report is scheduled");
+//! assert!(now - start > Duration::from_secs(1));
+//! while timer.handle_timeout(now) != Due::Report {
+//!     now = timer.poll_timeout().expect("reconsidered: a little later");
+//! }
+//! timer.note_sent_rtcp(now, 100);
+//! ```
+
+mod config;
+mod feedback;
+mod interval;
+mod members;
+mod random;
+mod sampling;
+#[allow(clippy::module_inception, reason = "the room is named after its one public state machine")]
+mod timer;
+
+pub use config::FeedbackTiming;
+pub use config::Rules;
+pub use config::TimerConfig;
+pub use interval::INTERVAL_FLOOR;
+pub use interval::INTERVAL_MAX;
+pub use timer::Due;
+pub use timer::Timer;

@@ -1,0 +1,427 @@
+//! The transmission timer of one participant (RFC 3550 sections 6.3.2 to 6.3.8).
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::config::TimerConfig;
+use super::feedback::Feedback;
+use super::feedback::Slot;
+use super::interval;
+use super::interval::Group;
+use super::members::Evidence;
+use super::members::Members;
+use super::random::Random;
+use crate::ssrc::Ssrc;
+
+/// Members above which leaving takes its turn: at 50, RFC 3550 section 6.3.7 leaves it open.
+const BYE_AT_ONCE_BELOW: usize = 50;
+
+/// Intervals without a packet after which a member is gone (RFC 3550 section 6.3.5).
+const MEMBER_TIMEOUT: u32 = 5;
+
+/// Intervals without RTP after which a member is no sender (RFC 3550 section 6.3.5).
+const SENDER_TIMEOUT: u32 = 2;
+
+/// What has to be sent now.
+#[must_use]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Due {
+    /// Nothing; [`Timer::poll_timeout`] has moved on.
+    Nothing,
+    /// A full compound packet: SR or RR, SDES, and whatever feedback waits.
+    Report,
+    /// Feedback in a minimal compound packet (RFC 4585 section 3.1), or in a reduced-size one
+    /// where both sides agreed on these (RFC 5506).
+    Feedback,
+    /// A compound packet with BYE, the last of this participant.
+    Bye,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    Member,
+    /// Waits to send BYE; `members` counts this participant and the BYEs heard since.
+    Leaving {
+        members: usize,
+        back_off: bool,
+    },
+    Gone,
+}
+
+/// When one SSRC may send RTCP, and who else is in its session.
+///
+/// An endpoint with several SSRCs keeps one timer for each (RFC 8108 section 5.1). All `now` are
+/// of one clock; one that goes back is taken for a standing one. The room of the table is
+/// bounded by [`TimerConfig::members_max`], however many SSRCs are heard.
+#[derive(Clone, Debug)]
+pub struct Timer {
+    config: TimerConfig,
+    ssrc: Ssrc,
+    random: Random,
+    members: Members,
+    phase: Phase,
+    feedback: Option<Feedback>,
+    avg_rtcp_size: f64,
+    initial: bool,
+    /// Whether RTP or RTCP was ever sent.
+    spoke: bool,
+    /// The last RTP packet sent; `None` is `we_sent` = false.
+    sent: Option<Instant>,
+    tp: Instant,
+    tn: Instant,
+    pmembers: usize,
+    /// What [`handle_timeout`](Self::handle_timeout) asked for and was not yet sent.
+    due: Due,
+}
+
+impl Timer {
+    /// Joins a session as `ssrc`: the first report goes after about half the minimum interval
+    /// (RFC 3550 section 6.3.2).
+    ///
+    /// All randomness comes from `seed`, which must be unpredictable and not shared with others:
+    /// a participant that draws the same numbers sends at the same instants.
+    pub fn new(config: TimerConfig, ssrc: Ssrc, seed: u64, now: Instant) -> Self {
+        let config = config.in_range();
+        let mut random = Random::new(seed);
+        let mut timer = Self {
+            members: Members::new(config.members_max, random.bits()),
+            config,
+            ssrc,
+            random,
+            phase: Phase::Member,
+            feedback: config.feedback.map(Feedback::new),
+            avg_rtcp_size: config.packet_len as f64,
+            initial: true,
+            spoke: false,
+            sent: None,
+            tp: now,
+            tn: now,
+            pmembers: 1,
+            due: Due::Nothing,
+        };
+        timer.schedule(now);
+        timer
+    }
+
+    /// Takes note of media from `ssrc`, a source that its sequence numbers validated; once an
+    /// interval is enough. The CSRCs of the packet are members: see
+    /// [`handle_cname`](Self::handle_cname).
+    pub fn handle_rtp(&mut self, now: Instant, ssrc: Ssrc) {
+        self.heard(now, ssrc, Evidence::Media);
+    }
+
+    /// Takes note of a compound packet of `packet_len` octets, UDP and IP headers included; `bye`
+    /// says whether a BYE is in it. Call it once, then the others for the SSRCs in it.
+    ///
+    /// If several SSRCs report in the packet, `packet_len` is its length divided by their number
+    /// (RFC 8108 section 5.3.1).
+    pub fn handle_compound(&mut self, packet_len: usize, bye: bool) {
+        match self.phase {
+            Phase::Member => self.average(packet_len),
+            Phase::Leaving { .. } if bye => self.average(packet_len),
+            Phase::Leaving { .. } | Phase::Gone => {}
+        }
+    }
+
+    /// Takes note that `ssrc` sent an RTCP packet; it is a member from the second on.
+    pub fn handle_member(&mut self, now: Instant, ssrc: Ssrc) {
+        self.heard(now, ssrc, Evidence::Report);
+    }
+
+    /// Takes note that `ssrc` told its CNAME, or contributes to validated media: it is a member
+    /// (RFC 3550 section 6.2.1).
+    pub fn handle_cname(&mut self, now: Instant, ssrc: Ssrc) {
+        self.heard(now, ssrc, Evidence::Cname);
+    }
+
+    /// Takes note that `ssrc` left (RFC 3550 section 6.3.4); while this participant waits to leave
+    /// itself, that another did (section 6.3.7).
+    pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc) {
+        match &mut self.phase {
+            Phase::Member if ssrc != self.ssrc => {
+                self.members.bye(now, ssrc);
+                self.reverse_reconsider(now);
+            }
+            Phase::Leaving { members, .. } => *members += 1,
+            Phase::Member | Phase::Gone => {}
+        }
+    }
+
+    /// Takes note that this participant sent RTP (RFC 3550 section 6.3.8); once an interval is
+    /// enough.
+    pub fn note_sent_rtp(&mut self, now: Instant) {
+        self.spoke = true;
+        if self.phase != Phase::Member {
+            return;
+        }
+        let as_receiver = self.interval();
+        if self.sent.replace(now).is_none() && self.config.rules.reverse_reconsideration {
+            // The first SR need not wait as long as an RR would.
+            let ratio = self.interval().as_secs_f64() / as_receiver.as_secs_f64();
+            self.draw_nearer(now, ratio);
+        }
+    }
+
+    /// Takes note that what was due has been sent, in a packet of `packet_len` octets with UDP and
+    /// IP headers; as to several SSRCs see [`handle_compound`](Self::handle_compound).
+    ///
+    /// If it could not be sent, do not call this: it comes due again an interval later.
+    pub fn note_sent_rtcp(&mut self, now: Instant, packet_len: usize) {
+        self.spoke = true;
+        self.average(packet_len);
+        match std::mem::replace(&mut self.due, Due::Nothing) {
+            Due::Report => {
+                self.initial = false;
+                if let Some(feedback) = &mut self.feedback {
+                    feedback.note_report(now, &mut self.random);
+                }
+                self.schedule(self.tp);
+            }
+            Due::Feedback => self.initial = false,
+            Due::Bye => self.phase = Phase::Gone,
+            Due::Nothing => {}
+        }
+    }
+
+    /// There is something urgent to tell (RFC 4585 section 3.5.2): schedules it, and says when it
+    /// will probably go. Timer reconsideration may still put off what goes with a regular report.
+    ///
+    /// `None`, and nothing is scheduled, if that were later than
+    /// [`delay_max`](super::FeedbackTiming::delay_max), without feedback in the configuration, or
+    /// while leaving.
+    pub fn want_feedback(&mut self, now: Instant) -> Option<Instant> {
+        if self.phase != Phase::Member {
+            return None;
+        }
+        let t_rr = self.tn.saturating_duration_since(self.tp);
+        let t_dither_max = if self.config.multiparty { t_rr / 2 } else { Duration::ZERO };
+        self.feedback.as_mut()?.want(now, self.tn, t_dither_max, &mut self.random)
+    }
+
+    /// Another member's feedback told all that this one waits to tell (RFC 4585 section 3.5.2,
+    /// step 5a): the schedule is as if it had never been wanted.
+    pub fn cancel_feedback(&mut self) {
+        if let Some(feedback) = &mut self.feedback {
+            feedback.cancel();
+        }
+    }
+
+    /// Leaves the session with a compound packet of about `packet_len` octets, headers included.
+    ///
+    /// It is due at once below 50 members, else by the back-off of RFC 3550 section 6.3.7, and
+    /// never if nothing was ever sent.
+    pub fn want_bye(&mut self, now: Instant, packet_len: usize) {
+        if self.phase != Phase::Member {
+            return;
+        }
+        if !self.spoke {
+            self.phase = Phase::Gone;
+            return;
+        }
+        let back_off = self.members() >= BYE_AT_ONCE_BELOW && self.config.rules.bye_back_off;
+        self.phase = Phase::Leaving { members: 1, back_off };
+        self.feedback = None;
+        self.due = Due::Nothing;
+        self.sent = None;
+        self.initial = true;
+        self.pmembers = 1;
+        self.avg_rtcp_size = packet_len as f64;
+        self.tp = now;
+        self.tn = now;
+        if back_off {
+            self.schedule(now);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` after the BYE.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let te = self.feedback.as_ref().and_then(Feedback::te);
+        (self.phase != Phase::Gone).then(|| te.map_or(self.tn, |te| te.min(self.tn)))
+    }
+
+    /// Says what is due at `now`, and schedules what follows (RFC 3550 section 6.3.6).
+    pub fn handle_timeout(&mut self, now: Instant) -> Due {
+        let due = match self.phase {
+            Phase::Member => self.expire(now),
+            Phase::Leaving { back_off, .. } if self.tn <= now => {
+                if back_off && !self.may_send(now) {
+                    Due::Nothing
+                } else {
+                    self.schedule(now);
+                    Due::Bye
+                }
+            }
+            Phase::Leaving { .. } | Phase::Gone => Due::Nothing,
+        };
+        if due != Due::Nothing {
+            self.due = due;
+        }
+        due
+    }
+
+    /// Says that this participant goes on as `ssrc` (RFC 3550 section 8.2); it has to speak under
+    /// that name before it can say BYE.
+    pub fn set_ssrc(&mut self, ssrc: Ssrc) {
+        self.ssrc = ssrc;
+        self.spoke = false;
+        self.members.remove(ssrc);
+    }
+
+    /// Says whether more than two endpoints take part, when that becomes known (RFC 8108 section
+    /// 5.4.2).
+    pub fn set_multiparty(&mut self, multiparty: bool) {
+        self.config.multiparty = multiparty;
+    }
+
+    /// Members of the session, this participant included: exact up to
+    /// [`members_max`](TimerConfig::members_max) and some 200 more, beyond that an estimate.
+    pub fn members(&self) -> usize {
+        self.members.count().0 + 1
+    }
+
+    /// Members that sent RTP lately, this participant included if it did.
+    pub fn senders(&self) -> usize {
+        self.members.count().1 + usize::from(self.we_sent())
+    }
+
+    /// Whether this participant counts as a sender: its reports are SRs.
+    pub fn we_sent(&self) -> bool {
+        self.sent.is_some()
+    }
+
+    /// Whether `ssrc` is a member known by name.
+    pub fn is_member(&self, ssrc: Ssrc) -> bool {
+        ssrc == self.ssrc || self.members.contains(ssrc)
+    }
+
+    /// A member that timed out, one a call (RFC 3550 section 6.3.5).
+    ///
+    /// Time-outs are found when a report comes due. Members known only by number go unnamed.
+    pub fn poll_left(&mut self) -> Option<Ssrc> {
+        self.members.poll_left()
+    }
+
+    /// The deterministic interval Td between this participant's reports as things stand; the next
+    /// ones come 0.41 to 1.23 times as long apart.
+    pub fn interval(&self) -> Duration {
+        let minimum = interval::minimum(&self.config, self.we_sent(), self.initial);
+        self.td(self.we_sent(), minimum)
+    }
+
+    fn td(&self, we_sent: bool, minimum: Duration) -> Duration {
+        let group = match self.phase {
+            Phase::Leaving { members, .. } => Group { members, senders: 0, we_sent: false },
+            _ => Group { members: self.members(), senders: self.senders(), we_sent },
+        };
+        interval::deterministic(&self.config, group, self.avg_rtcp_size, minimum)
+    }
+
+    fn heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
+        if self.phase == Phase::Member && ssrc != self.ssrc {
+            self.members.heard(now, ssrc, evidence);
+        }
+    }
+
+    fn average(&mut self, packet_len: usize) {
+        self.avg_rtcp_size += (packet_len as f64 - self.avg_rtcp_size) / 16.0;
+    }
+
+    /// T, drawn for the present group.
+    fn draw(&mut self) -> Duration {
+        interval::randomised(self.interval(), &mut self.random)
+    }
+
+    /// Sets tn a fresh interval after `tp`.
+    fn schedule(&mut self, tp: Instant) {
+        self.tp = tp;
+        self.tn = tp + self.draw();
+        self.pmembers = self.group_size();
+    }
+
+    /// `members` of the RFC: those heard, or the leavers counted.
+    fn group_size(&self) -> usize {
+        match self.phase {
+            Phase::Leaving { members, .. } => members,
+            _ => self.members(),
+        }
+    }
+
+    /// Timer reconsideration (RFC 3550 section 6.3.6): a group that grew puts tn off.
+    fn may_send(&mut self, now: Instant) -> bool {
+        if !self.config.rules.reconsideration {
+            return true;
+        }
+        let tn = self.tp + self.draw();
+        if tn <= now {
+            return true;
+        }
+        self.tn = tn;
+        self.pmembers = self.group_size();
+        false
+    }
+
+    fn expire(&mut self, now: Instant) -> Due {
+        if self.tn <= now {
+            self.time_out(now);
+            if self.may_send(now) {
+                return self.regular(now);
+            }
+        }
+        let Some(feedback) = &mut self.feedback else { return Due::Nothing };
+        if !feedback.take_early(now) {
+            return Due::Nothing;
+        }
+        // The early packet uses up the next regular one: tn = tp + 2 T_rr, tp = the previous tn.
+        let t_rr = self.tn.saturating_duration_since(self.tp);
+        self.tp = self.tn;
+        self.tn += t_rr;
+        Due::Feedback
+    }
+
+    fn regular(&mut self, now: Instant) -> Due {
+        self.schedule(now);
+        let slot = self.feedback.as_mut().map_or(Slot::Report, |feedback| feedback.at_regular(now));
+        match slot {
+            Slot::Report => Due::Report,
+            Slot::Feedback => Due::Feedback,
+            Slot::Suppressed => Due::Nothing,
+        }
+    }
+
+    /// Finds who timed out (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4).
+    fn time_out(&mut self, now: Instant) {
+        // Both with the full minimum: others may not use a reduced one, and a sender of a few
+        // packets a second would else come and go with an AVPF interval of milliseconds.
+        let member = self.td(false, self.config.interval_min) * MEMBER_TIMEOUT;
+        let sender = self.td(self.we_sent(), self.config.interval_min) * SENDER_TIMEOUT;
+        self.sent = self.sent.filter(|sent| now.saturating_duration_since(*sent) <= sender);
+        if self.members.check(now, member, sender) {
+            self.reverse_reconsider(now);
+        }
+    }
+
+    /// Draws tn and tp nearer when members have left (RFC 3550 section 6.3.4).
+    fn reverse_reconsider(&mut self, now: Instant) {
+        let members = self.members();
+        if members < self.pmembers && self.config.rules.reverse_reconsideration {
+            self.draw_nearer(now, members as f64 / self.pmembers as f64);
+            self.pmembers = members;
+        }
+    }
+
+    fn draw_nearer(&mut self, now: Instant, ratio: f64) {
+        if ratio < 1.0 {
+            self.tn = nearer(now, self.tn, ratio);
+            self.tp = nearer(now, self.tp, ratio);
+        }
+    }
+}
+
+/// `time` at `ratio`, 0..1, of its distance from `now`, on the side where it is.
+fn nearer(now: Instant, time: Instant, ratio: f64) -> Instant {
+    if time >= now {
+        now + (time - now).mul_f64(ratio)
+    } else {
+        time + (now - time).mul_f64(1.0 - ratio)
+    }
+}
