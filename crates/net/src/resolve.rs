@@ -2,8 +2,11 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
 use std::net::SocketAddr;
 use std::net::ToSocketAddrs;
+use std::net::UdpSocket;
 
 use crate::error::NetError;
 
@@ -44,4 +47,17 @@ mod tests {
         let error = resolve(&host, 1).unwrap_err();
         assert!(error.to_string().contains(&host), "{error}");
     }
+}
+
+/// The local address that datagrams to `peer` come from; `None` if there is no way there.
+pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
+    let any = match peer {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    // Connecting a UDP socket sends nothing: it only asks the routing table.
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    let port = if peer.port() == 0 { 9 } else { peer.port() };
+    socket.connect(SocketAddr::new(peer.ip(), port)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
 }

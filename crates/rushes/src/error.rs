@@ -20,6 +20,12 @@ pub enum Error {
         /// The peer's address.
         peer: IpAddr,
     },
+    /// The canonical name is empty or too long.
+    #[error("a canonical name of {len} octets is outside 1 to 255")]
+    Cname {
+        /// Octets in it.
+        len: usize,
+    },
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -38,8 +44,8 @@ pub enum Error {
     /// The socket could not be opened or read.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The stream was opened with `rtcp(false)`.
-    #[error("this stream was opened without RTCP")]
+    /// The stream was opened with `rtcp(false)`, which recovery and reports need.
+    #[error("this needs RTCP, which is off for this stream")]
     NoRtcp,
     /// The stream cannot send: its session has no peer, or the stream no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]

@@ -60,7 +60,7 @@ mod session;
 mod stats;
 mod stream;
 
-pub use builder::StreamBuilder;
+pub use builder::{Recovery, StreamBuilder};
 pub use codec::Codec;
 pub use context::Context;
 pub use error::Error;

@@ -96,7 +96,10 @@ impl Participant {
             let mut news = false;
             for item in chunk.items().take(16) {
                 if item.kind == SdesKind::Cname {
-                    self.timer.handle_cname(now, from);
+                    // Strangers' names prove nothing: a flood of them must not slow us down.
+                    if remote.standing > Standing::Heard {
+                        self.timer.handle_cname(now, from);
+                    }
                     news |= remote.cname != item.text;
                     remote.cname.clear();
                     remote.cname.extend_from_slice(item.text);

@@ -1,5 +1,10 @@
 //! Setting a stream up.
 
+mod control;
+mod open;
+
+pub use control::Recovery;
+
 use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,6 +32,7 @@ use rushes_proto::stream::Route;
 use rushes_proto::stream::Sender;
 use rushes_proto::stream::SenderConfig;
 
+use self::control::ControlSettings;
 use crate::codec::Carried;
 use crate::error::Error;
 use crate::pace::Pacer;
@@ -37,12 +43,6 @@ use crate::sender::StreamSender;
 use crate::session::Session;
 use crate::stream::MediaStream;
 use crate::stream::Receiving;
-
-/// Octets in the IPv4 and UDP headers.
-const IPV4_UDP_LEN: usize = 20 + 8;
-
-/// Octets in the IPv6 and UDP headers.
-const IPV6_UDP_LEN: usize = 40 + 8;
 
 /// A stream being set up. Every setting has a default that works; [`open`](Self::open) checks
 /// them all.
@@ -65,9 +65,9 @@ pub struct StreamBuilder {
     frame: FrameSettings,
     max_don_diff: u16,
     pacing: Pacing,
-    reorder_packets: usize,
+    reorder_packets: Option<usize>,
     reorder_octets: usize,
-    reorder_time: Duration,
+    reorder_time: Option<Duration>,
     probation: u8,
     sources_max: usize,
     source_timeout: Duration,
@@ -75,6 +75,7 @@ pub struct StreamBuilder {
     send_timeout: Duration,
     first: Option<(SequenceNumber, RtpTimestamp)>,
     socket: SocketOptions,
+    control: ControlSettings,
 }
 
 impl StreamBuilder {
@@ -99,9 +100,9 @@ impl StreamBuilder {
             frame: defaults.frame,
             max_don_diff: 0,
             pacing: Pacing::default(),
-            reorder_packets: defaults.reorder_packets_max,
+            reorder_packets: None,
             reorder_octets: defaults.reorder_len_max,
-            reorder_time: defaults.reorder_time,
+            reorder_time: None,
             probation: defaults.probation,
             sources_max: defaults.sources_max,
             source_timeout: defaults.source_timeout,
@@ -109,6 +110,7 @@ impl StreamBuilder {
             send_timeout: Duration::from_secs(1),
             first: None,
             socket,
+            control: ControlSettings::default(),
         }
     }
 
@@ -204,16 +206,16 @@ impl StreamBuilder {
     }
 
     /// How long a missing packet is waited for, from the first packet after it: by default
-    /// 50 ms. It delays nothing while no packet is missing.
+    /// 50 ms, with [`recovery`](Self::recovery) 200 ms. It delays nothing while no packet is missing.
     pub fn reorder_time(mut self, time: Duration) -> Self {
-        self.reorder_time = time;
+        self.reorder_time = Some(time);
         self
     }
 
     /// Packets that the reorder window spans at most (1..=16 384), and octets that it holds; by
-    /// default 512 and 4 MiB.
+    /// default 512 (with [`recovery`](Self::recovery) 4 096) and 4 MiB.
     pub fn reorder_window(mut self, packets: usize, octets: usize) -> Self {
-        self.reorder_packets = packets;
+        self.reorder_packets = Some(packets);
         self.reorder_octets = octets;
         self
     }
@@ -282,106 +284,5 @@ impl StreamBuilder {
     pub fn multicast(mut self, options: MulticastOptions) -> Self {
         self.socket.multicast = Some(options);
         self
-    }
-
-    /// Opens the stream: checks every setting and binds the socket, unless another stream of the
-    /// session has done so.
-    ///
-    /// # Errors
-    /// [`Error::Net`] if the port is in use or the socket cannot be set up,
-    /// [`Error::SharedPort`], or what is wrong with a setting.
-    pub fn open(mut self) -> Result<MediaStream, Error> {
-        if !(100..=65_535).contains(&self.mtu) {
-            return Err(Error::Mtu { mtu: self.mtu });
-        }
-        let to = match (self.session.peer, self.remote_port) {
-            (Some(mut peer), Some(port)) => {
-                peer.set_port(port);
-                Some(peer)
-            }
-            _ => None,
-        };
-        if self.socket.multicast.is_some() && self.local_port == 0 {
-            // A group's members listen where its senders send.
-            self.local_port = self.remote_port.unwrap_or(0);
-        }
-        let interval = self.frame_rate.map(FrameRate::interval);
-        let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
-        let format = self.carried.format(self.frame.framing, self.max_don_diff);
-        let sender = self.sender(&*format)?;
-        let receiver = self.receiver(format)?;
-        let port = self.session.port(self.local_port, &self.socket)?;
-        let route = Route {
-            payload_type: self.payload_type,
-            retransmission: None,
-            remote_ssrc: self.remote_ssrc,
-        };
-        let inbox = port.add(route, receiver)?;
-        Ok(self.assemble(to, sender, pacer, SharedReceiver { port, inbox, sent: Arc::default() }))
-    }
-
-    fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
-        let headers = if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN };
-        let random = || getrandom::u32().map_err(|error| Error::Random(error.to_string()));
-        let ssrc = match self.ssrc {
-            Some(ssrc) => ssrc,
-            None => Ssrc(random()?),
-        };
-        let (first_sequence, first_timestamp) = match self.first {
-            Some(first) => first,
-            None => (SequenceNumber(random()? as u16), RtpTimestamp(random()?)),
-        };
-        let config = SenderConfig {
-            ssrc,
-            payload_type: self.payload_type,
-            first_sequence,
-            first_timestamp,
-            clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
-            frame_rate: self.frame_rate.unwrap_or_default(),
-            packet_len_max: self.mtu - headers,
-        };
-        Ok(Sender::new(format.packetiser(), config)?)
-    }
-
-    fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
-        let clock_rate = self.clock_rate.unwrap_or_else(|| format.clock_rate());
-        let config = ReceiverConfig {
-            remote_ssrc: self.remote_ssrc,
-            frame: self.frame,
-            reorder_packets_max: self.reorder_packets,
-            reorder_len_max: self.reorder_octets,
-            reorder_time: self.reorder_time,
-            probation: self.probation,
-            sources_max: self.sources_max,
-            source_timeout: self.source_timeout,
-            ..ReceiverConfig::new(self.payload_type, clock_rate)
-        };
-        Ok(Receiver::new(format, config)?)
-    }
-
-    fn assemble(
-        self,
-        to: Option<SocketAddr>,
-        sender: Sender,
-        pacer: Pacer,
-        shared: SharedReceiver,
-    ) -> MediaStream {
-        let sender = StreamSender {
-            port: shared.port.clone(),
-            to,
-            sender,
-            pacer,
-            batch: Batch::new(),
-            queue: shared.port.socket().send_queue(),
-            send_timeout: self.send_timeout,
-            statistics: shared.sent.clone(),
-        };
-        let receiver = StreamReceiver {
-            shared: shared.clone(),
-            spin: self.spin,
-            events: Vec::new(),
-            on_event: None,
-        };
-        MediaStream { sender, receiver: Receiving::Pulled(receiver), shared }
     }
 }

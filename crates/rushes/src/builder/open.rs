@@ -1,0 +1,264 @@
+//! Opening a stream: every setting checked, the parts made and put together.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::Batch;
+use rushes_proto::ClockRate;
+use rushes_proto::PayloadType;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::control::Participant;
+use rushes_proto::control::ParticipantConfig;
+use rushes_proto::payload::PayloadFormat;
+use rushes_proto::repair::RequestTiming;
+use rushes_proto::stream::FrameRate;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::ReceiverConfig;
+use rushes_proto::stream::Retransmission;
+use rushes_proto::stream::Route;
+use rushes_proto::stream::Sender;
+use rushes_proto::stream::SenderConfig;
+
+use super::StreamBuilder;
+use super::control::Recovery;
+use crate::error::Error;
+use crate::pace::Pacer;
+use crate::port::{Inbox, Port};
+use crate::receiver::SharedReceiver;
+use crate::receiver::StreamReceiver;
+use crate::reporter::{Reporter, ReporterConfig, Reporting};
+use crate::sender::StreamSender;
+use crate::sending::{Again, SendCore, Sending};
+use crate::session::ControlPort;
+use crate::stream::MediaStream;
+use crate::stream::Receiving;
+
+/// Octets in the IPv4 and UDP headers.
+const IPV4_UDP_LEN: usize = 20 + 8;
+
+/// Octets in the IPv6 and UDP headers.
+const IPV6_UDP_LEN: usize = 40 + 8;
+
+/// Packets whose places in the history are remembered.
+const HISTORY_PACKETS: usize = 8192;
+
+/// How long, and among how many packets, a missing one is waited for that may be sent again.
+const RECOVERY_TIME: Duration = Duration::from_millis(200);
+const RECOVERY_PACKETS: usize = 4096;
+
+/// Octets in the largest IP packet of RTCP: jumbo frames are for media.
+const REPORT_MTU_MAX: usize = 1500;
+
+/// Peers whose reports are kept.
+const PEERS_MAX: usize = 64;
+
+impl StreamBuilder {
+    /// Opens the stream: checks every setting and binds the socket, unless another stream of the
+    /// session has done so.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the port is in use or the socket cannot be set up,
+    /// [`Error::SharedPort`], or what is wrong with a setting.
+    pub fn open(mut self) -> Result<MediaStream, Error> {
+        if !(100..=65_535).contains(&self.mtu) {
+            return Err(Error::Mtu { mtu: self.mtu });
+        }
+        let to = match (self.session.peer, self.remote_port) {
+            (Some(mut peer), Some(port)) => {
+                peer.set_port(port);
+                Some(peer)
+            }
+            _ => None,
+        };
+        if self.socket.multicast.is_some() && self.local_port == 0 {
+            // A group's members listen where its senders send.
+            self.local_port = self.remote_port.unwrap_or(0);
+        }
+        if self.control.recovery != Recovery::Off && !self.control.rtcp {
+            return Err(Error::NoRtcp);
+        }
+        let interval = self.frame_rate.map(FrameRate::interval);
+        let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
+        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        let sender = self.sender(&*format)?;
+        let receiver = self.receiver(format)?;
+        let clock_rate = sender.config().clock_rate;
+        let control = match (self.control.rtcp, self.control.mux) {
+            (false, _) => ControlPort::Off,
+            (true, true) => ControlPort::Muxed,
+            (true, false) => ControlPort::Beside(self.control.local_port),
+        };
+        let port = self.session.port(self.local_port, &self.socket, control)?;
+        let participant = match port.has_control() && self.control.rtcp {
+            true => Some(self.participant(&port, sender.config().ssrc, clock_rate)?),
+            false => None,
+        };
+        let route = Route {
+            payload_type: self.payload_type,
+            retransmission: self.control.recovery.payload_type(self.payload_type),
+            remote_ssrc: self.remote_ssrc,
+        };
+        let inbox = port.add(route, receiver)?;
+        Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
+    }
+
+    fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
+        let ssrc = match self.ssrc {
+            Some(ssrc) => ssrc,
+            None => Ssrc(random_word()?),
+        };
+        let (first_sequence, first_timestamp) = match self.first {
+            Some(first) => first,
+            None => (SequenceNumber(random_word()? as u16), RtpTimestamp(random_word()?)),
+        };
+        // A retransmission is two octets longer than its packet.
+        let again = if self.retransmission_type().is_some() { 2 } else { 0 };
+        let config = SenderConfig {
+            ssrc,
+            payload_type: self.payload_type,
+            first_sequence,
+            first_timestamp,
+            clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
+            frame_rate: self.frame_rate.unwrap_or_default(),
+            packet_len_max: self.mtu - self.headers_len() - again,
+        };
+        let sender = Sender::new(format.packetiser(), config)?;
+        let retransmission = match (self.control.recovery, self.retransmission_type()) {
+            (Recovery::Off, _) => return Ok(sender),
+            (_, None) => Retransmission::Verbatim,
+            (_, Some(payload_type)) => Retransmission::Rtx {
+                payload_type,
+                ssrc: Ssrc(random_word()?),
+                first_sequence: SequenceNumber(random_word()? as u16),
+            },
+        };
+        Ok(sender.with_history(HISTORY_PACKETS, retransmission))
+    }
+
+    fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
+        let clock_rate = self.clock_rate.unwrap_or_else(|| format.clock_rate());
+        let recovers = self.control.recovery != Recovery::Off;
+        let defaults = ReceiverConfig::new(self.payload_type, clock_rate);
+        let (packets, time) = if recovers {
+            (RECOVERY_PACKETS, RECOVERY_TIME)
+        } else {
+            (defaults.reorder_packets_max, defaults.reorder_time)
+        };
+        let config = ReceiverConfig {
+            remote_ssrc: self.remote_ssrc,
+            frame: self.frame,
+            reorder_packets_max: self.reorder_packets.unwrap_or(packets),
+            reorder_len_max: self.reorder_octets,
+            reorder_time: self.reorder_time.unwrap_or(time),
+            requests: recovers.then(RequestTiming::default),
+            retransmission: self.retransmission_type().map(|payload_type| (payload_type, None)),
+            probation: self.probation,
+            sources_max: self.sources_max,
+            source_timeout: self.source_timeout,
+            ..defaults
+        };
+        Ok(Receiver::new(format, config)?)
+    }
+
+    fn participant(
+        &self,
+        port: &Port,
+        ssrc: Ssrc,
+        clock_rate: ClockRate,
+    ) -> Result<Participant, Error> {
+        let context = &self.session.context;
+        let group = self.session.peer.filter(|peer| peer.ip().is_multicast());
+        let config = ParticipantConfig {
+            ssrc,
+            cname: context.cname()?.to_owned(),
+            description: self.control.description.clone(),
+            clock_rate,
+            wall_clock: context.wall_clock(),
+            timer: self.control.timer(group.is_some()),
+            seed: u64::from(random_word()?) << 32 | u64::from(random_word()?),
+            packet_len_max: self.mtu.min(REPORT_MTU_MAX) - self.headers_len(),
+            header_len: self.headers_len(),
+            reduced_size: self.control.reduced_size,
+            sources_max: PEERS_MAX,
+        };
+        let mut participant = Participant::new(config, Instant::now());
+        if let Some(own) = group.and_then(rushes_net::source_towards) {
+            // A group sends us our own packets back.
+            for address in [Some(port.local_address()), port.control_address()] {
+                let port = address.map_or(0, |address| address.port());
+                participant.expect_echo(SocketAddr::new(own, port));
+            }
+        }
+        Ok(participant)
+    }
+
+    fn headers_len(&self) -> usize {
+        if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN }
+    }
+
+    fn retransmission_type(&self) -> Option<PayloadType> {
+        self.control.recovery.payload_type(self.payload_type)
+    }
+
+    fn assemble(self, parts: Parts) -> MediaStream {
+        let Parts { port, inbox, sender, pacer, to, participant } = parts;
+        let recovers = self.control.recovery != Recovery::Off;
+        if participant.is_some() {
+            inbox.lock().set_own_ssrc(sender.config().ssrc);
+        }
+        let core = SendCore {
+            sender,
+            batch: Batch::with_history(if recovers { self.control.history } else { 0 }),
+            queue: port.socket().send_queue(),
+            again: recovers.then(Again::new),
+        };
+        let sending = Arc::new(Sending::new(core, to, self.send_timeout));
+        let to_control = to.and_then(|to| self.control_address(to));
+        let config = ReporterConfig { to: to_control, keep_alive: self.control.keep_alive };
+        let reporter = Reporter::new(inbox.clone(), sending.clone(), participant, config);
+        let reporting = Arc::new(Reporting::new(port.clone(), reporter));
+        let shared = SharedReceiver {
+            port,
+            inbox,
+            sending: sending.clone(),
+            reporting: reporting.clone(),
+        };
+        let sender = StreamSender { reporting, sending, pacer };
+        let receiver = StreamReceiver {
+            shared: shared.clone(),
+            spin: self.spin,
+            events: Vec::new(),
+            on_event: None,
+        };
+        MediaStream { sender, receiver: Receiving::Pulled(receiver), shared }
+    }
+
+    /// Where the peer takes RTCP, if its media goes to `to`.
+    fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
+        let port = match (self.control.remote_port, self.control.mux) {
+            (Some(port), _) => port,
+            (None, true) => to.port(),
+            (None, false) => to.port().checked_add(1)?,
+        };
+        to.set_port(port);
+        Some(to)
+    }
+}
+
+/// A stream's parts, before they are put together.
+struct Parts {
+    port: Arc<Port>,
+    inbox: Arc<Inbox>,
+    sender: Sender,
+    pacer: Pacer,
+    to: Option<SocketAddr>,
+    participant: Option<Participant>,
+}
+
+fn random_word() -> Result<u32, Error> {
+    getrandom::u32().map_err(|error| Error::Random(error.to_string()))
+}
