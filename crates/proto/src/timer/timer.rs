@@ -130,6 +130,9 @@ impl Timer {
 
     /// Takes note that `ssrc` told its CNAME, or contributes to validated media: it is a member
     /// (RFC 3550 section 6.2.1).
+    ///
+    /// Each new SSRC lengthens the interval, so where packets can be authenticated, or come from
+    /// one known address, tell of those only.
     pub fn handle_cname(&mut self, now: Instant, ssrc: Ssrc) {
         self.heard(now, ssrc, Evidence::Cname);
     }
@@ -137,13 +140,16 @@ impl Timer {
     /// Takes note that `ssrc` left (RFC 3550 section 6.3.4); while this participant waits to leave
     /// itself, that another did (section 6.3.7).
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc) {
+        if ssrc == self.ssrc {
+            return;
+        }
         match &mut self.phase {
-            Phase::Member if ssrc != self.ssrc => {
+            Phase::Member => {
                 self.members.bye(now, ssrc);
                 self.reverse_reconsider(now);
             }
             Phase::Leaving { members, .. } => *members += 1,
-            Phase::Member | Phase::Gone => {}
+            Phase::Gone => {}
         }
     }
 

@@ -1,0 +1,424 @@
+//! Whole sessions of timers in virtual time: what RFC 3550 section 6.2 promises of RTCP's load.
+//!
+//! Every member is a real [`Timer`] with tables of its own; nothing is shared. The network is
+//! multicast with a constant delay and no loss. In the sessions of thousands each table holds 64
+//! members only, so that all the others are counted by SSRC sampling: the bounds hold for
+//! estimates as well.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
+
+mod world;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::Ssrc;
+use rushes_proto::timer::Due;
+use rushes_proto::timer::FeedbackTiming;
+use rushes_proto::timer::Rules;
+use rushes_proto::timer::Timer;
+use rushes_proto::timer::TimerConfig;
+
+use world::Seeded;
+
+const LEN: usize = 100;
+const DELAY: Duration = Duration::from_millis(50);
+/// How often a sender's media are taken note of; each sends its first at the start.
+const MEDIA: Duration = Duration::from_secs(8);
+
+/// A packet on its way, or one that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// Since the start of the session.
+    sent: Duration,
+    from: usize,
+    due: Due,
+    /// Whether an SR: `from` was a sender.
+    sender: bool,
+}
+
+/// A multicast session; members with the lowest numbers send media.
+#[derive(Clone)]
+struct Session {
+    start: Instant,
+    members: Vec<Timer>,
+    /// Nanoseconds from `start` to each member's next timeout.
+    timeouts: Vec<u64>,
+    senders: usize,
+    next_media: Duration,
+    flying: VecDeque<Packet>,
+    sent: Vec<Packet>,
+    /// When, by whom, and who timed out.
+    timed_out: Vec<(Duration, usize, usize)>,
+}
+
+fn ssrc(member: usize) -> Ssrc {
+    Ssrc(member as u32)
+}
+
+impl Session {
+    /// `members` that all join at once, `senders` of which send media.
+    fn join(config: TimerConfig, members: usize, senders: usize) -> Self {
+        let start = Instant::now();
+        let timer = |member| Timer::new(config, ssrc(member), member as u64 * 7919 + 1, start);
+        let members: Vec<Timer> = (0..members).map(timer).collect();
+        let timeouts = vec![0; members.len()];
+        let mut session = Self {
+            start,
+            members,
+            timeouts,
+            senders,
+            next_media: Duration::ZERO,
+            flying: VecDeque::new(),
+            sent: Vec::new(),
+            timed_out: Vec::new(),
+        };
+        (0..session.members.len()).for_each(|member| session.look_up_timeout(member));
+        session
+    }
+
+    fn look_up_timeout(&mut self, member: usize) {
+        let timeout = self.members[member].poll_timeout();
+        self.timeouts[member] =
+            timeout.map_or(u64::MAX, |timeout| (timeout - self.start).as_nanos() as u64);
+    }
+
+    fn run(&mut self, until: Duration) {
+        loop {
+            let (member, timeout) = self.earliest();
+            let arrival = self.flying.front().map_or(Duration::MAX, |packet| packet.sent + DELAY);
+            let next = timeout.min(arrival).min(self.next_media);
+            if next > until {
+                return;
+            }
+            if next == self.next_media {
+                self.send_media(next);
+            } else if next == arrival {
+                self.deliver(next);
+            } else {
+                self.expire(member, next);
+            }
+        }
+    }
+
+    fn earliest(&self) -> (usize, Duration) {
+        let least = self.timeouts.iter().copied().min().unwrap();
+        let member = self.timeouts.iter().position(|timeout| *timeout == least).unwrap();
+        (member, Duration::from_nanos(least))
+    }
+
+    fn send_media(&mut self, at: Duration) {
+        let now = self.start + at;
+        for sender in 0..self.senders {
+            self.members[sender].note_sent_rtp(now);
+            self.look_up_timeout(sender);
+            self.members.iter_mut().for_each(|member| member.handle_rtp(now, ssrc(sender)));
+        }
+        self.next_media = at + MEDIA;
+    }
+
+    fn deliver(&mut self, at: Duration) {
+        let now = self.start + at;
+        let Packet { from, due, .. } = self.flying.pop_front().unwrap();
+        for member in (0..self.members.len()).filter(|member| *member != from) {
+            let timer = &mut self.members[member];
+            timer.handle_compound(LEN, due == Due::Bye);
+            if due == Due::Bye {
+                timer.handle_bye(now, ssrc(from));
+                self.look_up_timeout(member);
+            } else {
+                timer.handle_cname(now, ssrc(from));
+            }
+        }
+    }
+
+    fn expire(&mut self, from: usize, at: Duration) {
+        let now = self.start + at;
+        let timer = &mut self.members[from];
+        let sender = timer.we_sent();
+        let due = timer.handle_timeout(now);
+        if due != Due::Nothing {
+            timer.note_sent_rtcp(now, LEN);
+            let packet = Packet { sent: at, from, due, sender };
+            self.flying.push_back(packet);
+            self.sent.push(packet);
+        }
+        while let Some(left) = timer.poll_left() {
+            self.timed_out.push((at, from, left.0 as usize));
+        }
+        self.look_up_timeout(from);
+    }
+
+    /// The members from `first` on leave at once.
+    fn leave(&mut self, first: usize, at: Duration) {
+        for member in first..self.members.len() {
+            self.members[member].want_bye(self.start + at, LEN);
+            self.look_up_timeout(member);
+        }
+    }
+
+    /// Packets that `of` picks, per second, from `from` to `to`.
+    fn rate(&self, from: Duration, to: Duration, of: impl Fn(&Packet) -> bool) -> f64 {
+        let sent = self.sent.iter().filter(|packet| (from..to).contains(&packet.sent));
+        sent.filter(|packet| of(packet)).count() as f64 / to.saturating_sub(from).as_secs_f64()
+    }
+
+    /// The most packets that `of` picks in any `window`.
+    fn peak(&self, window: Duration, of: impl Fn(&Packet) -> bool) -> usize {
+        let sent: Vec<Duration> =
+            self.sent.iter().filter(|packet| of(packet)).map(|packet| packet.sent).collect();
+        let mut first = 0;
+        let mut peak = 0;
+        for (last, at) in sent.iter().enumerate() {
+            while sent[first] + window <= *at {
+                first += 1;
+            }
+            peak = peak.max(last + 1 - first);
+        }
+        peak
+    }
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// RTCP's bandwidth is `rate` packets a second.
+fn config(rate: u64) -> TimerConfig {
+    let bandwidth = rate * LEN as u64 * 8 * 20;
+    TimerConfig { packet_len: LEN, multiparty: true, ..TimerConfig::new(bandwidth) }
+}
+
+fn any(_: &Packet) -> bool {
+    true
+}
+
+fn is_report(packet: &Packet) -> bool {
+    packet.due == Due::Report
+}
+
+fn is_bye(packet: &Packet) -> bool {
+    packet.due == Due::Bye
+}
+
+/// Asserts that `measured` is `expected` to within `tolerance`, a fraction.
+fn assert_within(measured: f64, expected: f64, tolerance: f64) {
+    let ratio = measured / expected;
+    assert!((ratio - 1.0).abs() <= tolerance, "{measured} instead of {expected}");
+}
+
+/// The times between the packets of `from` that `of` picks.
+fn gaps(session: &Session, from: usize, of: impl Fn(&Packet) -> bool) -> Vec<f64> {
+    let mine = session.sent.iter().filter(|packet| packet.from == from && of(packet));
+    let sent: Vec<f64> = mine.map(|packet| packet.sent.as_secs_f64()).collect();
+    sent.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+// Steady state.
+
+#[test]
+fn two_members_report_every_five_seconds_far_below_their_bandwidth() {
+    let mut session = Session::join(config(100), 2, 1);
+    session.run(seconds(20_000));
+    for member in 0..2 {
+        let gaps = gaps(&session, member, any);
+        assert!(gaps.iter().all(|gap| (2.052..6.157).contains(gap)));
+        assert_within(mean(&gaps), 5.0, 0.02);
+    }
+    assert!(session.rate(seconds(0), seconds(20_000), any) < 0.41);
+}
+
+#[test]
+fn fifty_members_use_their_bandwidth_a_quarter_of_it_for_the_senders() {
+    let mut session = Session::join(config(1), 50, 5);
+    session.run(seconds(10_000));
+    let rate = |of: fn(&Packet) -> bool| session.rate(seconds(1_000), seconds(10_000), of);
+    assert_within(rate(any), 1.0, 0.03);
+    assert_within(rate(|packet| packet.sender), 0.25, 0.05);
+}
+
+#[test]
+fn where_most_members_send_all_share_alike() {
+    let mut session = Session::join(config(1), 50, 40);
+    session.run(seconds(10_000));
+    let rate = |of: fn(&Packet) -> bool| session.rate(seconds(1_000), seconds(10_000), of);
+    assert_within(rate(any), 1.0, 0.03);
+    assert_within(rate(|packet| packet.sender), 0.8, 0.05);
+}
+
+// Many join at once: RTCP's bandwidth is 40 packets a second.
+
+fn crowd(reconsideration: bool) -> Session {
+    let rules = Rules { reconsideration, ..Rules::default() };
+    Session::join(TimerConfig { members_max: 64, rules, ..config(40) }, 5_000, 100)
+}
+
+/// In any second: what 5 000 members that spread over 2 s send before a delay of 50 ms lets them
+/// hear the first of it (122), twice over.
+const STORM_1S: usize = 250;
+/// In any five seconds: three times the bandwidth.
+const STORM_5S: usize = 600;
+
+#[test]
+fn five_thousand_that_join_at_once_make_no_storm_and_settle_at_their_bandwidth() {
+    let mut session = crowd(true);
+    session.run(seconds(400));
+    let peaks = (session.peak(seconds(1), any), session.peak(seconds(5), any));
+    assert!(peaks.0 <= STORM_1S && peaks.1 <= STORM_5S, "{peaks:?}");
+    // All are known after one interval of a receiver, 163 s.
+    let rate = |of: fn(&Packet) -> bool| session.rate(seconds(240), seconds(400), of);
+    assert_within(rate(any), 40.0, 0.05);
+    assert_within(rate(|packet| packet.sender), 10.0, 0.07);
+    assert_within(rate(|packet| !packet.sender), 30.0, 0.07);
+    // Each counts by a sample of its own: single estimates err by a tenth, all together do not.
+    let estimates: Vec<f64> = session.members.iter().map(|timer| timer.members() as f64).collect();
+    assert_within(mean(&estimates), 5_000.0, 0.02);
+    assert!(session.members.iter().all(|timer| timer.senders() == 100));
+}
+
+#[test]
+fn without_reconsideration_five_thousand_that_join_at_once_make_a_storm() {
+    let mut session = crowd(false);
+    session.run(seconds(5));
+    let peaks = (session.peak(seconds(1), any), session.peak(seconds(5), any));
+    assert!(peaks.0 > 5 * STORM_1S && peaks.1 > 5 * STORM_5S, "{peaks:?}");
+}
+
+// Many leave at once: RTCP's bandwidth is 8 packets a second, and 900 of 1 000 leave.
+
+const STAY: usize = 100;
+
+/// The session 250 s after they left at 500 s.
+fn left_behind(reverse_reconsideration: bool, bye_back_off: bool) -> Session {
+    let rules = Rules { reverse_reconsideration, bye_back_off, ..Rules::default() };
+    let mut session = Session::join(TimerConfig { rules, ..config(8) }, 1_000, 20);
+    session.run(seconds(500));
+    assert!(session.timed_out.is_empty());
+    session.leave(STAY, seconds(500));
+    session.run(seconds(750));
+    session
+}
+
+/// How many of the 100 times 99 times that one who stayed could be taken for gone it was.
+fn premature(session: &Session) -> f64 {
+    let wrong = session.timed_out.iter().filter(|(_, _, who)| *who < STAY);
+    wrong.count() as f64 / (STAY * (STAY - 1)) as f64
+}
+
+/// In any second: what 900 leavers that spread over 2 s send within a delay of 50 ms (22), twice
+/// over.
+const BYES_1S: usize = 45;
+/// In any five seconds: three times the bandwidth.
+const BYES_5S: usize = 120;
+
+#[test]
+fn nine_hundred_that_leave_at_once_make_no_storm_and_those_who_stay_catch_up() {
+    let session = left_behind(true, true);
+    let peaks = (session.peak(seconds(1), is_bye), session.peak(seconds(5), is_bye));
+    assert!(peaks.0 <= BYES_1S && peaks.1 <= BYES_5S, "{peaks:?}");
+    assert_eq!(session.sent.iter().filter(|packet| is_bye(packet)).count(), 900);
+    assert!(premature(&session) < 0.01, "{}", premature(&session));
+    assert!(session.members[..STAY].iter().all(|timer| timer.members() == STAY));
+    assert_within(session.rate(seconds(650), seconds(750), is_report), 8.0, 0.1);
+}
+
+#[test]
+fn without_reverse_reconsideration_those_who_stay_take_one_another_for_gone() {
+    let session = left_behind(false, true);
+    assert!(premature(&session) > 0.2, "{}", premature(&session));
+}
+
+#[test]
+fn without_back_off_goodbyes_make_a_storm() {
+    let session = left_behind(true, false);
+    assert_eq!(session.peak(seconds(1), is_bye), 900);
+}
+
+// Early feedback between two parties: RTCP's bandwidth is 8 packets a second, Td 0.25 s.
+
+const FEEDBACK_MAX: Duration = Duration::from_millis(200);
+
+fn avpf(regular_interval_min: Duration) -> Session {
+    let feedback = Some(FeedbackTiming { regular_interval_min, delay_max: FEEDBACK_MAX });
+    Session::join(TimerConfig { feedback, multiparty: false, ..config(8) }, 2, 2)
+}
+
+/// Runs for 1 000 s with events at `member` about every `spacing`; the delays, in seconds, of
+/// those for which feedback was promised, and how many there were in all.
+fn with_events(session: &mut Session, member: usize, spacing: f64) -> (Vec<f64>, usize) {
+    let mut random = Seeded(11);
+    let mut wait = || -spacing * ((random.below(1 << 32) + 1) as f64 / 2f64.powi(32)).ln();
+    let (mut promised, mut events) = (Vec::new(), 0);
+    let mut at = wait();
+    while at < 1_000.0 {
+        let event = Duration::from_secs_f64(at);
+        session.run(event);
+        events += 1;
+        if session.members[member].want_feedback(session.start + event).is_some() {
+            promised.push(event);
+        }
+        session.look_up_timeout(member);
+        at += wait();
+    }
+    session.run(seconds(1_010));
+    let mine: Vec<Duration> =
+        session.sent.iter().filter(|packet| packet.from == member).map(|p| p.sent).collect();
+    let told = |event: &Duration| mine[mine.partition_point(|sent| sent < event)];
+    let delays =
+        promised.iter().map(|event| told(event).as_secs_f64() - event.as_secs_f64()).collect();
+    (delays, events)
+}
+
+#[test]
+fn rare_events_are_told_at_once() {
+    let mut session = avpf(Duration::ZERO);
+    let (delays, events) = with_events(&mut session, 0, 2.0);
+    assert!(delays.len() * 100 > events * 90, "{} of {events}", delays.len());
+    let at_once = delays.iter().filter(|delay| **delay < 1e-6).count();
+    assert!(at_once * 100 > events * 80, "{at_once} of {events}");
+}
+
+#[test]
+fn feedback_keeps_its_delay_and_its_bandwidth_however_many_the_events() {
+    let mut session = avpf(Duration::ZERO);
+    let (delays, events) = with_events(&mut session, 0, 0.05);
+    assert!(events > 19_000);
+    // Reconsideration may put off the report that feedback waits for, by 1.23 Td at most.
+    let late = delays.iter().filter(|delay| **delay > FEEDBACK_MAX.as_secs_f64()).count();
+    assert!(late * 5 < delays.len(), "{late} of {}", delays.len());
+    let limit = FEEDBACK_MAX.as_secs_f64() + 1.2313 * 0.25;
+    assert!(delays.iter().all(|delay| *delay < limit));
+    let rate = session.rate(seconds(10), seconds(1_000), any);
+    // A tenth more for the one with events: the report that an early packet replaces is counted
+    // at T_rr, which the compensation for reconsideration has made shorter than Td.
+    assert!(rate < 8.0 * 1.07, "{rate}");
+    assert!(session.rate(seconds(10), seconds(1_000), |p| p.due == Due::Feedback) > 1.0);
+}
+
+#[test]
+fn without_events_two_parties_with_feedback_report_at_their_bandwidth() {
+    let mut session = avpf(Duration::ZERO);
+    session.run(seconds(1_000));
+    assert_within(session.rate(seconds(10), seconds(1_000), any), 8.0, 0.03);
+    assert!(session.sent.iter().all(is_report));
+}
+
+#[test]
+fn the_regular_interval_is_kept_with_and_without_feedback() {
+    for spacing in [1e9, 0.5] {
+        let mut session = avpf(seconds(5));
+        let (delays, _) = with_events(&mut session, 0, spacing);
+        let gaps = gaps(&session, 0, is_report);
+        assert!(gaps.iter().all(|gap| (2.5..7.5 + 2.0 * 1.2313 * 0.25).contains(gap)));
+        assert_within(mean(&gaps), 5.1, 0.05);
+        assert!(delays.iter().all(|delay| *delay < 0.6));
+        assert_eq!(
+            session.sent.iter().any(|p| p.due == Due::Feedback && p.from == 0),
+            spacing < 1.0
+        );
+    }
+}
