@@ -29,6 +29,19 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
     )
 }
 
+/// The local address that datagrams to `peer` come from; `None` if there is no way there.
+pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
+    let any = match peer {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    // Connecting a UDP socket sends nothing: it only asks the routing table.
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    let port = if peer.port() == 0 { 9 } else { peer.port() };
+    socket.connect(SocketAddr::new(peer.ip(), port)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,17 +60,4 @@ mod tests {
         let error = resolve(&host, 1).unwrap_err();
         assert!(error.to_string().contains(&host), "{error}");
     }
-}
-
-/// The local address that datagrams to `peer` come from; `None` if there is no way there.
-pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
-    let any = match peer {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    // Connecting a UDP socket sends nothing: it only asks the routing table.
-    let socket = UdpSocket::bind((any, 0)).ok()?;
-    let port = if peer.port() == 0 { 9 } else { peer.port() };
-    socket.connect(SocketAddr::new(peer.ip(), port)).ok()?;
-    socket.local_addr().ok().map(|address| address.ip())
 }

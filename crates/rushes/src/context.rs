@@ -92,7 +92,7 @@ impl Context {
 
 /// 96 random bits in hexadecimal digits (RFC 7022 section 4.2 asks for as many, in Base64).
 fn random_cname() -> Result<String, Error> {
-    let mut bits = [0; 12];
-    getrandom::fill(&mut bits).map_err(|error| Error::Random(error.to_string()))?;
-    Ok(bits.iter().map(|octet| format!("{octet:02x}")).collect())
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits[4..]).map_err(|error| Error::Random(error.to_string()))?;
+    Ok(format!("{:024x}", u128::from_be_bytes(bits)))
 }

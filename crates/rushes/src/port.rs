@@ -79,11 +79,11 @@ pub(crate) enum Control {
     /// On the media's own port (RFC 5761).
     Muxed,
     /// On a socket of its own, one port above (RFC 3550 section 11).
-    Beside(UdpSocket),
+    Beside(Box<UdpSocket>),
 }
 
 /// How long media may keep a reader from looking at the socket for RTCP.
-const CONTROL_PATIENCE: Duration = Duration::from_millis(5);
+const CONTROL_PATIENCE: Duration = Duration::from_millis(2);
 
 /// How often a thread that only pushes looks for RTCP.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
@@ -264,7 +264,7 @@ impl Port {
             let outcome = if self.is_muxed() {
                 self.read_once(None, &mut turn, now).map(|_| ())
             } else {
-                self.read_control(&mut turn)
+                self.read_control(&mut turn.control)
             };
             drop(turn);
             self.tell();
@@ -425,26 +425,25 @@ impl Port {
         turn: &mut Turn,
         until: Instant,
     ) -> Result<usize, Error> {
-        let Turn { arena, looked, .. } = turn;
+        let Turn { arena, control, looked } = turn;
         let beside = match &self.control {
-            Control::Beside(socket) => Some(socket),
+            Control::Beside(socket) => Some(&**socket),
             Control::Off | Control::Muxed => None,
         };
         let datagrams = self.socket.receive_beside(arena, until, Some(&self.waker), beside)?;
         let now = Instant::now();
-        let taken = self.hand_out(own, now, datagrams);
-        if beside.is_some()
-            && (taken == 0 || now.saturating_duration_since(*looked) > CONTROL_PATIENCE)
-        {
-            turn.looked = now;
-            self.read_control(turn)?;
+        let stale = now.saturating_duration_since(*looked) > CONTROL_PATIENCE;
+        if datagrams.is_empty() || stale {
+            // Before the media: a source that says goodbye may come again at once.
+            *looked = now;
+            self.read_control(control)?;
         }
-        Ok(taken)
+        Ok(self.hand_out(own, now, datagrams))
     }
 
     /// Reads what is there of RTCP on its own socket.
-    fn read_control(&self, turn: &mut Turn) -> Result<(), Error> {
-        let (Control::Beside(socket), Some(arena)) = (&self.control, &mut turn.control) else {
+    fn read_control(&self, arena: &mut Option<Arena>) -> Result<(), Error> {
+        let (Control::Beside(socket), Some(arena)) = (&self.control, arena) else {
             return Ok(());
         };
         loop {
@@ -465,7 +464,7 @@ impl Port {
             return;
         }
         for reporter in &*lock(&self.reporters) {
-            reporter.take(now, from, datagram);
+            reporter.take(self, now, from, datagram);
         }
         self.due.store(0, Relaxed);
     }

@@ -92,12 +92,16 @@ impl Reporter {
     }
 
     /// Takes a datagram of RTCP.
-    pub(crate) fn take(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+    pub(crate) fn take(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
         let mut state = self.state();
-        let Some(participant) = &mut state.participant else { return };
+        let State { participant, learnt, .. } = &mut *state;
+        let Some(participant) = participant else { return };
         match participant.handle_datagram(now, Some(from), datagram) {
-            Ok(()) => state.learnt = Some(from),
+            Ok(()) => *learnt = Some(from),
             Err(error) => tracing::debug!(%error, %from, "a datagram is not RTCP"),
+        }
+        while let Some(event) = participant.poll_event() {
+            self.note(port, event);
         }
     }
 
@@ -158,6 +162,8 @@ impl Reporter {
 
     /// Leaves the session, if that is allowed at once.
     pub(crate) fn leave(&self, port: &Port, now: Instant, reason: &str) {
+        // Whoever has sent says goodbye: the participant must know that we have.
+        self.serve(port, now);
         self.with(|participant| {
             if !participant.is_gone() {
                 participant.leave(now, reason);
@@ -195,6 +201,7 @@ impl Reporter {
                 self.sending.set_ssrc(*new);
                 self.inbox.lock().set_own_ssrc(*new);
             }
+            ControlEvent::Bye { from, .. } => self.inbox.lock().handle_bye(*from),
             ControlEvent::PacketsLost { sequences, .. } => {
                 self.sending.send_again(port.socket(), sequences);
             }

@@ -150,9 +150,9 @@ impl Session {
             if media_port % 2 == 1 && attempts > PAIR_ATTEMPTS / 2 {
                 continue;
             }
-            let port = local_control.unwrap_or(media_port.wrapping_add(1));
+            let port = local_control.unwrap_or_else(|| media_port.wrapping_add(1));
             match UdpSocket::bind(self.local(port), &plain) {
-                Ok(control) => return Ok((socket, Control::Beside(control))),
+                Ok(control) => return Ok((socket, Control::Beside(Box::new(control)))),
                 Err(_) if attempts > 0 => {}
                 Err(source) => return Err(Error::RtcpPort { port, source }),
             }

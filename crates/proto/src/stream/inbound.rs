@@ -191,6 +191,11 @@ impl Inbound {
         false
     }
 
+    /// Takes the next packet's address for its own.
+    pub(super) fn forget_address(&mut self) {
+        self.address = None;
+    }
+
     /// Where it sends from, if that was told.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         self.address

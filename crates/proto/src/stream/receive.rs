@@ -131,6 +131,13 @@ impl Receiver {
         self.conflict.take()
     }
 
+    /// Takes word that source `ssrc` has left: it may come again from another address at once.
+    pub fn handle_bye(&mut self, ssrc: Ssrc) {
+        if let Some(source) = self.sources.iter_mut().find(|source| source.ssrc() == ssrc) {
+            source.forget_address();
+        }
+    }
+
     /// Whether [`poll_conflict`](Self::poll_conflict) has something.
     pub fn has_conflict(&self) -> bool {
         self.conflict.is_some()

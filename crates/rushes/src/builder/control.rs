@@ -162,7 +162,7 @@ impl StreamBuilder {
     /// Sends an empty datagram at once and whenever nothing was sent for `interval`, so that
     /// address translators keep the path to us open (RFC 6263 section 4.1); by default never. It
     /// needs a remote port, and a thread that pulls or waits.
-    pub fn keep_alive(mut self, interval: std::time::Duration) -> Self {
+    pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.control.keep_alive = Some(interval.max(Duration::from_millis(10)));
         self
     }

@@ -6,16 +6,12 @@ mod open;
 pub use control::Recovery;
 
 use std::net::IpAddr;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
-use std::time::Instant;
 
 use rushes_net::MulticastOptions;
 use rushes_net::ReceivePath;
 use rushes_net::SendPath;
 use rushes_net::SocketOptions;
-use rushes_proto::Batch;
 use rushes_proto::ClockRate;
 use rushes_proto::PayloadType;
 use rushes_proto::RtpTimestamp;
@@ -24,25 +20,13 @@ use rushes_proto::Ssrc;
 use rushes_proto::payload::Delivery;
 use rushes_proto::payload::FrameSettings;
 use rushes_proto::payload::Framing;
-use rushes_proto::payload::PayloadFormat;
 use rushes_proto::stream::FrameRate;
-use rushes_proto::stream::Receiver;
 use rushes_proto::stream::ReceiverConfig;
-use rushes_proto::stream::Route;
-use rushes_proto::stream::Sender;
-use rushes_proto::stream::SenderConfig;
 
 use self::control::ControlSettings;
 use crate::codec::Carried;
-use crate::error::Error;
-use crate::pace::Pacer;
 use crate::pace::Pacing;
-use crate::receiver::SharedReceiver;
-use crate::receiver::StreamReceiver;
-use crate::sender::StreamSender;
 use crate::session::Session;
-use crate::stream::MediaStream;
-use crate::stream::Receiving;
 
 /// A stream being set up. Every setting has a default that works; [`open`](Self::open) checks
 /// them all.

@@ -93,9 +93,10 @@ impl StreamBuilder {
             (true, false) => ControlPort::Beside(self.control.local_port),
         };
         let port = self.session.port(self.local_port, &self.socket, control)?;
-        let participant = match port.has_control() && self.control.rtcp {
-            true => Some(self.participant(&port, sender.config().ssrc, clock_rate)?),
-            false => None,
+        let participant = if port.has_control() && self.control.rtcp {
+            Some(self.participant(&port, sender.config().ssrc, clock_rate)?)
+        } else {
+            None
         };
         let route = Route {
             payload_type: self.payload_type,
@@ -221,12 +222,8 @@ impl StreamBuilder {
         let config = ReporterConfig { to: to_control, keep_alive: self.control.keep_alive };
         let reporter = Reporter::new(inbox.clone(), sending.clone(), participant, config);
         let reporting = Arc::new(Reporting::new(port.clone(), reporter));
-        let shared = SharedReceiver {
-            port,
-            inbox,
-            sending: sending.clone(),
-            reporting: reporting.clone(),
-        };
+        let shared =
+            SharedReceiver { port, inbox, sending: sending.clone(), reporting: reporting.clone() };
         let sender = StreamSender { reporting, sending, pacer };
         let receiver = StreamReceiver {
             shared: shared.clone(),
