@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
-use rushes::{ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, SendPath, Ssrc};
+use rushes::{
+    ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
+};
 
 use crate::bench::BenchArgs;
 use crate::values::{
@@ -130,6 +132,53 @@ pub(crate) struct StreamArgs {
     pub(crate) frame_size: usize,
 }
 
+/// How lost packets come again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum RecoveryName {
+    /// They do not
+    Off,
+    /// Asked for, and sent again in a stream of their own (RFC 4588)
+    Rtx,
+    /// Asked for, and sent again as they were
+    Verbatim,
+}
+
+impl From<RecoveryName> for Recovery {
+    fn from(name: RecoveryName) -> Self {
+        match name {
+            RecoveryName::Off => Self::Off,
+            RecoveryName::Rtx => Self::On,
+            RecoveryName::Verbatim => Self::Verbatim,
+        }
+    }
+}
+
+/// What streams between two programs say about themselves.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ControlArgs {
+    /// Neither send nor read RTCP
+    #[arg(long, conflicts_with_all = ["rtcp_mux", "recovery", "feedback"], help_heading = "Control")]
+    pub(crate) no_rtcp: bool,
+    /// RTCP on the stream's own port (RFC 5761) rather than on the next; both sides must agree
+    #[arg(long, help_heading = "Control")]
+    pub(crate) rtcp_mux: bool,
+    /// The remote port for RTCP, where it is not the one after the stream's
+    #[arg(long, value_name = "PORT", conflicts_with = "rtcp_mux", help_heading = "Control")]
+    pub(crate) rtcp_port: Option<u16>,
+    /// How lost packets come again; both sides must agree
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Control")]
+    pub(crate) recovery: Option<RecoveryName>,
+    /// Requests go out at once (the profile AVPF) rather than with the next report
+    #[arg(long, help_heading = "Control")]
+    pub(crate) feedback: bool,
+    /// The canonical name in reports; random by default
+    #[arg(long, value_name = "NAME", help_heading = "Control")]
+    pub(crate) cname: Option<String>,
+    /// Keep the path open with an empty datagram after this much silence, for example 15s
+    #[arg(long, value_parser = parse_duration, value_name = "TIME", help_heading = "Control")]
+    pub(crate) keep_alive: Option<Duration>,
+}
+
 /// How a command speaks.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct OutputArgs {
@@ -195,7 +244,8 @@ pub(crate) struct LoopbackArgs {
 Examples:
   rushes send film.265 --to 192.0.2.7:5004
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
-  rushes send film.266 --to 239.1.2.3:5004 --pacing 900M")]
+  rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
+  rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp")]
 pub(crate) struct SendArgs {
     /// File to send
     pub(crate) file: PathBuf,
@@ -208,6 +258,9 @@ pub(crate) struct SendArgs {
     /// SSRC, decimal or 0x hexadecimal; random by default
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
+    /// Write a description of the stream, for receivers that read SDP
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sdp: Option<PathBuf>,
     /// Send the file this many times
     #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
         value_name = "TIMES")]
@@ -217,12 +270,15 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
+    pub(crate) control: ControlArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The file is NAME.part until the stream ends: after --idle-timeout of silence, or at Ctrl-C. The
+The file is NAME.part until the stream ends: when its sender says goodbye (RTCP BYE), after
+--idle-timeout of silence, or at Ctrl-C. The
 exit code is 1 if nothing came or something was lost; what came whole is kept either way.
 
 Examples:
@@ -243,14 +299,16 @@ pub(crate) struct RecvArgs {
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,
     /// How long a missing packet is waited for
-    #[arg(long, value_parser = parse_duration, default_value = "50ms", help_heading = "Stream",
-        value_name = "TIME")]
-    pub(crate) reorder_time: Duration,
+    /// (by default 50ms, with --recovery 200ms)
+    #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
+    pub(crate) reorder_time: Option<Duration>,
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod compare;
+mod control;
 mod interrupt;
 mod latency;
 mod loopback;

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rushes::file::{MediaWriter, codec_of};
 use rushes::net::resolve;
-use rushes::{Codec, Context, MediaStream, Session, Ssrc};
+use rushes::{Codec, MediaStream, Session, Ssrc};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::Usage;
-use crate::args::RecvArgs;
+use crate::args::{ControlArgs, RecvArgs};
+use crate::control::Heard;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -21,6 +22,9 @@ use crate::stream;
 
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long a stream may still bring something after its sender said goodbye.
+const AFTER_GOODBYE: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.output.json && args.output_file == Path::new("-") {
@@ -55,16 +59,20 @@ struct Received {
     /// Frames of other sources than the first.
     others: u64,
     time: Duration,
+    heard: Heard,
 }
 
 fn open(args: &RecvArgs, codec: Codec) -> anyhow::Result<MediaStream> {
-    let session = listen(args.from.host.as_deref())?;
+    let session = listen(args.from.host.as_deref(), &args.control)?;
     let mut builder = stream::set(session.stream(codec), &session, &args.stream)
         .local_port(args.from.port)
         .delivery(args.delivery.into())
-        .reorder_time(args.reorder_time)
         // Whoever sends to this port is meant: a stream of one packet counts, too.
         .probation(1);
+    builder = stream::set_control(builder, &args.control);
+    if let Some(time) = args.reorder_time {
+        builder = builder.reorder_time(time);
+    }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
     }
@@ -72,8 +80,8 @@ fn open(args: &RecvArgs, codec: Codec) -> anyhow::Result<MediaStream> {
 }
 
 /// A session that hears `host`: a group to join, or a local address to bind to.
-fn listen(host: Option<&str>) -> anyhow::Result<Session> {
-    let context = Context::new();
+fn listen(host: Option<&str>, args: &ControlArgs) -> anyhow::Result<Session> {
+    let context = stream::context(args)?;
     let Some(host) = host else { return Ok(context.session_any()) };
     if resolve(host, 0)?.ip().is_multicast() {
         return Ok(context.session(host)?);
@@ -113,7 +121,10 @@ fn receive(
                 last = Instant::now();
                 first.get_or_insert(last);
             }
-            if first.is_some() && last.elapsed() >= args.idle_timeout {
+            received.heard.listen(stream);
+            let left = source.is_some_and(|source| received.heard.has_left(source));
+            let patience = if left { AFTER_GOODBYE } else { args.idle_timeout };
+            if first.is_some() && last.elapsed() >= patience {
                 break;
             }
         }
@@ -137,6 +148,7 @@ fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": rate,
             "received": report::received(&statistics),
+            "rtcp": received.heard.report(stream),
         }))?;
     } else if !args.output.quiet {
         eprintln!(

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::{Context, MediaStream, Pacing};
+use rushes::{MediaStream, Pacing};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::Usage;
 use crate::args::SendArgs;
+use crate::control::Heard;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -19,6 +20,12 @@ use crate::stream;
 /// more than one, because they can be lost too, and late enough for a full buffer to drain.
 const FAREWELLS: u32 = 3;
 const FAREWELL_SPACING: Duration = Duration::from_millis(50);
+
+/// How long requests for the last packets are answered.
+const LAST_REQUESTS: Duration = Duration::from_millis(500);
+
+/// How often Ctrl-C is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if args.to.port == 0 {
@@ -31,6 +38,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let mut stream = open(args, &source)?;
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
+    let mut heard = Heard::default();
     let start = Instant::now();
     let mut position = 0;
     'files: for time in 0..args.repeat {
@@ -42,7 +50,8 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
                 break 'files;
             }
             if !args.timing.flat_out {
-                interrupt.sleep_until(start + schedule.next(frame.duration));
+                let due = start + schedule.next(frame.duration);
+                wait_until(due, &mut stream, &mut heard, &interrupt)?;
             }
             stream.push_frame(frame.data, None)?;
             position += frame.data.len() as u64;
@@ -54,17 +63,39 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("{}: no frame in it, nothing was sent", source.name());
     }
     for _ in 0..FAREWELLS {
-        std::thread::sleep(FAREWELL_SPACING);
+        stream.wait_until(Instant::now() + FAREWELL_SPACING)?;
         stream.send_keep_alive()?;
     }
+    if args.control.recovery.is_some() {
+        // The last packets may still be asked for.
+        stream.wait_until(Instant::now() + LAST_REQUESTS)?;
+    }
+    heard.listen(&stream);
     progress.finish();
-    print(args, &source, &stream, time)?;
+    print(args, &source, &stream, &heard, time)?;
+    if !args.control.no_rtcp {
+        stream.rtcp().send_bye("")?;
+    }
     Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
+}
+
+/// Waits until `due`, answering requests meanwhile; until Ctrl-C, if that comes first.
+fn wait_until(
+    due: Instant,
+    stream: &mut MediaStream,
+    heard: &mut Heard,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    while Instant::now() < due && !interrupt.came() {
+        stream.wait_until(due.min(Instant::now() + PATIENCE))?;
+        heard.listen(stream);
+    }
+    Ok(())
 }
 
 fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
     let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
-    let session = Context::new().session(host)?;
+    let session = stream::context(&args.control)?.session(host)?;
     let timing = args.timing;
     let pacing = match (timing.pacing, timing.flat_out) {
         (Some(pacing), _) => pacing,
@@ -76,6 +107,7 @@ fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
         .remote_port(args.to.port)
         .frame_rate(Schedule::new(timing).rate())
         .pacing(pacing);
+    builder = stream::set_control(builder, &args.control);
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);
     }
@@ -86,6 +118,7 @@ fn print(
     args: &SendArgs,
     source: &Source,
     stream: &MediaStream,
+    heard: &Heard,
     time: Duration,
 ) -> anyhow::Result<()> {
     let statistics = stream.statistics();
@@ -98,6 +131,7 @@ fn print(
             "seconds": time.as_secs_f64(),
             "megabits_per_second": rate,
             "sent": report::sent(&statistics),
+            "rtcp": heard.report(stream),
         }))?;
     } else if !args.output.quiet {
         eprintln!(
@@ -111,6 +145,10 @@ fn print(
             time.as_secs_f64(),
             statistics.socket.calls() as f64 / send.frames.max(1) as f64,
         );
+        let words = heard.words(stream);
+        if !words.is_empty() {
+            eprintln!("reports: {words}");
+        }
     }
     Ok(())
 }

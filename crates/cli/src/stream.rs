@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use rushes::net::{Interface, MulticastOptions};
-use rushes::{Session, StreamBuilder};
+use rushes::{Context, Error, Session, StreamBuilder};
 
-use crate::args::StreamArgs;
+use crate::args::{ControlArgs, StreamArgs};
 
 /// Sets what `args` say on a stream of `session`.
 pub(crate) fn set(
@@ -37,4 +37,24 @@ pub(crate) fn set(
         (None, Some(name)) => builder.interface(name),
         (None, None) => builder,
     }
+}
+
+/// Sets what `args` say of RTCP.
+pub(crate) fn set_control(mut builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
+    builder = builder.rtcp(!args.no_rtcp).rtcp_mux(args.rtcp_mux).rtcp_ports(None, args.rtcp_port);
+    if let Some(recovery) = args.recovery {
+        builder = builder.recovery(recovery.into());
+    }
+    if args.feedback {
+        builder = builder.feedback(true);
+    }
+    if let Some(interval) = args.keep_alive {
+        builder = builder.keep_alive(interval);
+    }
+    builder
+}
+
+/// A context with the name that `args` say.
+pub(crate) fn context(args: &ControlArgs) -> Result<Context, Error> {
+    args.cname.as_deref().map_or_else(|| Ok(Context::new()), Context::with_cname)
 }

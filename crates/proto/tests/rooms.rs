@@ -24,7 +24,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("payload", &[]),
     ("control", &["rtcp", "timer"]),
     ("stream",  &["payload", "repair", "rtp"]),
-    ("stream",  &["payload", "rtp"]),
     ("timer",   &[]),
 ];
 

@@ -29,8 +29,15 @@ const EVENTS_MAX: usize = 256;
 /// How long a request waits for its answer while the round-trip time is not known.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// What is added to the round-trip time before a request is repeated.
-const RETRY_MARGIN: Duration = Duration::from_millis(3);
+/// What is added to the round-trip time before a request is repeated: requests themselves wait
+/// for their turn.
+const RETRY_MARGIN: Duration = Duration::from_millis(10);
+
+/// When to report although there is no media yet.
+const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
+
+/// How often to look whether there is somebody to report to.
+const NOBODY_YET: Duration = Duration::from_millis(20);
 
 /// A function that is told of reports.
 pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;
@@ -61,6 +68,9 @@ struct State {
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
     next_keep_alive: Option<Instant>,
+    opened: Instant,
+    /// Whether the first report may go.
+    announced: bool,
 }
 
 impl Reporter {
@@ -80,6 +90,8 @@ impl Reporter {
                 receptions: Vec::new(),
                 sequences: Vec::new(),
                 next_keep_alive: None,
+                opened: Instant::now(),
+                announced: false,
             }),
             events: Mutex::default(),
             hook: Mutex::default(),
@@ -109,20 +121,33 @@ impl Reporter {
     pub(crate) fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let requests = self.look_at_receiver(&mut state, now);
-        let State { participant, learnt, receptions, next_keep_alive, .. } = &mut *state;
+        let State { participant, learnt, receptions, next_keep_alive, opened, announced, .. } =
+            &mut *state;
         let mut due = requests;
+        let (opened, announced) = (*opened, announced);
         if let Some(participant) = participant {
             let sent = self.sending.media();
-            let to = self.config.to.or(*learnt).or_else(|| self.media_source(port));
-            while let Some(datagram) = participant.poll_datagram(now, &sent, receptions) {
-                if let Some(to) = to {
+            if !*announced {
+                // The first report goes with the first media, so that it has something to say.
+                let silent = sent.packets == 0 && receptions.is_empty();
+                *announced = !silent || now.saturating_duration_since(opened) >= ANNOUNCE_AFTER;
+                if *announced {
+                    participant.report_at_once(now);
+                }
+                due = earlier(due, Some(now + NOBODY_YET));
+            }
+            if let Some(to) = self.config.to.or(*learnt).or_else(|| self.media_source(port)) {
+                while let Some(datagram) = participant.poll_datagram(now, &sent, receptions) {
                     port.send_rtcp(datagram, to);
                 }
+                due = earlier(due, participant.poll_timeout());
+            } else {
+                // Until somebody is heard there is nobody to report to.
+                due = earlier(due, Some(now + NOBODY_YET));
             }
             while let Some(event) = participant.poll_event() {
                 self.note(port, event);
             }
-            due = earlier(due, participant.poll_timeout());
         }
         if let Some(interval) = self.config.keep_alive {
             let idle_since = self.sending.sent().last;

@@ -99,7 +99,11 @@ impl Rtcp {
     /// # Errors
     /// [`Error::NoRtcp`].
     pub fn send_bye(&self, reason: &str) -> Result<(), Error> {
-        self.act(|participant, now| participant.leave(now, reason))
+        let Reporting { port, reporter } = &*self.reporting;
+        reporter.with(|_| ()).ok_or(Error::NoRtcp)?;
+        reporter.leave(port, Instant::now(), reason);
+        port.serve_now();
+        Ok(())
     }
 
     /// Does something, and sends at once what may go at once.

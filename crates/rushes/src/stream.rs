@@ -119,6 +119,16 @@ impl MediaStream {
         self.sender.push_frame_captured(frame, timestamp, captured)
     }
 
+    /// Waits until `deadline`, answering requests and reports meanwhile; see
+    /// [`StreamSender::wait_until`]. Frames that come meanwhile are kept for
+    /// [`pull_frame`](Self::pull_frame).
+    ///
+    /// # Errors
+    /// As [`StreamSender::wait_until`].
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
+        self.sender.wait_until(deadline)
+    }
+
     /// The stream's RTCP: reports, requests, BYE.
     pub fn rtcp(&self) -> Rtcp {
         self.sender.rtcp()

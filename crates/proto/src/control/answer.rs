@@ -118,7 +118,7 @@ impl Participant {
         let own = self.ssrc;
         for from in bye.sources().filter(|source| *source != own) {
             self.timer.handle_bye(now, from);
-            if self.remotes.remove(from) {
+            if self.remotes.leave(from) {
                 let reason = bye.reason().map(text).unwrap_or_default();
                 self.tell(ControlEvent::Bye { from, reason });
             }

@@ -27,7 +27,7 @@ impl Participant {
             self.remember_report(ntp);
         }
         self.delays.clear();
-        self.delays.extend(self.remotes.iter().filter_map(|remote| {
+        self.delays.extend(self.remotes.present().filter_map(|remote| {
             let (last_reference_time, arrival) = remote.reference?;
             Some(Dlrr { ssrc: remote.ssrc, last_reference_time, delay: compact(now, arrival) })
         }));

@@ -191,6 +191,11 @@ impl Participant {
         self.conflicts.expect(address);
     }
 
+    /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2).
+    pub fn report_at_once(&mut self, now: Instant) {
+        self.timer.report_at_once(now);
+    }
+
     /// When to call [`poll_datagram`](Self::poll_datagram) next; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.gone { None } else { self.timer.poll_timeout() }
@@ -312,7 +317,7 @@ impl Participant {
 
     /// The last round-trip time to any other participant: the longest, if there are several.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.remotes.iter().filter_map(|remote| remote.round_trip).max()
+        self.remotes.present().filter_map(|remote| remote.round_trip).max()
     }
 
     /// The other participants.

@@ -27,6 +27,8 @@ pub(super) enum Standing {
 pub(super) struct Remote {
     pub(super) ssrc: Ssrc,
     pub(super) standing: Standing,
+    /// It said BYE; what it reported is still worth reading.
+    left: bool,
     pub(super) heard: Instant,
     pub(super) cname: Vec<u8>,
     /// Its last sender report, and when that came.
@@ -48,6 +50,7 @@ impl Remote {
         Self {
             ssrc,
             standing: Standing::Heard,
+            left: false,
             heard: now,
             cname: Vec::new(),
             sender: None,
@@ -89,6 +92,7 @@ impl Remote {
     pub(super) fn statistics(&self, clock_rate: ClockRate) -> RemoteStatistics {
         RemoteStatistics {
             ssrc: self.ssrc,
+            left: self.left,
             cname: String::from_utf8_lossy(&self.cname).into_owned(),
             sender: self.sender.map(|(info, _)| info),
             clock: self.sender.filter(|(info, _)| info.ntp.0 != 0).map(|(info, _)| ClockMapping {
@@ -145,6 +149,7 @@ impl Remotes {
         };
         let remote = &mut self.list[n];
         remote.heard = now;
+        remote.left = false;
         remote.standing = remote.standing.max(standing);
         Some(remote)
     }
@@ -161,6 +166,20 @@ impl Remotes {
         }
         self.list.push(Remote::new(ssrc, now));
         Some(self.list.len() - 1)
+    }
+
+    /// Notes that `ssrc` said BYE; `false` if it is unknown, or has left already.
+    pub(super) fn leave(&mut self, ssrc: Ssrc) -> bool {
+        let Some(remote) = self.list.iter_mut().find(|remote| remote.ssrc == ssrc) else {
+            return false;
+        };
+        remote.standing = Standing::Heard;
+        !std::mem::replace(&mut remote.left, true)
+    }
+
+    /// Those who have not left.
+    pub(super) fn present(&self) -> impl Iterator<Item = &Remote> {
+        self.list.iter().filter(|remote| !remote.left)
     }
 
     pub(super) fn remove(&mut self, ssrc: Ssrc) -> bool {
@@ -180,6 +199,8 @@ impl Remotes {
 pub struct RemoteStatistics {
     /// Its synchronisation source.
     pub ssrc: Ssrc,
+    /// Whether it said BYE.
+    pub left: bool,
     /// Its canonical name; empty before it was told.
     pub cname: String,
     /// Its last sender report.

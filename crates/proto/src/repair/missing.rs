@@ -19,9 +19,9 @@ pub struct RequestTiming {
 }
 
 impl Default for RequestTiming {
-    /// After 5 ms, up to 10 times, up to 1 024 packets.
+    /// After 5 ms, up to 20 times, up to 1 024 packets.
     fn default() -> Self {
-        Self { delay: Duration::from_millis(5), attempts_max: 10, packets_max: 1024 }
+        Self { delay: Duration::from_millis(5), attempts_max: 20, packets_max: 1024 }
     }
 }
 
@@ -100,8 +100,9 @@ impl Missing {
         self.next_due
     }
 
-    /// Adds to `out` what is to be asked for at `now`, in order; each packet is due again after
-    /// `retry`, which should be a little more than the round-trip time.
+    /// Adds to `out` what is to be asked for at `now`, in order. Each packet is due again after
+    /// `retry`, which should be a little more than the round-trip time; then after twice, three
+    /// and at most four times as long.
     pub fn take_due(&mut self, now: Instant, retry: Duration, out: &mut Vec<SequenceNumber>) {
         if self.next_due.is_none_or(|due| due > now) {
             return;
@@ -114,7 +115,7 @@ impl Missing {
             }
             if entry.due <= now {
                 entry.attempts += 1;
-                entry.due = now + retry;
+                entry.due = now + retry * u32::from(entry.attempts.min(4));
                 out.push(entry.sequence.sequence());
             }
             if entry.attempts < self.timing.attempts_max {

@@ -191,9 +191,9 @@ impl Inbound {
         false
     }
 
-    /// Takes the next packet's address for its own.
-    pub(super) fn forget_address(&mut self) {
-        self.address = None;
+    /// Says where it sends from; `None` leaves that to its next packet.
+    pub(super) fn set_address(&mut self, address: Option<SocketAddr>) {
+        self.address = address;
     }
 
     /// Where it sends from, if that was told.
@@ -205,6 +205,13 @@ impl Inbound {
     pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.last_heard = packet.info.arrival;
         let before = self.sequence.highest();
+        let near = before.nearest(packet.sequence);
+        if near < before && near >= self.window.next() {
+            // However late it is, it is waited for: not a sign that the source has jumped.
+            self.note_missing(before, near, packet.info.arrival);
+            self.accept(near, packet, report);
+            return;
+        }
         match self.sequence.judge(packet.sequence) {
             Verdict::Accept(place) => {
                 self.note_missing(before, place, packet.info.arrival);

@@ -134,7 +134,7 @@ impl Receiver {
     /// Takes word that source `ssrc` has left: it may come again from another address at once.
     pub fn handle_bye(&mut self, ssrc: Ssrc) {
         if let Some(source) = self.sources.iter_mut().find(|source| source.ssrc() == ssrc) {
-            source.forget_address();
+            source.set_address(None);
         }
     }
 
@@ -273,7 +273,7 @@ impl Receiver {
             });
             return if here { Ok(()) } else { Err(Discard::Conflict) };
         }
-        self.consider(arrived)
+        self.consider(arrived, from)
     }
 
     /// Takes a packet of another payload type: a retransmission (RFC 4588), or none of ours.
@@ -320,7 +320,7 @@ impl Receiver {
     }
 
     /// Takes a packet of a source that is not believed yet.
-    fn consider(&mut self, packet: Arrived<'_>) -> Result<(), Discard> {
+    fn consider(&mut self, packet: Arrived<'_>, from: Option<SocketAddr>) -> Result<(), Discard> {
         let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
         if self.sources.len() >= self.config.sources_max && self.silent_source(now).is_none() {
             return Err(Discard::TooManySources);
@@ -342,7 +342,9 @@ impl Receiver {
         let candidate = self.candidates.swap_remove(n);
         let Self { sources, statistics, events, config, format, pool, .. } = self;
         let mut report = Report { statistics, events };
-        sources.push(Inbound::new(candidate, &**format, config, pool, &mut report));
+        let mut source = Inbound::new(candidate, &**format, config, pool, &mut report);
+        source.set_address(from);
+        sources.push(source);
         self.forget_events();
         Ok(())
     }

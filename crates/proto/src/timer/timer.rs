@@ -72,6 +72,8 @@ pub struct Timer {
     pmembers: usize,
     /// What [`handle_timeout`](Self::handle_timeout) asked for and was not yet sent.
     due: Due,
+    /// The next report need not wait.
+    at_once: bool,
 }
 
 impl Timer {
@@ -98,6 +100,7 @@ impl Timer {
             tn: now,
             pmembers: 1,
             due: Due::Nothing,
+            at_once: false,
         };
         timer.schedule(now);
         timer
@@ -186,6 +189,15 @@ impl Timer {
             Due::Feedback => self.initial = false,
             Due::Bye => self.phase = Phase::Gone,
             Due::Nothing => {}
+        }
+    }
+
+    /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2);
+    /// nothing else and no later one is hastened.
+    pub fn report_at_once(&mut self, now: Instant) {
+        if self.initial && !self.config.multiparty && self.phase == Phase::Member {
+            self.tn = now;
+            self.at_once = true;
         }
     }
 
@@ -354,7 +366,7 @@ impl Timer {
 
     /// Timer reconsideration (RFC 3550 section 6.3.6): a group that grew puts tn off.
     fn may_send(&mut self, now: Instant) -> bool {
-        if !self.config.rules.reconsideration {
+        if std::mem::take(&mut self.at_once) || !self.config.rules.reconsideration {
             return true;
         }
         let tn = self.tp + self.draw();

@@ -1,0 +1,102 @@
+//! What RTCP brought, counted for the report at the end.
+
+use rushes::{ControlEvent, MediaStream, Ssrc};
+use serde_json::{Value, json};
+
+/// Requests and goodbyes of the peers.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    key_frames: u64,
+    packets: u64,
+    reports: u64,
+    goodbyes: Vec<(Ssrc, String)>,
+}
+
+impl Heard {
+    /// Takes what has come.
+    pub(crate) fn listen(&mut self, stream: &MediaStream) {
+        let rtcp = stream.rtcp();
+        while let Some(event) = rtcp.poll_event() {
+            match event {
+                ControlEvent::KeyFrameRequested { .. } => self.key_frames += 1,
+                ControlEvent::PacketsLost { sequences, .. } => {
+                    self.packets += sequences.len() as u64;
+                }
+                ControlEvent::SenderReport { .. } | ControlEvent::ReceiverReport { .. } => {
+                    self.reports += 1;
+                }
+                ControlEvent::Bye { from, reason } if self.goodbyes.len() < 64 => {
+                    self.goodbyes.push((from, reason));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether `source` has said goodbye.
+    pub(crate) fn has_left(&self, source: Ssrc) -> bool {
+        self.goodbyes.iter().any(|(ssrc, _)| *ssrc == source)
+    }
+
+    /// All of it, with what is known of the peers.
+    pub(crate) fn report(&self, stream: &MediaStream) -> Value {
+        let statistics = stream.rtcp().statistics();
+        let peers: Vec<Value> = stream
+            .rtcp()
+            .peers()
+            .into_iter()
+            .map(|peer| {
+                json!({
+                    "ssrc": peer.ssrc.to_string(),
+                    "cname": peer.cname,
+                    "packets_sent": peer.sender.map(|sender| sender.packets),
+                    "octets_sent": peer.sender.map(|sender| sender.octets),
+                    "wall_clock": peer.clock.map(|clock| clock.ntp.unix().as_secs_f64()),
+                    "fraction_lost": peer.reported.map(|block| f64::from(block.fraction_lost) / 256.0),
+                    "cumulative_lost": peer.reported.map(|block| block.cumulative_lost),
+                    "jitter_ticks": peer.reported.map(|block| block.jitter),
+                    "round_trip_ms": peer.round_trip.map(|time| time.as_secs_f64() * 1e3),
+                })
+            })
+            .collect();
+        let goodbyes: Vec<Value> = self
+            .goodbyes
+            .iter()
+            .map(|(ssrc, reason)| json!({ "ssrc": ssrc.to_string(), "reason": reason }))
+            .collect();
+        json!({
+            "reports_sent": statistics.reports_sent,
+            "feedback_sent": statistics.feedback_sent,
+            "datagrams_received": statistics.received,
+            "reports_received": self.reports,
+            "malformed": statistics.malformed,
+            "key_frames_requested": self.key_frames,
+            "packets_requested": self.packets,
+            "goodbyes": goodbyes,
+            "peers": peers,
+        })
+    }
+
+    /// The same in a few words; empty if nothing came.
+    pub(crate) fn words(&self, stream: &MediaStream) -> String {
+        let mut words = Vec::new();
+        for peer in stream.rtcp().peers() {
+            if let Some(block) = peer.reported {
+                words.push(format!(
+                    "peer {} lost {} packets of ours",
+                    peer.ssrc, block.cumulative_lost
+                ));
+            }
+            if let Some(time) = peer.round_trip {
+                words.push(format!("round trip {:.2} ms", time.as_secs_f64() * 1e3));
+            }
+        }
+        if self.packets > 0 {
+            words.push(format!("{} packets asked for again", self.packets));
+        }
+        if self.key_frames > 0 {
+            words.push(format!("{} key frames asked for", self.key_frames));
+        }
+        words.join(", ")
+    }
+}

@@ -1,0 +1,332 @@
+//! RTCP between two streams of this process, over loopback.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::net::SocketAddr;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes::proto::rtcp::BitRateLimit;
+use rushes::proto::rtcp::SdesKind;
+use rushes::{
+    AppData, Codec, Context, ControlEvent, KeyFrameRequest, MediaStream, Recovery, Session,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn session() -> Session {
+    Context::new().session("127.0.0.1").unwrap()
+}
+
+/// A sender, and a receiver that knows where the sender is.
+fn pair(
+    adjust: impl Fn(rushes::StreamBuilder) -> rushes::StreamBuilder,
+) -> (MediaStream, MediaStream) {
+    let receiver = adjust(session().stream(Codec::Generic).probation(1)).open().unwrap();
+    let port = receiver.local_address().port();
+    let sender = adjust(session().stream(Codec::Generic)).remote_port(port).open().unwrap();
+    (sender, receiver)
+}
+
+/// Pushes and pulls until `sought` finds something in an event of `listener`.
+fn exchange<T>(
+    sender: &mut MediaStream,
+    receiver: &mut MediaStream,
+    sender_listens: bool,
+    mut sought: impl FnMut(&ControlEvent) -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        sender.push_frame(b"frame", None).unwrap();
+        receiver.pull_frame(Duration::from_millis(10)).unwrap();
+        let rtcp = if sender_listens { sender.rtcp() } else { receiver.rtcp() };
+        while let Some(event) = rtcp.poll_event() {
+            if let Some(found) = sought(&event) {
+                return found;
+            }
+        }
+        assert!(Instant::now() < deadline, "the event did not come");
+    }
+}
+
+#[test]
+fn both_sides_report_and_measure_the_round_trip() {
+    for mux in [false, true] {
+        let (mut sender, mut receiver) =
+            pair(|builder| builder.feedback(true).rtcp_mux(mux).describe(SdesKind::Tool, "test"));
+        let own = sender.ssrc();
+        let round_trip = exchange(&mut sender, &mut receiver, true, |event| match event {
+            ControlEvent::ReceiverReport { block, round_trip: Some(time), .. } => {
+                assert_eq!((block.ssrc, block.fraction_lost, block.cumulative_lost), (own, 0, 0));
+                Some(*time)
+            }
+            _ => None,
+        });
+        assert!(round_trip < SECOND, "{round_trip:?}");
+        // A receiver that sends nothing measures it too (RFC 3611).
+        exchange(&mut sender, &mut receiver, false, |event| {
+            matches!(event, ControlEvent::RoundTrip { .. }).then_some(())
+        });
+        let peers = receiver.rtcp().peers();
+        let peer = peers.iter().find(|peer| peer.ssrc == own).unwrap();
+        assert_eq!(peer.cname.len(), 24);
+        let clock = peer.clock.unwrap();
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let off = clock.ntp.unix().abs_diff(wall);
+        assert!(off < PATIENCE, "the sender's wall clock is {off:?} off");
+        assert!(receiver.rtcp().statistics().members >= 2);
+    }
+}
+
+#[test]
+fn a_key_frame_is_asked_for_on_the_way_back() {
+    for request in [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra] {
+        let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
+        sender.push_frame(b"frame", None).unwrap();
+        receiver.pull_frame(SECOND).unwrap().unwrap();
+        receiver.rtcp().request_key_frame(request).unwrap();
+        let asked = exchange(&mut sender, &mut receiver, true, |event| match event {
+            ControlEvent::KeyFrameRequested { request, .. } => Some(*request),
+            _ => None,
+        });
+        assert_eq!(asked, request);
+    }
+}
+
+#[test]
+fn events_reach_a_hook_on_the_thread_that_reads() {
+    let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
+    let (events, heard) = mpsc::channel();
+    sender.rtcp().on_event(move |event| events.send(event).unwrap());
+    sender.push_frame(b"frame", None).unwrap();
+    receiver.pull_frame(SECOND).unwrap().unwrap();
+    receiver.rtcp().request_key_frame(KeyFrameRequest::PictureLoss).unwrap();
+    let limit = BitRateLimit { ssrc: sender.ssrc(), bit_rate: 1 << 20, overhead: 40 };
+    receiver.rtcp().request_bit_rate(limit).unwrap();
+    receiver.rtcp().send_app(AppData { subtype: 3, name: *b"test", data: vec![1, 2, 3] }).unwrap();
+    let (mut key_frame, mut bit_rate, mut app) = (false, false, false);
+    let deadline = Instant::now() + PATIENCE;
+    while !(key_frame && bit_rate && app) {
+        assert!(Instant::now() < deadline, "{key_frame} {bit_rate} {app}");
+        sender.push_frame(b"frame", None).unwrap();
+        receiver.pull_frame(Duration::from_millis(20)).unwrap();
+        for event in heard.try_iter() {
+            key_frame |= matches!(event, ControlEvent::KeyFrameRequested { .. });
+            bit_rate |=
+                matches!(event, ControlEvent::BitRateRequested { limit: l, .. } if l == limit);
+            app |= matches!(event, ControlEvent::App { subtype: 3, name: [b't', ..], ref data, .. }
+                if data == &[1, 2, 3, 0]);
+        }
+    }
+    assert!(sender.rtcp().poll_event().is_none(), "the hook had them all");
+}
+
+#[test]
+fn a_goodbye_comes_with_its_reason_and_without() {
+    let (mut sender, mut receiver) = pair(|builder| builder);
+    sender.push_frame(b"frame", None).unwrap();
+    receiver.pull_frame(SECOND).unwrap().unwrap();
+    let reason = |event: &ControlEvent| match event {
+        ControlEvent::Bye { reason, .. } => Some(reason.clone()),
+        _ => None,
+    };
+    sender.rtcp().send_bye("the end").unwrap();
+    assert_eq!(exchange(&mut sender, &mut receiver, false, reason), "the end");
+
+    let (mut sender, mut receiver) = pair(|builder| builder);
+    sender.push_frame(b"frame", None).unwrap();
+    drop(sender);
+    receiver.pull_frame(SECOND).unwrap().unwrap();
+    assert!(receiver.pull_frame(Duration::from_millis(50)).unwrap().is_none());
+    let events = std::iter::from_fn(|| receiver.rtcp().poll_event());
+    assert_eq!(events.filter_map(|event| reason(&event)).collect::<Vec<_>>(), [""]);
+}
+
+#[test]
+fn a_stream_without_rtcp_opens_no_second_port_and_says_so() {
+    let stream = session().stream(Codec::Generic).rtcp(false).open().unwrap();
+    let error = stream.rtcp().send_bye("").unwrap_err();
+    assert_eq!(error.to_string(), "this needs RTCP, which is off for this stream");
+    let next = SocketAddr::from(([127, 0, 0, 1], stream.local_address().port() + 1));
+    drop(UdpSocket::bind(next));
+    let recovery = session().stream(Codec::Generic).rtcp(false).recovery(Recovery::On).open();
+    assert!(recovery.is_err());
+}
+
+#[test]
+fn a_port_for_rtcp_in_use_is_an_error_that_says_what_to_do() {
+    let taken = session().stream(Codec::Generic).rtcp(false).open().unwrap();
+    let port = taken.local_address().port() - 1;
+    let Err(error) = session().stream(Codec::Generic).local_port(port).open() else {
+        panic!("both ports could be had")
+    };
+    if let rushes::Error::RtcpPort { port: told, .. } = &error {
+        assert_eq!(*told, port + 1);
+        assert!(error.to_string().contains("rtcp_mux"), "{error}");
+    }
+}
+
+#[test]
+fn two_streams_with_one_ssrc_part() {
+    let receiver = session().stream(Codec::Generic).ssrc(rushes::Ssrc(7)).open().unwrap();
+    let port = receiver.local_address().port();
+    let mut sender =
+        session().stream(Codec::Generic).ssrc(rushes::Ssrc(7)).remote_port(port).open().unwrap();
+    let mut receiver = receiver;
+    let (old, new) = exchange(&mut sender, &mut receiver, false, |event| match event {
+        ControlEvent::Collision { old, new } => Some((*old, *new)),
+        _ => None,
+    });
+    assert_eq!(old, rushes::Ssrc(7));
+    assert_ne!(new, old);
+    assert_eq!(receiver.ssrc(), new);
+    assert_eq!(sender.ssrc(), old);
+}
+
+/// Carries datagrams between the ports of two streams, and loses some on the way there.
+struct Lossy {
+    port: u16,
+    stop: Arc<AtomicBool>,
+}
+
+impl Lossy {
+    /// In front of `media`, and of the port after it.
+    fn new(media: u16, loses: fn(u64) -> bool) -> Self {
+        let (near, near_control) = even_pair();
+        let port = near.local_addr().unwrap().port();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let far = even_pair();
+        let mut links = [(near, far.0, media), (near_control, far.1, media + 1)].map(|link| {
+            let (near, far, to) = link;
+            near.set_nonblocking(true).unwrap();
+            far.set_nonblocking(true).unwrap();
+            (near, far, SocketAddr::from(([127, 0, 0, 1], to)), None::<SocketAddr>)
+        });
+        thread::spawn(move || {
+            let (mut count, mut buffer) = (0_u64, vec![0; 65_536]);
+            while !stopped.load(Relaxed) {
+                let mut idle = true;
+                for (n, (near, far, to, back)) in links.iter_mut().enumerate() {
+                    while let Ok((len, from)) = near.recv_from(&mut buffer) {
+                        (*back, idle) = (Some(from), false);
+                        count += 1;
+                        if n == 1 || !loses(count) {
+                            let _ = far.send_to(&buffer[..len], *to);
+                        }
+                    }
+                    while let Ok((len, _)) = far.recv_from(&mut buffer) {
+                        idle = false;
+                        if let Some(back) = *back {
+                            let _ = near.send_to(&buffer[..len], back);
+                        }
+                    }
+                }
+                if idle {
+                    thread::sleep(Duration::from_micros(200));
+                }
+            }
+        });
+        Self { port, stop }
+    }
+}
+
+impl Drop for Lossy {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+    }
+}
+
+/// Two sockets on ports that follow each other.
+fn even_pair() -> (UdpSocket, UdpSocket) {
+    loop {
+        let media = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = media.local_addr().unwrap().port();
+        if let Ok(control) = UdpSocket::bind(("127.0.0.1", port.wrapping_add(1))) {
+            return (media, control);
+        }
+    }
+}
+
+#[test]
+fn lost_packets_come_again() {
+    for recovery in [Recovery::On, Recovery::Verbatim] {
+        let adjust = |builder: rushes::StreamBuilder| {
+            builder.recovery(recovery).reorder_time(SECOND).probation(1)
+        };
+        let mut receiver = adjust(session().stream(Codec::Generic)).open().unwrap();
+        let relay = Lossy::new(receiver.local_address().port(), |count| count % 19 == 7);
+        let sender = adjust(session().stream(Codec::Generic)).remote_port(relay.port);
+        let (mut sender, mut control) = sender.open().unwrap().split().unwrap();
+        // Requests are answered by the thread that pulls, whoever pushes.
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let answering = thread::spawn(move || {
+            while !stopped.load(Relaxed) {
+                control.pull_frame(Duration::from_millis(20)).unwrap();
+            }
+        });
+        let pushing = thread::spawn(move || {
+            for n in 0..200_u32 {
+                let frame: Vec<u8> = (0..20_000).map(|i| (i * 7 + n) as u8).collect();
+                sender.push_frame(&frame, None).unwrap();
+                thread::sleep(Duration::from_millis(3));
+            }
+            for _ in 0..40 {
+                sender.send_keep_alive().unwrap();
+                thread::sleep(Duration::from_millis(5));
+            }
+            sender.statistics()
+        });
+        for n in 0..200_u32 {
+            let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
+            let expected: Vec<u8> = (0..20_000).map(|i| (i * 7 + n) as u8).collect();
+            assert!(
+                frame[..] == expected[..],
+                "frame {n}: {:?} {:?}",
+                receiver.statistics(),
+                receiver.rtcp().statistics()
+            );
+        }
+        let sent = pushing.join().unwrap();
+        stop.store(true, Relaxed);
+        answering.join().unwrap();
+        let received = receiver.statistics().receive;
+        assert!(received.recovered > 100, "{received:?}");
+        assert!(sent.retransmitted >= received.recovered, "{sent:?} {received:?}");
+        assert!(sent.retransmitted < sent.packets / 5, "{sent:?}");
+    }
+}
+
+#[test]
+fn on_a_path_without_losses_recovery_sends_nothing() {
+    let (mut sender, mut receiver) = pair(|builder| builder.recovery(Recovery::On));
+    for _ in 0..100 {
+        sender.push_frame(&vec![7; 30_000], None).unwrap();
+        receiver.pull_frame(SECOND).unwrap().unwrap();
+    }
+    assert_eq!(sender.statistics().send.retransmitted, 0);
+    assert_eq!(receiver.statistics().receive.requested, 0);
+}
+
+#[test]
+fn keep_alives_go_out_before_media_and_are_not_counted_as_losses() {
+    let mut receiver = session().stream(Codec::Generic).probation(1).open().unwrap();
+    let port = receiver.local_address().port();
+    let builder = session().stream(Codec::Generic).remote_port(port);
+    let mut sender = builder.keep_alive(Duration::from_millis(20)).open().unwrap();
+    for _ in 0..5 {
+        assert!(sender.pull_frame(Duration::from_millis(21)).unwrap().is_none());
+    }
+    sender.push_frame(b"frame", None).unwrap();
+    assert_eq!(&receiver.pull_frame(SECOND).unwrap().unwrap()[..], b"frame");
+    let received = receiver.statistics().receive;
+    assert!(received.discards.get(rushes::Discard::KeepAlive) >= 3, "{received:?}");
+    assert_eq!((received.packets, received.packets_lost), (1, 0));
+}
