@@ -219,7 +219,11 @@ impl StreamBuilder {
         };
         let sending = Arc::new(Sending::new(core, to, self.send_timeout));
         let to_control = to.and_then(|to| self.control_address(to));
-        let config = ReporterConfig { to: to_control, keep_alive: self.control.keep_alive };
+        let config = ReporterConfig {
+            to: to_control,
+            port: self.control.remote_port,
+            keep_alive: self.control.keep_alive,
+        };
         let reporter = Reporter::new(inbox.clone(), sending.clone(), participant, config);
         let reporting = Arc::new(Reporting::new(port.clone(), reporter));
         let shared =
