@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::Usage;
 use crate::args::{ControlArgs, RecvArgs};
-use crate::control::Heard;
+use crate::control::{Heard, Latency};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -43,12 +43,12 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         let line = format!("listening on {}\n", stream.local_address());
         std::io::stderr().write_all(line.as_bytes())?;
     }
-    let received = receive(args, &mut stream, &mut writer, &interrupt)?;
+    let mut received = receive(args, &mut stream, &mut writer, &interrupt)?;
     let keep = received.frames > 0;
     if keep {
         writer.finish()?;
     }
-    print(args, &stream, &received)
+    print(args, &stream, &mut received)
 }
 
 /// What came.
@@ -60,6 +60,7 @@ struct Received {
     others: u64,
     time: Duration,
     heard: Heard,
+    latency: Latency,
 }
 
 fn open(args: &RecvArgs, codec: Codec) -> anyhow::Result<MediaStream> {
@@ -110,6 +111,7 @@ fn receive(
                 received.others += 1;
                 continue;
             }
+            received.latency.take(stream, &frame);
             writer.write(&frame, frame.timestamp())?;
             received.frames += 1;
             received.octets += frame.len() as u64;
@@ -134,7 +136,11 @@ fn receive(
     Ok(received)
 }
 
-fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::Result<Outcome> {
+fn print(
+    args: &RecvArgs,
+    stream: &MediaStream,
+    received: &mut Received,
+) -> anyhow::Result<Outcome> {
     let statistics = stream.statistics();
     let receive = &statistics.receive;
     let complete = receive.packets_lost == 0 && receive.frames_dropped == 0 && received.others == 0;
@@ -149,6 +155,7 @@ fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::
             "megabits_per_second": rate,
             "received": report::received(&statistics),
             "rtcp": received.heard.report(stream),
+            "capture_to_delivery": received.latency.report(),
         }))?;
     } else if !args.output.quiet {
         eprintln!(
