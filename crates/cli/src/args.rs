@@ -163,7 +163,7 @@ pub(crate) struct ControlArgs {
     #[arg(long, help_heading = "Control")]
     pub(crate) rtcp_mux: bool,
     /// The remote port for RTCP, where it is not the one after the stream's
-    #[arg(long, value_name = "PORT", conflicts_with = "rtcp_mux", help_heading = "Control")]
+    #[arg(long, value_name = "PORT", help_heading = "Control")]
     pub(crate) rtcp_port: Option<u16>,
     /// How lost packets come again; both sides must agree
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Control")]
