@@ -14,12 +14,14 @@
 //! | words: [`SequenceNumber`], [`RtpTimestamp`], [`Ssrc`], [`Batch`] … | nothing else |
 //! | [`rtp`] | RTP packets: views and a writer (RFC 3550, RFC 8285) |
 //! | [`payload`] | frames into payloads and back, codec by codec |
+//! | [`sdp`] | session descriptions (RFC 8866) |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 #![forbid(unsafe_code)]
 
 mod batch;
 pub mod payload;
 pub mod rtp;
+pub mod sdp;
 mod seq;
 mod ssrc;
 pub mod stream;

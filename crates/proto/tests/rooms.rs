@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("time",    &[]),
     ("rtp",     &[]),
     ("payload", &[]),
+    ("sdp",     &[]),
     ("stream",  &["payload", "rtp"]),
 ];
 
