@@ -151,3 +151,10 @@ impl Heard {
         words.join(", ")
     }
 }
+
+/// Packets that `source` says it has sent, once it said goodbye.
+pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
+    let peers = stream.rtcp().peers();
+    let peer = peers.into_iter().find(|peer| peer.ssrc == source && peer.left)?;
+    peer.sender.map(|sender| sender.packets.into())
+}

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod compare;
 mod control;
+mod describe;
 mod interrupt;
 mod latency;
 mod loopback;

@@ -37,7 +37,7 @@ pub(crate) fn ports() -> u16 {
     loop {
         let first = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = first.local_addr().unwrap().port();
-        if port % 2 == 0 && UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
+        if port.is_multiple_of(2) && UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
             return port;
         }
     }

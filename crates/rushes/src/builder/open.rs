@@ -67,13 +67,7 @@ impl StreamBuilder {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
-        let to = match (self.session.peer, self.remote_port) {
-            (Some(mut peer), Some(port)) => {
-                peer.set_port(port);
-                Some(peer)
-            }
-            _ => None,
-        };
+        let to = self.destination();
         if self.socket.multicast.is_some() && self.local_port == 0 {
             // A group's members listen where its senders send.
             self.local_port = self.remote_port.unwrap_or(0);
@@ -105,6 +99,13 @@ impl StreamBuilder {
         };
         let inbox = port.add(route, receiver)?;
         Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
+    }
+
+    /// Where frames go, if anywhere.
+    pub(crate) fn destination(&self) -> Option<SocketAddr> {
+        let (mut peer, port) = (self.session.peer?, self.remote_port?);
+        peer.set_port(port);
+        Some(peer)
     }
 
     fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
