@@ -7,6 +7,7 @@
 mod ffmpeg;
 mod gstreamer;
 mod media;
+mod pion;
 
 mod reports;
 mod rig;
