@@ -184,8 +184,8 @@ fn no_list_grows_without_bound() {
     assert_eq!(limit_of(session(&format!("v=0\n{}", many(MEDIA_MAX + 1, &media)))), MEDIA_MAX);
     let lines = many(LINES_MAX, &|_| "a=".to_owned());
     assert_eq!(limit_of(session(&format!("v=0\n{lines}"))), LINES_MAX);
-    let formats: String = (0..64).chain(96..97).map(|n| format!(" {n}")).collect();
-    assert_eq!(limit_of(session(&format!("v=0\nm=audio 1 RTP/AVP{formats}\n"))), FORMATS_MAX);
+    let formats = (0..64).chain(96..97).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+    assert_eq!(limit_of(session(&format!("v=0\nm=audio 1 RTP/AVP {formats}\n"))), FORMATS_MAX);
     let below = |lines: String| session(&format!("v=0\nm=audio 1 RTP/AVP 0\n{lines}"));
     let feedback = many(FEEDBACK_MAX + 1, &|n| format!("a=rtcp-fb:* x{n}"));
     assert_eq!(limit_of(below(feedback)), FEEDBACK_MAX);
