@@ -16,15 +16,21 @@ use crate::time::ClockRate;
 /// Octets in the longest feedback that is kept: a wildcard copies it to each format.
 const FEEDBACK_LEN_MAX: usize = 128;
 
-/// A format of which not all lines are read yet.
-struct Draft<'a> {
-    payload_type: PayloadType,
+/// What an `a=rtpmap` line says, or RFC 3551 in its place.
+struct Map<'a> {
+    line: Line<'a>,
     name: &'a str,
     clock_rate: ClockRate,
     channels: Option<u8>,
+}
+
+/// A format of which not all lines are read yet.
+struct Draft<'a> {
+    payload_type: PayloadType,
+    map: Map<'a>,
     /// The values of all `a=fmtp` lines, as if they were one.
     parameters: String,
-    /// The line to name in errors: the last `a=fmtp`, or what stands for it.
+    /// The line to name in errors: the last `a=fmtp`, else that of the map.
     line: Line<'a>,
     feedback: Vec<Feedback>,
 }
@@ -37,7 +43,7 @@ pub(super) fn formats<'a>(
     media: &mut Media,
 ) -> Result<Vec<bool>, SdpError> {
     let mut used = vec![false; below.len()];
-    let mut maps: Vec<Option<Draft<'a>>> = payload_types.iter().map(|_| None).collect();
+    let mut maps: Vec<Option<Map<'a>>> = payload_types.iter().map(|_| None).collect();
     for (line, used) in attributes(below, &mut used, "rtpmap") {
         let mut fields = line.attribute().1.split_ascii_whitespace();
         let payload_type = number(fields.next().unwrap_or_default());
@@ -50,7 +56,7 @@ pub(super) fn formats<'a>(
     let mut drafts = Vec::new();
     for (&payload_type, map) in payload_types.iter().zip(maps) {
         match map.or_else(|| static_map(first, payload_type)) {
-            Some(draft) => drafts.push(Draft { payload_type, ..draft }),
+            Some(map) => drafts.push(Draft::new(payload_type, map)),
             None => media.unmapped.push(payload_type),
         }
     }
@@ -74,8 +80,8 @@ fn attributes<'a, 'u>(
     lines.filter(move |(line, _)| line.kind == 'a' && line.attribute().0.eq_ignore_ascii_case(name))
 }
 
-/// Reads `<encoding name>/<clock rate>[/<channels>]`; the payload type is the caller's to fill in.
-fn rtpmap<'a>(line: Line<'a>, text: &'a str) -> Result<Draft<'a>, SdpError> {
+/// Reads `<encoding name>/<clock rate>[/<channels>]`.
+fn rtpmap<'a>(line: Line<'a>, text: &'a str) -> Result<Map<'a>, SdpError> {
     let mut parts = text.split('/');
     let name = parts.next().filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| line.malformed("the encoding name of a=rtpmap"))?;
@@ -83,12 +89,12 @@ fn rtpmap<'a>(line: Line<'a>, text: &'a str) -> Result<Draft<'a>, SdpError> {
     let clock_rate = line.number(parts.next().unwrap_or_default(), what)?;
     let clock_rate = ClockRate::new(clock_rate).ok_or_else(|| line.malformed(what))?;
     let channels = parts.next().map(|channels| line.number(channels, "the channels of a=rtpmap"));
-    Ok(Draft::new(line, name, clock_rate, channels.transpose()?))
+    Ok(Map { line, name, clock_rate, channels: channels.transpose()? })
 }
 
-fn static_map(line: Line<'_>, payload_type: PayloadType) -> Option<Draft<'_>> {
+fn static_map(line: Line<'_>, payload_type: PayloadType) -> Option<Map<'_>> {
     let (name, clock_rate, channels) = static_format(payload_type.value())?;
-    Some(Draft::new(line, name, ClockRate::new(clock_rate)?, channels))
+    Some(Map { line, name, clock_rate: ClockRate::new(clock_rate)?, channels })
 }
 
 /// Reads `<payload type> <parameters>`; false if there is no such format.
@@ -121,16 +127,9 @@ fn rtcp_fb(line: Line<'_>, drafts: &mut [Draft<'_>]) -> Result<bool, SdpError> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(line: Line<'a>, name: &'a str, clock_rate: ClockRate, channels: Option<u8>) -> Self {
-        Self {
-            payload_type: PayloadType::H264,
-            name,
-            clock_rate,
-            channels,
-            parameters: String::new(),
-            line,
-            feedback: Vec::new(),
-        }
+    fn new(payload_type: PayloadType, map: Map<'a>) -> Self {
+        let line = map.line;
+        Self { payload_type, map, parameters: String::new(), line, feedback: Vec::new() }
     }
 
     fn add_parameters(&mut self, line: Line<'a>, text: &str) {
@@ -155,9 +154,9 @@ impl<'a> Draft<'a> {
     fn finish(self) -> Result<Format, SdpError> {
         Ok(Format {
             payload_type: self.payload_type,
-            encoding: Encoding::parse(self.name, self.line, &self.parameters)?,
-            clock_rate: self.clock_rate,
-            channels: self.channels,
+            encoding: Encoding::parse(self.map.name, self.line, &self.parameters)?,
+            clock_rate: self.map.clock_rate,
+            channels: self.map.channels,
             feedback: self.feedback,
         })
     }

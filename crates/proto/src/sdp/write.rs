@@ -59,11 +59,11 @@ fn connection(media: &Media) -> Option<String> {
     let ttl = media.ttl.or_else(|| layers.map(|_| 255)).filter(|_| host.kind() == "IP4");
     let ttl = ttl.map(|ttl| format!("/{ttl}")).unwrap_or_default();
     let layers = layers.map(|count| format!("/{count}")).unwrap_or_default();
-    Some(format!("c={}{ttl}{layers}", address(host)))
+    Some(format!("c={}{ttl}{layers}", address(host).replace('/', "_")))
 }
 
 fn address(address: &Address) -> String {
-    format!("IN {} {}", address.kind(), token(&address.text()).replace('/', "_"))
+    format!("IN {} {}", address.kind(), token(&address.text()))
 }
 
 /// `text` as one word.
