@@ -53,6 +53,7 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
         "recovered": receive.recovered,
         "payload_octets": receive.payload_octets,
         "jitter_ticks": receive.sources.first().map(|source| source.jitter),
+        "jitter_ms": receive.sources.first().map(|source| source.jitter_time.as_secs_f64() * 1e3),
         "ssrc": receive.sources.first().map(|source| source.ssrc.to_string()),
         "discards": discards,
         "foreign": statistics.foreign,

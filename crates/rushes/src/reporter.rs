@@ -36,6 +36,9 @@ const RETRY_MARGIN: Duration = Duration::from_millis(10);
 /// When to report although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
 
+/// How often arrivals are reported.
+const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
+
 /// How often to look whether there is somebody to report to.
 const NOBODY_YET: Duration = Duration::from_millis(20);
 
@@ -69,6 +72,8 @@ struct State {
     learnt: Option<SocketAddr>,
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
+    arrivals: Vec<Option<Instant>>,
+    next_arrivals: Instant,
     next_keep_alive: Option<Instant>,
     opened: Instant,
     /// Whether the first report may go.
@@ -91,6 +96,8 @@ impl Reporter {
                 learnt: None,
                 receptions: Vec::new(),
                 sequences: Vec::new(),
+                arrivals: Vec::new(),
+                next_arrivals: Instant::now(),
                 next_keep_alive: None,
                 opened: Instant::now(),
                 announced: false,
@@ -201,7 +208,7 @@ impl Reporter {
 
     /// Asks for missing packets, notes conflicts, and counts what was received.
     fn look_at_receiver(&self, state: &mut State, now: Instant) -> Option<Instant> {
-        let State { participant, receptions, sequences, .. } = state;
+        let State { participant, receptions, sequences, arrivals, next_arrivals, .. } = state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
         let retry = participant.round_trip().map_or(RETRY, |time| time + RETRY_MARGIN);
@@ -216,9 +223,18 @@ impl Reporter {
         if let Some(from) = receiver.poll_conflict() {
             participant.handle_conflict(now, from);
         }
+        if now >= *next_arrivals && receiver.config().arrivals {
+            *next_arrivals = now + ARRIVALS_INTERVAL;
+            arrivals.clear();
+            while let Some((media, begin)) = receiver.poll_arrivals(arrivals) {
+                participant.report_arrivals(now, media, begin, arrivals);
+                arrivals.clear();
+            }
+        }
         receptions.clear();
         receptions.extend(receiver.receptions().map(reception));
-        receiver.requests_due()
+        let arrivals_due = receiver.config().arrivals.then_some(*next_arrivals);
+        earlier(receiver.requests_due(), arrivals_due)
     }
 
     /// What an event means here, before the application hears of it.

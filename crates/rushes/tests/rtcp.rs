@@ -96,6 +96,46 @@ fn a_key_frame_is_asked_for_on_the_way_back() {
 }
 
 #[test]
+fn arrivals_of_every_packet_are_reported() {
+    let (mut sender, mut receiver) = pair(|builder| builder.report_arrivals(true));
+    let mut arrived = std::collections::BTreeSet::new();
+    let deadline = Instant::now() + PATIENCE;
+    while arrived.len() < 20 {
+        exchange(&mut sender, &mut receiver, true, |event| match event {
+            ControlEvent::Arrivals { packets, .. } => {
+                arrived
+                    .extend(packets.iter().filter(|p| p.arrival.is_some()).map(|p| p.sequence.0));
+                Some(())
+            }
+            _ => None,
+        });
+        assert!(Instant::now() < deadline, "{arrived:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_starts_anew_is_heard_and_reported_on() {
+    let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
+    let port = receiver.local_address().port();
+    for _ in 0..3 {
+        let old = sender.ssrc();
+        sender.push_frame(b"before", None).unwrap();
+        assert_eq!(receiver.pull_frame(SECOND).unwrap().unwrap().ssrc(), old);
+        drop(sender);
+        let builder = session().stream(Codec::Generic).feedback(true);
+        sender = builder.remote_port(port).open().unwrap();
+        assert_ne!(sender.ssrc(), old);
+        let own = sender.ssrc();
+        exchange(&mut sender, &mut receiver, true, |event| match event {
+            ControlEvent::ReceiverReport { block, .. } => (block.ssrc == own).then_some(()),
+            _ => None,
+        });
+    }
+    let peers = receiver.rtcp().peers();
+    assert_eq!(peers.iter().filter(|peer| peer.left).count(), 3, "{peers:?}");
+}
+
+#[test]
 fn events_reach_a_hook_on_the_thread_that_reads() {
     let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
     let (events, heard) = mpsc::channel();

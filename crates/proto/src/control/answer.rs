@@ -118,7 +118,7 @@ impl Participant {
         let own = self.ssrc;
         for from in bye.sources().filter(|source| *source != own) {
             self.timer.handle_bye(now, from);
-            if self.remotes.leave(from) {
+            if self.remotes.leave(now, from) {
                 let reason = bye.reason().map(text).unwrap_or_default();
                 self.tell(ControlEvent::Bye { from, reason });
             }
@@ -148,6 +148,12 @@ impl Participant {
         } else if let Some(limits) = feedback.bit_rate_notification() {
             let limits = limits.take(LIMITS_MAX).collect();
             self.tell(ControlEvent::BitRateNotified { from, limits });
+        } else if let Some(congestion) = feedback.congestion() {
+            let instant = congestion.instant();
+            for block in congestion.blocks().filter(|block| block.ssrc == own) {
+                let packets = block.packets().take(SEQUENCES_MAX).collect();
+                self.tell(ControlEvent::Arrivals { from, instant, packets });
+            }
         }
     }
 

@@ -33,6 +33,7 @@ impl Participant {
         }));
         write_delays(&mut self.writer, own, &self.delays, len_max);
         self.pending.write(&mut self.writer, own, len_max);
+        self.write_arrivals(now);
         self.pending.write_apps(&mut self.writer, own, len_max);
         self.statistics.reports_sent += 1;
     }
@@ -47,6 +48,7 @@ impl Participant {
             self.writer.cname(own, cname);
         }
         self.pending.write(&mut self.writer, self.ssrc, self.config.packet_len_max);
+        self.write_arrivals(now);
         self.statistics.feedback_sent += 1;
     }
 
@@ -60,6 +62,11 @@ impl Participant {
         self.writer.bye(&[own], &self.reason);
     }
 
+    fn write_arrivals(&mut self, now: Instant) {
+        let (own, len_max, ntp) = (self.ssrc, self.config.packet_len_max, self.ntp(now));
+        self.pending.write_arrivals(&mut self.writer, own, (now, ntp), len_max);
+    }
+
     /// The sender or receiver report that begins every compound datagram.
     fn write_head(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         let ntp = self.ntp(now);
@@ -69,6 +76,10 @@ impl Participant {
         let count = received.len().min(room.max(1));
         for n in 0..count {
             let reception = &received[(self.next_block + n) % received.len()];
+            // Only of those that sent something since the last report (RFC 3550 section 6.4).
+            if !self.remotes.has_news(reception) {
+                continue;
+            }
             let hear =
                 self.remotes.hear(reception.last_heard, reception.ssrc, Standing::SendsMedia);
             let Some(remote) = hear else { continue };

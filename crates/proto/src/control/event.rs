@@ -2,6 +2,7 @@
 
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Loss;
+use crate::rtcp::PacketReport;
 use crate::rtcp::ReportBlock;
 use crate::rtcp::SdesKind;
 use crate::rtcp::SenderInfo;
@@ -123,6 +124,16 @@ pub enum ControlEvent {
         from: Ssrc,
         /// Bits per second.
         bit_rate: u64,
+    },
+    /// When this participant's packets reached a receiver (RFC 8888).
+    Arrivals {
+        /// Who received them.
+        from: Ssrc,
+        /// The instant from which arrivals are counted back: the middle 32 bits of the receiver's
+        /// NTP time.
+        instant: u32,
+        /// The packets, in order, those that did not come included.
+        packets: Vec<PacketReport>,
     },
     /// This participant's SSRC is another's too: it goes on under a new one (RFC 3550 section 8.2).
     Collision {

@@ -77,6 +77,7 @@ pub struct Participant {
     generator: u64,
     /// Packets of media at the last look.
     sent: u64,
+    looked: Instant,
     /// The stamps of our last reports: what others may answer to.
     pub(super) stamps: VecDeque<u32>,
     pub(super) limits: Vec<BitRateLimit>,
@@ -107,6 +108,7 @@ impl Participant {
             conflicts: Conflicts::default(),
             generator: config.seed ^ 0x5353_5243,
             sent: 0,
+            looked: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Vec::new(),
             described: 0,
@@ -219,9 +221,10 @@ impl Participant {
             self.sent = sent.packets;
             self.timer.note_sent_rtp(now);
         }
-        for reception in received {
+        for reception in received.iter().filter(|source| source.last_heard > self.looked) {
             self.timer.handle_rtp(reception.last_heard, reception.ssrc);
         }
+        self.looked = self.looked.max(now);
         if let Some(old) = self.farewell.take() {
             self.writer.clear();
             self.writer.receiver_report(old, &[]);
@@ -285,6 +288,18 @@ impl Participant {
     /// Tells `sources` what the path is estimated to carry, in bits per second (REMB).
     pub fn send_estimate(&mut self, now: Instant, bit_rate: u64, sources: &[Ssrc]) {
         self.pending.estimate(bit_rate, sources);
+        self.timer.want_feedback(now);
+    }
+
+    /// Reports when the packets of `media` from `begin` on came, or that they did not (RFC 8888).
+    pub fn report_arrivals(
+        &mut self,
+        now: Instant,
+        media: Ssrc,
+        begin: SequenceNumber,
+        times: &[Option<Instant>],
+    ) {
+        self.pending.report_arrivals(media, begin, times);
         self.timer.want_feedback(now);
     }
 

@@ -1,8 +1,12 @@
 //! What is to be said with the next report, or before it.
 
 use super::event::KeyFrameRequest;
+use std::time::Instant;
+
+use crate::rtcp::Arrival;
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Dlrr;
+use crate::rtcp::Ecn;
 use crate::rtcp::Fir;
 use crate::rtcp::Writer;
 use crate::seq::SequenceNumber;
@@ -36,6 +40,7 @@ pub(super) struct Pending {
     pub(super) limits: Option<Vec<BitRateLimit>>,
     estimate: Option<(u64, Vec<Ssrc>)>,
     apps: Vec<AppData>,
+    arrivals: Vec<(Ssrc, SequenceNumber, Vec<Option<Instant>>)>,
     /// Lists of sequence numbers to be used again.
     spare: Vec<Vec<SequenceNumber>>,
 }
@@ -46,6 +51,7 @@ impl Pending {
         !(self.missing.is_empty() && self.key_frames.is_empty() && self.bit_rates.is_empty())
             || self.limits.is_some()
             || self.estimate.is_some()
+            || !self.arrivals.is_empty()
     }
 
     /// Asks `media` for packets, given in order.
@@ -87,6 +93,38 @@ impl Pending {
 
     pub(super) fn estimate(&mut self, bit_rate: u64, sources: &[Ssrc]) {
         self.estimate = Some((bit_rate, sources[..sources.len().min(WAITING_MAX)].to_vec()));
+    }
+
+    /// Reports when packets of `media` came, from `begin` on.
+    pub(super) fn report_arrivals(
+        &mut self,
+        media: Ssrc,
+        begin: SequenceNumber,
+        times: &[Option<Instant>],
+    ) {
+        if self.arrivals.len() >= WAITING_MAX {
+            self.arrivals.remove(0);
+        }
+        self.arrivals.push((media, begin, times.to_vec()));
+    }
+
+    /// Writes the arrivals that wait, counted back from `now`, as far as `len_max` octets reach.
+    pub(super) fn write_arrivals(
+        &mut self,
+        writer: &mut Writer,
+        own: Ssrc,
+        now: (Instant, NtpTime),
+        len_max: usize,
+    ) {
+        let (now, ntp) = now;
+        let arrival = |time: &Option<Instant>| {
+            let before = now.saturating_duration_since((*time)?);
+            Some((Ecn::NotCapable, Arrival::Before(before)))
+        };
+        self.arrivals.retain(|(media, begin, times)| {
+            let block = || (*media, *begin, times.iter().map(arrival));
+            !attempt(writer, len_max, |writer| writer.congestion(own, [block()], ntp))
+        });
     }
 
     /// `false`, and nothing waits, if too much waits already.

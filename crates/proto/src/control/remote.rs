@@ -27,8 +27,8 @@ pub(super) enum Standing {
 pub(super) struct Remote {
     pub(super) ssrc: Ssrc,
     pub(super) standing: Standing,
-    /// It said BYE; what it reported is still worth reading.
-    left: bool,
+    /// When it said BYE; what it reported is still worth reading.
+    left: Option<Instant>,
     pub(super) heard: Instant,
     pub(super) cname: Vec<u8>,
     /// Its last sender report, and when that came.
@@ -50,7 +50,7 @@ impl Remote {
         Self {
             ssrc,
             standing: Standing::Heard,
-            left: false,
+            left: None,
             heard: now,
             cname: Vec::new(),
             sender: None,
@@ -92,7 +92,7 @@ impl Remote {
     pub(super) fn statistics(&self, clock_rate: ClockRate) -> RemoteStatistics {
         RemoteStatistics {
             ssrc: self.ssrc,
-            left: self.left,
+            left: self.left.is_some(),
             cname: String::from_utf8_lossy(&self.cname).into_owned(),
             sender: self.sender.map(|(info, _)| info),
             clock: self.sender.filter(|(info, _)| info.ntp.0 != 0).map(|(info, _)| ClockMapping {
@@ -148,8 +148,8 @@ impl Remotes {
             None => self.add(now, ssrc, standing)?,
         };
         let remote = &mut self.list[n];
-        remote.heard = now;
-        remote.left = false;
+        remote.heard = remote.heard.max(now);
+        remote.left = remote.left.filter(|left| *left >= now);
         remote.standing = remote.standing.max(standing);
         Some(remote)
     }
@@ -168,18 +168,24 @@ impl Remotes {
         Some(self.list.len() - 1)
     }
 
+    /// Whether anything came of a source since it was last reported on.
+    pub(super) fn has_news(&self, reception: &Reception) -> bool {
+        let known = self.list.iter().find(|remote| remote.ssrc == reception.ssrc);
+        known.is_none_or(|remote| remote.prior.1 != reception.received)
+    }
+
     /// Notes that `ssrc` said BYE; `false` if it is unknown, or has left already.
-    pub(super) fn leave(&mut self, ssrc: Ssrc) -> bool {
+    pub(super) fn leave(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         let Some(remote) = self.list.iter_mut().find(|remote| remote.ssrc == ssrc) else {
             return false;
         };
         remote.standing = Standing::Heard;
-        !std::mem::replace(&mut remote.left, true)
+        remote.left.replace(now).is_none()
     }
 
     /// Those who have not left.
     pub(super) fn present(&self) -> impl Iterator<Item = &Remote> {
-        self.list.iter().filter(|remote| !remote.left)
+        self.list.iter().filter(|remote| remote.left.is_none())
     }
 
     pub(super) fn remove(&mut self, ssrc: Ssrc) -> bool {

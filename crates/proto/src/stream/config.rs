@@ -130,6 +130,8 @@ pub struct ReceiverConfig {
     pub requests: Option<RequestTiming>,
     /// The payload type of retransmissions (RFC 4588), and their source if that is known.
     pub retransmission: Option<(PayloadType, Option<Ssrc>)>,
+    /// Whether the arrival of each packet is remembered, to be reported (RFC 8888).
+    pub arrivals: bool,
 }
 
 impl ReceiverConfig {
@@ -149,6 +151,7 @@ impl ReceiverConfig {
             source_timeout: Duration::from_secs(30),
             requests: None,
             retransmission: None,
+            arrivals: false,
         }
     }
 

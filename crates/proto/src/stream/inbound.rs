@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use std::time::Instant;
 
+use super::arrivals::Arrivals;
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
@@ -115,6 +116,7 @@ pub(super) struct Inbound {
     window: ReorderWindow,
     suspect: Option<Kept>,
     missing: Option<Missing>,
+    arrivals: Option<Arrivals>,
     address: Option<SocketAddr>,
     conflict_told: Option<Instant>,
     depacketiser: Box<dyn Depacketiser>,
@@ -149,6 +151,7 @@ impl Inbound {
             window: ReorderWindow::new(first, limits),
             suspect: None,
             missing: config.requests.map(Missing::new),
+            arrivals: config.arrivals.then(|| Arrivals::new(first)),
             address: None,
             conflict_told: None,
             depacketiser: format.depacketiser(),
@@ -260,6 +263,14 @@ impl Inbound {
         }
     }
 
+    /// Moves the arrivals since the last call to `out`; the first packet of them.
+    pub(super) fn take_arrivals(
+        &mut self,
+        out: &mut Vec<Option<Instant>>,
+    ) -> Option<ExtendedSequence> {
+        self.arrivals.as_mut()?.take(out)
+    }
+
     /// When there will be packets to ask for.
     pub(super) fn requests_due(&self) -> Option<Instant> {
         self.missing.as_ref().and_then(Missing::poll_timeout)
@@ -330,12 +341,16 @@ impl Inbound {
             cumulative_lost: self.sequence.expected() as i64 - self.received as i64,
             highest: self.sequence.highest(),
             jitter: self.jitter.ticks(),
+            jitter_time: self.jitter.time(),
         }
     }
 
     #[inline]
     fn accept(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.received += 1;
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.note(place, packet.info.arrival);
+        }
         self.jitter.take(packet.info.arrival, packet.info.timestamp);
         self.order(place, packet, report);
     }

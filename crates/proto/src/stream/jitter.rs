@@ -1,5 +1,6 @@
 //! Interarrival jitter (RFC 3550 section 6.4.1 and appendix A.8).
 
+use std::time::Duration;
 use std::time::Instant;
 
 use crate::time::ClockRate;
@@ -39,6 +40,11 @@ impl Jitter {
         }
     }
 
+    /// The jitter as time.
+    pub(super) fn time(&self) -> Duration {
+        self.clock_rate.duration(self.ticks())
+    }
+
     /// The jitter in ticks of the clock rate.
     pub(super) fn ticks(&self) -> u32 {
         self.scaled >> 4
@@ -47,8 +53,6 @@ impl Jitter {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[allow(clippy::disallowed_methods, reason = "any epoch will do")]

@@ -3,6 +3,7 @@
 //! [`Sender`] and [`Receiver`] mirror each other: split / join, write / parse, place / handle.
 //! Time and randomness are arguments, datagrams are slices; who carries them is not known here.
 
+mod arrivals;
 mod config;
 mod demux;
 mod event;

@@ -163,6 +163,18 @@ impl Receiver {
         self.sources.get(self.recent).or_else(|| self.sources.first()).and_then(Inbound::address)
     }
 
+    /// Adds to `out` when the packets of one source came, or that they did not, and says which
+    /// source and from which packet on; to be called until there is none.
+    pub fn poll_arrivals(
+        &mut self,
+        out: &mut Vec<Option<Instant>>,
+    ) -> Option<(Ssrc, SequenceNumber)> {
+        self.sources.iter_mut().find_map(|source| {
+            let begin = source.take_arrivals(out)?;
+            Some((source.ssrc(), begin.sequence()))
+        })
+    }
+
     /// When [`poll_requests`](Self::poll_requests) will have something; `None` if never.
     pub fn requests_due(&self) -> Option<Instant> {
         self.sources.iter().filter_map(Inbound::requests_due).min()

@@ -1,5 +1,6 @@
 //! What is counted.
 
+use std::time::Duration;
 use std::time::Instant;
 
 use crate::seq::ExtendedSequence;
@@ -181,6 +182,8 @@ pub struct SourceStatistics {
     pub highest: ExtendedSequence,
     /// Interarrival jitter in ticks of the clock rate (RFC 3550 appendix A.8).
     pub jitter: u32,
+    /// The same as time.
+    pub jitter_time: Duration,
 }
 
 #[cfg(test)]

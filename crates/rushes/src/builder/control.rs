@@ -45,6 +45,7 @@ impl Recovery {
 
 /// What a stream is told of RTCP.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct ControlSettings {
     pub(crate) rtcp: bool,
     pub(crate) mux: bool,
@@ -55,6 +56,7 @@ pub(crate) struct ControlSettings {
     pub(crate) reduced_size: bool,
     pub(crate) description: Vec<(SdesKind, String)>,
     pub(crate) recovery: Recovery,
+    pub(crate) arrivals: bool,
     pub(crate) history: usize,
     pub(crate) keep_alive: Option<Duration>,
 }
@@ -71,6 +73,7 @@ impl Default for ControlSettings {
             reduced_size: false,
             description: Vec::new(),
             recovery: Recovery::Off,
+            arrivals: false,
             history: 4 << 20,
             keep_alive: None,
         }
@@ -80,7 +83,7 @@ impl Default for ControlSettings {
 impl ControlSettings {
     /// When reports and feedback may be sent.
     pub(crate) fn timer(&self, multiparty: bool) -> TimerConfig {
-        let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off);
+        let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || self.arrivals);
         TimerConfig {
             feedback: feedback.then_some(FeedbackTiming {
                 regular_interval_min: REGULAR_INTERVAL,
@@ -153,6 +156,14 @@ impl StreamBuilder {
     /// [`reorder_time`](Self::reorder_time). On a path without losses it sends nothing more.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.control.recovery = recovery;
+        self
+    }
+
+    /// Whether the sender is told when each packet came, ten times a second (RFC 8888); by default
+    /// not. It hears of it as [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals): what a
+    /// congestion controller of the application's own needs.
+    pub fn report_arrivals(mut self, on: bool) -> Self {
+        self.control.arrivals = on;
         self
     }
 

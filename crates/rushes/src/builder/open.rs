@@ -72,7 +72,7 @@ impl StreamBuilder {
             // A group's members listen where its senders send.
             self.local_port = self.remote_port.unwrap_or(0);
         }
-        if self.control.recovery != Recovery::Off && !self.control.rtcp {
+        if (self.control.recovery != Recovery::Off || self.control.arrivals) && !self.control.rtcp {
             return Err(Error::NoRtcp);
         }
         let interval = self.frame_rate.map(FrameRate::interval);
@@ -156,6 +156,7 @@ impl StreamBuilder {
             reorder_packets_max: self.reorder_packets.unwrap_or(packets),
             reorder_len_max: self.reorder_octets,
             reorder_time: self.reorder_time.unwrap_or(time),
+            arrivals: self.control.arrivals,
             requests: recovers.then(RequestTiming::default),
             retransmission: self.retransmission_type().map(|payload_type| (payload_type, None)),
             probation: self.probation,
