@@ -352,6 +352,9 @@ impl Inbound {
             arrivals.note(place, packet.info.arrival);
         }
         self.jitter.take(packet.info.arrival, packet.info.timestamp);
+        if place < self.sequence.highest() && self.window.place(place) != Place::Duplicate {
+            report.statistics.reordered += 1;
+        }
         self.order(place, packet, report);
     }
 
@@ -390,7 +393,6 @@ impl Inbound {
                 return;
             }
         }
-        report.statistics.reordered += 1;
         self.window.hold(place, packet.info, packet.payload);
     }
 

@@ -148,7 +148,7 @@ pub struct ReceiveStatistics {
     pub frames_dropped: u64,
     /// Packets that were missing when they were no longer waited for.
     pub packets_lost: u64,
-    /// Packets that came out of order and were put in order.
+    /// Packets that came after a later one; duplicates apart.
     pub reordered: u64,
     /// Requests made for missing packets, repetitions counted.
     pub requested: u64,

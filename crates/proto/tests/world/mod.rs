@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+pub mod reports;
+
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;

@@ -1,0 +1,76 @@
+//! Floods of RTCP: what strangers send makes nothing grow and pushes nobody out.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod world;
+
+use std::time::Duration;
+
+use rushes_proto::rtcp::{ReportBlock, SenderInfo, Writer};
+use rushes_proto::{SequenceNumber, Ssrc};
+use world::Seeded;
+use world::reports::Session;
+
+const MS: Duration = Duration::from_millis(1);
+const FLOOD: u32 = 1_000_000;
+
+#[test]
+fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
+    let mut session = Session::new(5 * MS);
+    session.join(10, |_| {});
+    session.join(20, |_| {});
+    for n in 1..40 {
+        session.send_media(0, 10 * n);
+        session.receive_media(1, Ssrc(10), 10 * n, 10 * n);
+        session.run(50 * MS);
+    }
+    let mut random = Seeded(1);
+    let mut writer = Writer::new();
+    for n in 0..FLOOD {
+        let stranger = Ssrc(random.next() as u32);
+        writer.clear();
+        match n % 5 {
+            0 => writer.sender_report(stranger, &SenderInfo::default(), &[]),
+            1 => writer.receiver_report(stranger, &[ReportBlock::default()]),
+            2 => {
+                writer.receiver_report(stranger, &[]);
+                writer.bye(&[Ssrc(random.next() as u32), Ssrc(10), Ssrc(20)], "all of you");
+            }
+            3 => {
+                writer.receiver_report(stranger, &[]);
+                writer.app(stranger, 1, *b"flod", &[7; 400]);
+            }
+            _ => {
+                writer.receiver_report(stranger, &[]);
+                writer.cname(stranger, "stranger");
+                writer.nack(stranger, Ssrc(20), [SequenceNumber(1), SequenceNumber(900)]);
+            }
+        }
+        let now = session.now();
+        let receiver = &mut session.parties[1].participant;
+        receiver.handle_datagram(now, None, writer.bytes()).unwrap();
+        if n % 1000 == 0 {
+            // The media goes on meanwhile.
+            let packets = session.parties[0].sent.packets + 10;
+            session.send_media(0, packets);
+            session.receive_media(1, Ssrc(10), packets, packets);
+            session.run(10 * MS);
+        }
+    }
+    let receiver = &session.parties[1].participant;
+    assert!(receiver.remotes().len() <= 16);
+    assert!(receiver.statistics().events_forgotten > 0);
+    assert!(session.parties[1].events.len() < 1_000_000);
+    session.parties[1].events.clear();
+    let before = session.parties[1].datagrams.len();
+    for _ in 0..40 {
+        let packets = session.parties[0].sent.packets + 10;
+        session.send_media(0, packets);
+        session.receive_media(1, Ssrc(10), packets, packets);
+        session.run(50 * MS);
+    }
+    // Its peer is known, with its clocks and the round trip, and is still reported to.
+    let remotes = session.parties[1].participant.remotes();
+    let peer = remotes.iter().find(|remote| remote.ssrc == Ssrc(10)).unwrap();
+    assert!(!peer.left && peer.clock.is_some() && peer.cname == "party0", "{peer:?}");
+    assert!(session.parties[1].datagrams.len() > before, "no report in two seconds");
+}

@@ -1,0 +1,189 @@
+//! Participants of one session on a virtual network, and every accessor of RTCP packets.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rushes_proto::control::{ControlEvent, MediaSent, Participant, ParticipantConfig, Reception};
+use rushes_proto::rtcp::{Compound, Nack, Packet, XrBlock};
+use rushes_proto::timer::{FeedbackTiming, TimerConfig};
+use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, RtpTimestamp, Ssrc};
+
+/// Reads everything that a datagram of RTCP can be asked for; how many packets were in it.
+pub fn read_all(datagram: &[u8]) -> Option<usize> {
+    let compound = Compound::parse(datagram).ok()?;
+    let mut count = 0;
+    for packet in compound.packets() {
+        count += 1;
+        let Ok(packet) = packet else { continue };
+        match packet {
+            Packet::SenderReport(report) => {
+                assert!(report.blocks().count() <= 31);
+                let _ = (report.ssrc(), report.info(), report.extension());
+            }
+            Packet::ReceiverReport(report) => {
+                assert!(report.blocks().count() <= 31);
+                let _ = (report.ssrc(), report.extension());
+            }
+            Packet::SourceDescription(description) => {
+                let items: usize = description.chunks().map(|chunk| chunk.items().count()).sum();
+                assert!(items <= datagram.len());
+                for item in description.chunks().flat_map(|chunk| chunk.items()) {
+                    let _ = item.private();
+                }
+            }
+            Packet::Bye(bye) => assert!(bye.sources().len() <= 31),
+            Packet::App(app) => assert!(app.data().len() <= datagram.len()),
+            Packet::TransportFeedback(feedback) => {
+                let nacks = feedback.nacks().into_iter().flatten();
+                assert!(nacks.flat_map(Nack::sequences).count() <= 17 * datagram.len());
+                let _ = feedback.bit_rate_requests().map(Iterator::count);
+                let _ = feedback.bit_rate_notification().map(Iterator::count);
+                let blocks = feedback.congestion().into_iter().flat_map(|report| report.blocks());
+                assert!(blocks.flat_map(|block| block.packets()).count() <= datagram.len());
+            }
+            Packet::PayloadFeedback(feedback) => {
+                let _ = feedback.slice_losses().map(Iterator::count);
+                let _ = feedback.full_intra_requests().map(Iterator::count);
+                let _ = feedback.reference_picture();
+                let _ = feedback.estimate().map(|estimate| estimate.sources().len());
+            }
+            Packet::ExtendedReport(report) => {
+                for block in report.blocks() {
+                    if let XrBlock::Delays(delays) = block {
+                        assert!(delays.iter().len() <= datagram.len());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(count <= datagram.len() / 4);
+    Some(count)
+}
+
+/// A participant and the media that it pretends to send and receive.
+pub struct Party {
+    pub participant: Participant,
+    pub sent: MediaSent,
+    pub received: Vec<Reception>,
+    pub address: SocketAddr,
+    pub events: Vec<ControlEvent>,
+    /// Every datagram that it sent.
+    pub datagrams: Vec<(Duration, Vec<u8>)>,
+}
+
+/// Parties, all of whom hear each other after a delay.
+pub struct Session {
+    pub epoch: Instant,
+    pub clock: Duration,
+    pub delay: Duration,
+    pub parties: Vec<Party>,
+    /// Datagrams on their way: when, to whom, from where.
+    on_the_way: Vec<(Duration, usize, SocketAddr, Vec<u8>)>,
+}
+
+pub const WALL: NtpTime = NtpTime(0xeeab_0000_0000_0000);
+pub const PACKET_LEN_MAX: usize = 1200;
+
+impl Session {
+    pub fn new(delay: Duration) -> Self {
+        let clock = Duration::ZERO;
+        #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
+        let epoch = Instant::now();
+        Self { epoch, clock, delay, parties: Vec::new(), on_the_way: Vec::new() }
+    }
+
+    pub fn join(&mut self, ssrc: u32, adjust: impl FnOnce(&mut ParticipantConfig)) -> usize {
+        let n = self.parties.len();
+        let mut config = ParticipantConfig {
+            ssrc: Ssrc(ssrc),
+            cname: format!("party{n}"),
+            description: Vec::new(),
+            clock_rate: ClockRate::VIDEO,
+            wall_clock: (self.epoch, WALL),
+            timer: TimerConfig {
+                feedback: Some(FeedbackTiming {
+                    regular_interval_min: Duration::from_millis(200),
+                    delay_max: Duration::from_millis(500),
+                }),
+                ..TimerConfig::new(2_000_000)
+            },
+            seed: 77 + n as u64,
+            packet_len_max: PACKET_LEN_MAX,
+            header_len: 28,
+            reduced_size: false,
+            sources_max: 16,
+        };
+        adjust(&mut config);
+        let now = self.epoch + self.clock;
+        self.parties.push(Party {
+            participant: Participant::new(config, now),
+            sent: MediaSent::default(),
+            received: Vec::new(),
+            address: SocketAddr::from(([192, 0, 2, n as u8 + 1], 5005)),
+            events: Vec::new(),
+            datagrams: Vec::new(),
+        });
+        n
+    }
+
+    pub fn now(&self) -> Instant {
+        self.epoch + self.clock
+    }
+
+    /// Says that party `n` has sent `packets` of media, the last just now.
+    pub fn send_media(&mut self, n: usize, packets: u64) {
+        let ticks = (self.clock.as_nanos() * 90_000 / 1_000_000_000) as u32;
+        let last = Some((RtpTimestamp(ticks.wrapping_add(1000)), self.now()));
+        self.parties[n].sent = MediaSent { packets, octets: 100 * packets, last };
+    }
+
+    /// Says that party `n` has received `received` of `expected` packets of `ssrc`.
+    pub fn receive_media(&mut self, n: usize, ssrc: Ssrc, expected: u64, received: u64) {
+        let reception = Reception {
+            ssrc,
+            expected,
+            received,
+            highest: ExtendedSequence(0x1_0000 + expected),
+            jitter: 9,
+            last_heard: self.now(),
+        };
+        let list = &mut self.parties[n].received;
+        list.retain(|other| other.ssrc != ssrc);
+        list.push(reception);
+    }
+
+    /// Lets `time` pass, a millisecond at a time.
+    pub fn run(&mut self, time: Duration) {
+        let end = self.clock + time;
+        while self.clock < end {
+            self.clock += Duration::from_millis(1);
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        let (now, clock) = (self.now(), self.clock);
+        let due = |entry: &mut (Duration, usize, SocketAddr, Vec<u8>)| entry.0 <= clock;
+        for (_, to, from, datagram) in self.on_the_way.extract_if(.., due) {
+            let _ = self.parties[to].participant.handle_datagram(now, Some(from), &datagram);
+        }
+        for n in 0..self.parties.len() {
+            let Party { participant, sent, received, address, events, datagrams } =
+                &mut self.parties[n];
+            let mut out = Vec::new();
+            while let Some(datagram) = participant.poll_datagram(now, sent, received) {
+                out.push(datagram.to_vec());
+            }
+            events.extend(std::iter::from_fn(|| participant.poll_event()));
+            let from = *address;
+            datagrams.extend(out.iter().map(|datagram| (clock, datagram.clone())));
+            for datagram in out {
+                for to in (0..self.parties.len()).filter(|to| *to != n) {
+                    let arrival = clock + self.delay;
+                    self.on_the_way.push((arrival, to, from, datagram.clone()));
+                }
+            }
+        }
+    }
+}
