@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod compare;
 mod control;
+mod inspect;
 mod interrupt;
 mod latency;
 mod loopback;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Inspect(args) => inspect::run(args),
         Command::Completions { shell } => pages::completions(*shell),
         Command::Man => pages::man(),
     };

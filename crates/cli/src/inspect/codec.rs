@@ -1,0 +1,325 @@
+//! Which codec a stream has: told, described, by its payload type, or guessed from its packets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rushes::payload::opus::packet_duration;
+use rushes::payload::{FrameSettings, PayloadFormat};
+use rushes::proto::payload::generic::Generic;
+use rushes::proto::payload::h264::H264;
+use rushes::proto::payload::h265::H265;
+use rushes::proto::payload::h266::H266;
+use rushes::proto::payload::nal::{NalCodec, NalHeader};
+use rushes::proto::payload::opus::Opus;
+use rushes::proto::rtp::Packet;
+use rushes::proto::stream::{Receiver, ReceiverConfig};
+use rushes::{ClockRate, Codec, Delivery, Discard, PayloadType};
+
+use super::names::{codec_name, nal_codec, static_payload_type};
+
+/// Octets before each NAL unit that a receiver delivers.
+pub(crate) const PREFIX_LEN: usize = 4;
+
+/// How the codec of a stream is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Known {
+    /// The command line says so.
+    Told,
+    /// A session description says so.
+    Described,
+    /// The payload type has a fixed meaning (RFC 3551).
+    Static,
+    /// The payload type is the one that Rushes takes by default.
+    Default,
+    /// Its payloads look like it.
+    Guessed,
+    /// It is not.
+    Unknown,
+}
+
+impl Known {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Told => "as told",
+            Self::Described => "from the SDP",
+            Self::Static => "by RFC 3551",
+            Self::Default => "by default",
+            Self::Guessed => "a guess from the payloads",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a payload type carries.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Encoding {
+    pub(crate) name: String,
+    /// The codec, if the library has its format; other formats are followed packet by packet.
+    pub(crate) codec: Option<Codec>,
+    pub(crate) clock_rate: ClockRate,
+    pub(crate) known: Known,
+}
+
+impl Encoding {
+    pub(crate) fn of(codec: Codec, known: Known) -> Self {
+        let clock_rate = if codec == Codec::Opus { ClockRate::OPUS } else { ClockRate::VIDEO };
+        Self { name: codec_name(codec).to_owned(), codec: Some(codec), clock_rate, known }
+    }
+
+    /// An encoding by its name in SDP.
+    pub(crate) fn named(name: &str, clock_rate: ClockRate, known: Known) -> Self {
+        let codec = [("H264", Codec::H264), ("H265", Codec::H265), ("H266", Codec::H266)]
+            .into_iter()
+            .chain([("opus", Codec::Opus), ("X-RUSHES-GENERIC", Codec::Generic)])
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, codec)| codec);
+        let name = codec.map_or_else(|| name.to_owned(), |codec| codec_name(codec).to_owned());
+        Self { name, codec, clock_rate, known }
+    }
+
+    fn unknown() -> Self {
+        let clock_rate = ClockRate::VIDEO;
+        Self { name: "unknown".to_owned(), codec: None, clock_rate, known: Known::Unknown }
+    }
+
+    pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
+        self.codec.and_then(nal_codec)
+    }
+
+    /// The payload format that reads it.
+    pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
+        match self.codec {
+            Some(Codec::H264) => Arc::new(H264::default()),
+            Some(Codec::H265) => Arc::new(H265::default()),
+            Some(Codec::H266) => Arc::new(H266::default()),
+            Some(Codec::Opus) => Arc::new(Opus::default()),
+            _ => Arc::new(Generic { clock_rate: self.clock_rate, ..Generic::default() }),
+        }
+    }
+}
+
+/// The encodings that were given, by payload type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Encodings {
+    pub(crate) by_type: HashMap<u8, Encoding>,
+    /// The codec of all payload types that are not listed.
+    pub(crate) others: Option<Codec>,
+}
+
+impl Encodings {
+    /// What is known of `payload_type` before any payload is looked at.
+    pub(crate) fn given(&self, payload_type: u8) -> Option<Encoding> {
+        let listed = self.by_type.get(&payload_type).cloned();
+        let told = || self.others.map(|codec| Encoding::of(codec, Known::Told));
+        listed.or_else(told).or_else(|| {
+            let (name, hertz) = static_payload_type(payload_type)?;
+            Some(Encoding::named(name, ClockRate::new(hertz)?, Known::Static))
+        })
+    }
+
+    /// What the first packets of a stream are, which are of `payload_type`.
+    pub(crate) fn of<'p>(
+        &self,
+        payload_type: u8,
+        datagrams: impl Iterator<Item = &'p [u8]> + Clone,
+    ) -> Encoding {
+        if let Some(given) = self.given(payload_type) {
+            return given;
+        }
+        let default = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus, Codec::Generic]
+            .into_iter()
+            .find(|codec| codec.payload_type().value() == payload_type);
+        let score = |codec| score(codec, payload_type, datagrams.clone());
+        if let Some(default) = default.filter(|default| *default != Codec::Generic)
+            && score(default).is_none_or(|score| score.share() >= PLAUSIBLE)
+        {
+            return Encoding::of(default, Known::Default);
+        }
+        let best = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus]
+            .into_iter()
+            .filter_map(|codec| Some((codec, score(codec)?)))
+            .filter(|(_, score)| score.share() >= CONVINCING && score.good >= EVIDENCE)
+            .max_by(|(_, a), (_, b)| a.share().total_cmp(&b.share()));
+        match (best, default) {
+            (Some((codec, _)), _) => Encoding::of(codec, Known::Guessed),
+            (None, Some(Codec::Generic)) => Encoding::of(Codec::Generic, Known::Default),
+            _ => Encoding::unknown(),
+        }
+    }
+}
+
+/// The share of good signs above which a payload type keeps its default meaning.
+const PLAUSIBLE: f64 = 0.5;
+
+/// The share of good signs that makes a guess.
+const CONVINCING: f64 = 0.9;
+
+/// Good signs that a guess needs.
+const EVIDENCE: u64 = 3;
+
+/// Signs for and against a codec.
+#[derive(Clone, Copy, Debug, Default)]
+struct Score {
+    good: u64,
+    bad: u64,
+}
+
+impl Score {
+    fn share(self) -> f64 {
+        self.good as f64 / (self.good + self.bad).max(1) as f64
+    }
+}
+
+/// How well `datagrams` read as `codec`; `None` if they say nothing either way.
+fn score<'p>(
+    codec: Codec,
+    payload_type: u8,
+    datagrams: impl Iterator<Item = &'p [u8]>,
+) -> Option<Score> {
+    let score = match nal_codec(codec) {
+        Some(nal) => score_units(codec, nal, payload_type, datagrams)?,
+        None => score_opus(payload_type, datagrams),
+    };
+    (score.good + score.bad > 0).then_some(score)
+}
+
+/// Runs the receiver and looks at the units that come out.
+fn score_units<'p>(
+    codec: Codec,
+    nal: NalCodec,
+    payload_type: u8,
+    datagrams: impl Iterator<Item = &'p [u8]>,
+) -> Option<Score> {
+    let payload_type = PayloadType::new(payload_type)?;
+    let mut config = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
+    config.probation = 1;
+    config.frame = FrameSettings { delivery: Delivery::Unit, ..FrameSettings::default() };
+    let mut receiver = Receiver::new(Encoding::of(codec, Known::Guessed).format(), config).ok()?;
+    let now = Instant::now();
+    let mut score = Score::default();
+    let mut discarded = 0;
+    for datagram in datagrams {
+        receiver.handle_datagram(now, datagram);
+        let mut units = 0;
+        while let Some(unit) = receiver.poll_frame() {
+            let header = unit.get(PREFIX_LEN..).and_then(|unit| nal.header(unit));
+            let plausible = header.is_some_and(|header| is_plausible(nal, header));
+            *(if plausible { &mut score.good } else { &mut score.bad }) += 1;
+            units += 1;
+        }
+        let discards = receiver.statistics().discards;
+        let before = std::mem::replace(&mut discarded, discards.total());
+        // A fragment that came in order and broke no rule.
+        score.good += u64::from(units == 0 && discarded == before);
+    }
+    let discards = receiver.statistics().discards;
+    score.bad += discards.get(Discard::Payload) + discards.get(Discard::OutsideMode);
+    Some(score)
+}
+
+/// Whether an encoder would write such a header: types that are in use, with the values of other
+/// fields that the standards ask for. Headers of another codec or of noise seldom pass.
+fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
+    if header.forbidden_zero_bit {
+        return false;
+    }
+    let single_layer = header.layer_id == 0 && header.temporal_id_plus1 > 0;
+    let lowest = header.temporal_id_plus1 == 1;
+    match codec {
+        // H.264 section 7.4.1: `nal_ref_idc` is zero for 6 and 9 to 12, and not zero for 5, 7, 8.
+        NalCodec::H264 => match header.nal_type {
+            1 => true,
+            5 | 7 | 8 | 13 | 15 => header.ref_idc > 0,
+            6 | 9..=12 => header.ref_idc == 0,
+            14 | 20 => header.ref_idc > 0,
+            _ => false,
+        },
+        NalCodec::H265 => match header.nal_type {
+            0..=9 | 34..=40 => single_layer,
+            16..=21 | 32 | 33 => single_layer && lowest,
+            _ => false,
+        },
+        NalCodec::H266 => match header.nal_type {
+            0..=3 | 10 | 16..=20 | 23..=25 => single_layer,
+            7..=9 | 12..=15 | 21 | 22 => single_layer && lowest,
+            _ => false,
+        },
+    }
+}
+
+/// Timestamps of Opus step by just the time that each packet lasts.
+fn score_opus<'p>(payload_type: u8, datagrams: impl Iterator<Item = &'p [u8]>) -> Score {
+    let mut score = Score::default();
+    let mut last = None;
+    let packets = datagrams.filter_map(|datagram| Packet::parse(datagram).ok());
+    for packet in packets.filter(|packet| packet.payload_type() == payload_type) {
+        let Ok(ticks) = packet_duration(packet.payload()) else {
+            score.bad += 1;
+            last = None;
+            continue;
+        };
+        if let Some((sequence, expected)) = last
+            && packet.sequence() == sequence
+        {
+            let right = packet.timestamp() == expected;
+            *(if right { &mut score.good } else { &mut score.bad }) += 1;
+        }
+        last = Some((packet.sequence().plus(1), packet.timestamp().plus(ticks)));
+    }
+    score
+}
+
+/// The encodings that a session description lists.
+pub(crate) fn codecs_from_sdp(description: &str) -> HashMap<u8, Encoding> {
+    let mut found = HashMap::new();
+    for line in description.lines() {
+        let Some(rest) = line.trim().strip_prefix("a=rtpmap:") else { continue };
+        let Some((payload_type, encoding)) = rest.split_once(' ') else { continue };
+        let mut parts = encoding.trim().split('/');
+        let (Some(name), Some(rate)) = (parts.next(), parts.next()) else { continue };
+        let clock_rate = rate.parse().ok().and_then(ClockRate::new);
+        if let (Ok(payload_type), Some(clock_rate)) = (payload_type.parse(), clock_rate) {
+            found.insert(payload_type, Encoding::named(name, clock_rate, Known::Described));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_names_encodings_and_clock_rates() {
+        let sdp = "v=0\r\nm=video 5004 RTP/AVP 96 100\r\na=rtpmap:96 h265/90000\r\n\
+                   a=rtpmap:100 opus/48000/2\r\na=rtpmap:101 rtx/90000\r\na=rtpmap:x H264/90000\r\n";
+        let encodings = codecs_from_sdp(sdp);
+        assert_eq!(encodings.len(), 3);
+        assert_eq!(encodings[&96].codec, Some(Codec::H265));
+        assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);
+        assert_eq!((encodings[&101].codec, &*encodings[&101].name), (None, "rtx"));
+    }
+
+    #[test]
+    fn headers_of_one_codec_are_not_plausible_in_another() {
+        let plausible = |codec: NalCodec, unit: &[u8]| {
+            codec.header(unit).is_some_and(|header| is_plausible(codec, header))
+        };
+        let avc: [&[u8]; 6] =
+            [&[0x67, 0x64], &[0x68, 0xeb], &[0x65, 0x88], &[0x41, 0x9a], &[0x06, 5], &[0x09, 0xf0]];
+        let hevc: [&[u8]; 6] =
+            [&[0x40, 1], &[0x42, 1], &[0x44, 1], &[0x26, 1], &[0x02, 1], &[0x4e, 1]];
+        let vvc: [&[u8]; 5] = [&[0, 0x79], &[0, 0x81], &[0, 0x41], &[0, 0x01], &[0, 0xa1]];
+        let share = |codec: NalCodec, units: &[&[u8]]| {
+            units.iter().filter(|unit| plausible(codec, unit)).count() as f64 / units.len() as f64
+        };
+        let table = [(NalCodec::H264, &avc[..]), (NalCodec::H265, &hevc), (NalCodec::H266, &vvc)];
+        for (own, units) in table {
+            for (codec, _) in table {
+                let share = share(codec, units);
+                assert!(if codec == own { share > 0.99 } else { share < 0.5 }, "{own:?} {codec:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Packets of a capture into datagrams, each to where it belongs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rushes::file::FileError;
+
+use super::capture::Captured;
+use super::classify::Kind;
+use super::clock::VirtualClock;
+use super::fragments::Fragments;
+use super::ip::{self, IpPacket, UDP, parse_udp};
+use super::link::{LinkType, NoIp};
+use super::rtcp::Control;
+use super::streams::{Arrival, Streams};
+
+/// Link types that are told apart in the report.
+const LINKS_MAX: usize = 16;
+
+/// Packets that are no datagrams, by why.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Skipped {
+    /// Not IP.
+    pub(crate) not_ip: u64,
+    /// IP, but not UDP.
+    pub(crate) not_udp: u64,
+    /// Of a link type that is not understood.
+    pub(crate) unknown_link: u64,
+    /// Headers that contradict themselves, or are cut.
+    pub(crate) malformed: u64,
+}
+
+/// The first packet that the capture cut, of those that matter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub(crate) packet: u64,
+    pub(crate) kept: usize,
+    pub(crate) original: usize,
+}
+
+/// Everything that was found in a capture.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    clock: VirtualClock,
+    pub(crate) octets: u64,
+    pub(crate) first: Option<Duration>,
+    pub(crate) last: Option<Duration>,
+    pub(crate) links: BTreeMap<String, u64>,
+    pub(crate) kinds: [u64; Kind::ALL.len()],
+    pub(crate) skipped: Skipped,
+    pub(crate) fragments: Fragments,
+    pub(crate) streams: Streams,
+    pub(crate) control: Control,
+    pub(crate) cut_packets: u64,
+    pub(crate) cut: Option<Cut>,
+}
+
+/// A UDP datagram with what the layers below said.
+struct Datagram<'d> {
+    packet: IpPacket<'d>,
+    /// Of the transport protocol, header included.
+    payload: &'d [u8],
+    wire_len: usize,
+}
+
+impl Intake {
+    pub(crate) fn new(streams: Streams) -> Self {
+        Self {
+            clock: VirtualClock::new(Instant::now()),
+            octets: 0,
+            first: None,
+            last: None,
+            links: BTreeMap::new(),
+            kinds: [0; Kind::ALL.len()],
+            skipped: Skipped::default(),
+            fragments: Fragments::default(),
+            streams,
+            control: Control::default(),
+            cut_packets: 0,
+            cut: None,
+        }
+    }
+
+    /// Takes a packet.
+    ///
+    /// # Errors
+    /// The stream to be extracted cannot be written.
+    pub(crate) fn take(&mut self, captured: Captured<'_>) -> Result<(), FileError> {
+        self.octets += captured.original_len as u64;
+        self.first = self.first.or(captured.time);
+        self.last = self.last.max(captured.time);
+        self.count_link(captured.link);
+        let packet = match captured.link.ip_packet(captured.data) {
+            Ok(packet) => packet,
+            Err(NoIp::Other) => return Ok(self.skipped.not_ip += 1),
+            Err(NoIp::TooShort) => return Ok(self.skipped.malformed += 1),
+            Err(NoIp::Link(_)) => return Ok(self.skipped.unknown_link += 1),
+        };
+        let Some(packet) = ip::parse(packet) else { return Ok(self.skipped.malformed += 1) };
+        if packet.protocol != UDP {
+            return Ok(self.skipped.not_udp += 1);
+        }
+        let Some(fragment) = packet.fragment else {
+            let (payload, wire_len) = (packet.payload, packet.len);
+            return self.take_datagram(captured, &Datagram { packet, payload, wire_len });
+        };
+        match self.fragments.take(&packet, fragment) {
+            Some(whole) => {
+                let (payload, wire_len) = (&whole.payload[..], whole.wire_len);
+                self.take_datagram(captured, &Datagram { packet, payload, wire_len })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn take_datagram(
+        &mut self,
+        captured: Captured<'_>,
+        datagram: &Datagram<'_>,
+    ) -> Result<(), FileError> {
+        let Some(udp) = parse_udp(datagram.payload) else {
+            return Ok(self.skipped.malformed += 1);
+        };
+        let whole = udp.data.len() == udp.len;
+        let kind = Kind::of(udp.data);
+        self.kinds[kind as usize] += 1;
+        if !whole && matches!(kind, Kind::Rtp | Kind::Rtcp) {
+            self.cut_packets += 1;
+            self.cut.get_or_insert(Cut {
+                packet: captured.number,
+                kept: captured.data.len(),
+                original: captured.original_len,
+            });
+        }
+        match kind {
+            Kind::Rtp => self.streams.take(Arrival {
+                time: captured.time,
+                now: self.clock.at(captured.time),
+                source: SocketAddr::new(datagram.packet.source, udp.source),
+                destination: SocketAddr::new(datagram.packet.destination, udp.destination),
+                datagram: udp.data,
+                wire_len: datagram.wire_len,
+                whole,
+            }),
+            Kind::Rtcp => {
+                self.control.take(captured.time, udp.data);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn count_link(&mut self, link: LinkType) {
+        let name = link.to_string();
+        if self.links.len() < LINKS_MAX || self.links.contains_key(&name) {
+            *self.links.entry(name).or_default() += 1;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The report in words.
+
+use std::fmt::{self, Display, Write as _};
+use std::time::Duration;
+
+use super::classify::Kind;
+use super::clock::date;
+use super::report::{Report, Skipped, SourceReport, StreamReport};
+
+/// Seconds.
+const DAY: f64 = 86_400.0;
+
+/// Columns before the text of a row.
+const LABEL: usize = 14;
+
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let links: Vec<&str> = self.link_types.keys().map(String::as_str).collect();
+        write!(f, "{}: {}", self.file, self.format)?;
+        if !links.is_empty() {
+            write!(f, ", {}", links.join(" and "))?;
+        }
+        writeln!(f, ", {}, {} octets", count(self.packets, "packet"), self.octets)?;
+        if let Some(start) = self.start.filter(|_| self.seconds > 0.0) {
+            write!(f, "  {:.3} s", self.seconds)?;
+            // Some captures count from zero.
+            if start >= DAY {
+                let start = Duration::try_from_secs_f64(start).unwrap_or_default();
+                write!(f, " from {}", date(start))?;
+            }
+            writeln!(f)?;
+        } else if self.packets > 0 {
+            writeln!(f, "  without capture times: rates are by the timestamps of RTP")?;
+        }
+        let number = |kind: Kind| self.datagrams.get(kind.key()).copied().unwrap_or(0);
+        let kinds = listed(Kind::ALL.into_iter().map(|kind| (kind.name(), number(kind))));
+        if !kinds.is_empty() {
+            writeln!(f, "  datagrams: {kinds}")?;
+        }
+        self.skipped.write(f)?;
+        for stream in &self.streams {
+            stream.write(f)?;
+        }
+        if !self.other_sources.is_empty() {
+            writeln!(f, "\nRTCP of other sources")?;
+            for (ssrc, source) in &self.other_sources {
+                row(f, ssrc, &source.words())?;
+            }
+        }
+        if let Some(extracted) = &self.extracted {
+            let units = count(extracted.units, "unit");
+            let (ssrc, file) = (&extracted.ssrc, &extracted.file);
+            writeln!(f, "\nextracted {ssrc}: {units}, {} octets in {file}", extracted.octets)?;
+        }
+        Ok(())
+    }
+}
+
+impl Skipped {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = listed([
+            ("not IP", self.not_ip),
+            ("not UDP", self.not_udp),
+            ("of link types not understood", self.unknown_link_type),
+            ("malformed", self.malformed),
+            ("like RTP without a stream", self.rtp_without_stream),
+            ("of further streams", self.rtp_of_further_streams),
+            ("RTCP damaged or encrypted", self.rtcp_unreadable),
+            ("cut by the capture", self.cut),
+        ]);
+        if !rows.is_empty() {
+            writeln!(f, "  left out:  {rows}")?;
+        }
+        if self.fragments > 0 {
+            write!(
+                f,
+                "  fragments: {} made {}",
+                self.fragments,
+                count(self.reassembled, "packet")
+            )?;
+            if self.not_reassembled > 0 {
+                write!(f, ", {} never whole", self.not_reassembled)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl StreamReport {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{}  {} -> {}", self.ssrc, self.source, self.destination)?;
+        row(f, "codec", &self.codec_words())?;
+        row(f, "packets", &self.packet_words())?;
+        row(f, "lost", &self.loss_words())?;
+        if let (Some(ticks), Some(millis)) = (self.jitter_ticks, self.jitter_ms) {
+            row(f, "jitter", &format!("{millis:.3} ms, {ticks} ticks"))?;
+        }
+        if let (Some(first), Some(last)) = (self.first, self.last)
+            && self.seconds > 0.0
+        {
+            row(f, "time", &format!("{first:.3} to {last:.3} s, {:.3} s", self.seconds))?;
+        }
+        if let (Some(payload), Some(wire)) =
+            (self.payload_bits_per_second, self.wire_bits_per_second)
+        {
+            let mut rate = format!("{} payload, {} with IP headers", bits(payload), bits(wire));
+            if let Some(media) = self.media_bits_per_second
+                && !(0.9..1.1).contains(&(media / payload))
+            {
+                let _ = write!(rate, "; {} payload by its timestamps", bits(media));
+            }
+            row(f, "rate", &rate)?;
+        }
+        row(f, "frames", &self.frame_words())?;
+        if let Some(rtcp) = &self.rtcp {
+            row(f, "RTCP", &rtcp.words())?;
+        }
+        let discards: Vec<_> = self
+            .discards
+            .iter()
+            .filter(|(reason, _)| !matches!(**reason, "duplicate" | "late"))
+            .map(|(reason, count)| (*reason, *count))
+            .collect();
+        if !discards.is_empty() {
+            row(f, "discarded", &listed(discards))?;
+        }
+        self.write_census(f)
+    }
+
+    fn write_census(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.nal_units.is_empty() {
+            writeln!(f, "  NAL units   type     count      octets  name")?;
+        }
+        for row in &self.nal_units {
+            writeln!(f, "{:>18} {:>9} {:>11}  {}", row.r#type, row.units, row.octets, row.name)?;
+        }
+        if !self.opus.is_empty() {
+            writeln!(f, "  packets       ms     count      octets  coding")?;
+        }
+        for row in &self.opus {
+            let channels = if row.stereo { "stereo" } else { "mono" };
+            writeln!(
+                f,
+                "{:>18} {:>9} {:>11}  {}, {channels}",
+                row.milliseconds, row.packets, row.octets, row.mode
+            )?;
+        }
+        Ok(())
+    }
+
+    fn codec_words(&self) -> String {
+        let mut words = format!(
+            "{}, {}; payload type {}, {} Hz",
+            self.codec, self.codec_known, self.payload_type, self.clock_rate
+        );
+        if self.codec_known == "unknown" {
+            words = format!(
+                "unknown, perhaps encrypted; payload type {}, taken to run at {} Hz",
+                self.payload_type, self.clock_rate
+            );
+        }
+        for (payload_type, packets) in &self.other_payload_types {
+            let _ = write!(words, "; {} of type {payload_type}", count(*packets, "packet"));
+        }
+        words
+    }
+
+    fn packet_words(&self) -> String {
+        let types = listed(self.packet_types.iter().map(|(name, count)| (*name, *count)));
+        let mut words = format!(
+            "{}, sequence {} to {}, up to {} octets",
+            self.packets, self.first_sequence, self.last_sequence, self.largest_packet
+        );
+        if !types.is_empty() {
+            let _ = write!(words, "; {types}");
+        }
+        words
+    }
+
+    fn loss_words(&self) -> String {
+        format!(
+            "{} of {} ({:.2} %), {} reordered, {}, {} late",
+            self.lost,
+            self.expected,
+            self.lost_percent,
+            self.reordered,
+            count(self.duplicates, "duplicate"),
+            self.late,
+        )
+    }
+
+    fn frame_words(&self) -> String {
+        let mut words = self.frames.to_string();
+        if let Some(rate) = self.frames_per_second {
+            let _ = write!(words, ", {rate:.2} a second");
+        }
+        let _ = write!(words, ", up to {} octets", self.largest_frame);
+        if !self.nal_units.is_empty() {
+            let _ = write!(words, ", {} to start from", self.random_access);
+        }
+        if self.markers != self.frames {
+            let _ = write!(words, ", {}", count(self.markers, "marker"));
+        }
+        if self.units_dropped > 0 {
+            let _ = write!(words, ", {} incomplete", count(self.units_dropped, "unit"));
+        }
+        words
+    }
+}
+
+impl SourceReport {
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        if let Some(cname) = &self.cname {
+            words.push(format!("CNAME {cname}"));
+        }
+        for (reports, name) in
+            [(self.sender_reports, "sender report"), (self.receiver_reports, "receiver report")]
+        {
+            if reports > 0 {
+                words.push(count(reports, name));
+            }
+        }
+        if let (Some(packets), Some(octets)) = (self.packets_sent, self.octets_sent) {
+            words.push(format!("says it sent {packets} packets of {octets} octets"));
+        }
+        if let (Some(by), Some(fraction), Some(lost), Some(jitter)) =
+            (&self.reported_by, self.fraction_lost, self.cumulative_lost, self.jitter_ticks)
+        {
+            words.push(format!(
+                "{} by {by} and others about it, at last: {lost} lost, {:.1} % lately, jitter \
+                 {jitter} ticks",
+                count(self.reports_about, "report"),
+                fraction * 100.0,
+            ));
+        }
+        if let (Some(trip), Some(least)) = (self.round_trip_ms, self.round_trip_least_ms) {
+            words.push(format!("round trip from here {trip:.2} ms, at least {least:.2} ms"));
+        }
+        if !self.feedback.is_empty() {
+            words.push(listed(self.feedback.iter().map(|(name, count)| (*name, *count))));
+        }
+        if self.packets_requested > 0 {
+            words.push(format!("{} asked for again", count(self.packets_requested, "packet")));
+        }
+        match self.goodbye.as_deref() {
+            Some("") => words.push("BYE".to_owned()),
+            Some(reason) => words.push(format!("BYE ({reason})")),
+            None => {}
+        }
+        words.join("; ")
+    }
+}
+
+fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
+    writeln!(f, "  {label:<width$}{text}", width = LABEL - 2)
+}
+
+/// A number of things.
+fn count(number: u64, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// What there is of a list, as "3 this, 4 that".
+fn listed<'n>(rows: impl IntoIterator<Item = (&'n str, u64)>) -> String {
+    let rows: Vec<String> = rows
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    rows.join(", ")
+}
+
+fn bits(rate: f64) -> String {
+    if rate >= 1e6 {
+        format!("{:.3} Mbit/s", rate / 1e6)
+    } else {
+        format!("{:.1} kbit/s", rate / 1e3)
+    }
+}
