@@ -119,18 +119,14 @@ impl Encodings {
     }
 
     /// What the first packets of a stream are, which are of `payload_type`.
-    pub(crate) fn of<'p>(
-        &self,
-        payload_type: u8,
-        datagrams: impl Iterator<Item = &'p [u8]> + Clone,
-    ) -> Encoding {
+    pub(crate) fn guess(&self, payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
         if let Some(given) = self.given(payload_type) {
             return given;
         }
         let default = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus, Codec::Generic]
             .into_iter()
             .find(|codec| codec.payload_type().value() == payload_type);
-        let score = |codec| score(codec, payload_type, datagrams.clone());
+        let score = |codec| score(codec, payload_type, datagrams);
         if let Some(default) = default.filter(|default| *default != Codec::Generic)
             && score(default).is_none_or(|score| score.share() >= PLAUSIBLE)
         {
@@ -158,6 +154,9 @@ const CONVINCING: f64 = 0.9;
 /// Good signs that a guess needs.
 const EVIDENCE: u64 = 3;
 
+/// Ticks in the shortest Opus frame, 2.5 ms.
+const OPUS_TICKS: i32 = 120;
+
 /// Signs for and against a codec.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
@@ -166,17 +165,13 @@ struct Score {
 }
 
 impl Score {
-    fn share(self) -> f64 {
+    fn share(&self) -> f64 {
         self.good as f64 / (self.good + self.bad).max(1) as f64
     }
 }
 
 /// How well `datagrams` read as `codec`; `None` if they say nothing either way.
-fn score<'p>(
-    codec: Codec,
-    payload_type: u8,
-    datagrams: impl Iterator<Item = &'p [u8]>,
-) -> Option<Score> {
+fn score(codec: Codec, payload_type: u8, datagrams: &[&[u8]]) -> Option<Score> {
     let score = match nal_codec(codec) {
         Some(nal) => score_units(codec, nal, payload_type, datagrams)?,
         None => score_opus(payload_type, datagrams),
@@ -185,11 +180,11 @@ fn score<'p>(
 }
 
 /// Runs the receiver and looks at the units that come out.
-fn score_units<'p>(
+fn score_units(
     codec: Codec,
     nal: NalCodec,
     payload_type: u8,
-    datagrams: impl Iterator<Item = &'p [u8]>,
+    datagrams: &[&[u8]],
 ) -> Option<Score> {
     let payload_type = PayloadType::new(payload_type)?;
     let mut config = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
@@ -230,9 +225,8 @@ fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
         // H.264 section 7.4.1: `nal_ref_idc` is zero for 6 and 9 to 12, and not zero for 5, 7, 8.
         NalCodec::H264 => match header.nal_type {
             1 => true,
-            5 | 7 | 8 | 13 | 15 => header.ref_idc > 0,
+            5 | 7 | 8 | 13..=15 | 20 => header.ref_idc > 0,
             6 | 9..=12 => header.ref_idc == 0,
-            14 | 20 => header.ref_idc > 0,
             _ => false,
         },
         NalCodec::H265 => match header.nal_type {
@@ -249,10 +243,10 @@ fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
 }
 
 /// Timestamps of Opus step by just the time that each packet lasts.
-fn score_opus<'p>(payload_type: u8, datagrams: impl Iterator<Item = &'p [u8]>) -> Score {
+fn score_opus(payload_type: u8, datagrams: &[&[u8]]) -> Score {
     let mut score = Score::default();
     let mut last = None;
-    let packets = datagrams.filter_map(|datagram| Packet::parse(datagram).ok());
+    let packets = datagrams.iter().filter_map(|datagram| Packet::parse(datagram).ok());
     for packet in packets.filter(|packet| packet.payload_type() == payload_type) {
         let Ok(ticks) = packet_duration(packet.payload()) else {
             score.bad += 1;
@@ -262,8 +256,12 @@ fn score_opus<'p>(payload_type: u8, datagrams: impl Iterator<Item = &'p [u8]>) -
         if let Some((sequence, expected)) = last
             && packet.sequence() == sequence
         {
-            let right = packet.timestamp() == expected;
-            *(if right { &mut score.good } else { &mut score.bad }) += 1;
+            match packet.timestamp().distance(expected) {
+                0 => score.good += 1,
+                // Silence is left out (RFC 7587 section 3.1.3), by whole frames.
+                gap if gap > 0 && gap % OPUS_TICKS == 0 => {}
+                _ => score.bad += 1,
+            }
         }
         last = Some((packet.sequence().plus(1), packet.timestamp().plus(ticks)));
     }

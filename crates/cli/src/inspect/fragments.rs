@@ -31,7 +31,7 @@ struct Partial {
 pub(crate) struct Fragments {
     partial: VecDeque<Partial>,
     /// Fragments that came.
-    pub(crate) fragments: u64,
+    pub(crate) came: u64,
     /// Packets that they made.
     pub(crate) reassembled: u64,
     /// Packets that were never whole.
@@ -52,7 +52,7 @@ impl Fragments {
         packet: &IpPacket<'_>,
         fragment: FragmentHeader,
     ) -> Option<Reassembled> {
-        self.fragments += 1;
+        self.came += 1;
         let identity =
             (packet.source, packet.destination, packet.protocol, fragment.identification);
         let found = self.partial.iter().position(|partial| partial.identity == identity);

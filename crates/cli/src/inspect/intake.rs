@@ -91,16 +91,7 @@ impl Intake {
         self.first = self.first.or(captured.time);
         self.last = self.last.max(captured.time);
         self.count_link(captured.link);
-        let packet = match captured.link.ip_packet(captured.data) {
-            Ok(packet) => packet,
-            Err(NoIp::Other) => return Ok(self.skipped.not_ip += 1),
-            Err(NoIp::TooShort) => return Ok(self.skipped.malformed += 1),
-            Err(NoIp::Link(_)) => return Ok(self.skipped.unknown_link += 1),
-        };
-        let Some(packet) = ip::parse(packet) else { return Ok(self.skipped.malformed += 1) };
-        if packet.protocol != UDP {
-            return Ok(self.skipped.not_udp += 1);
-        }
+        let Some(packet) = self.udp_packet(&captured) else { return Ok(()) };
         let Some(fragment) = packet.fragment else {
             let (payload, wire_len) = (packet.payload, packet.len);
             return self.take_datagram(captured, &Datagram { packet, payload, wire_len });
@@ -114,13 +105,30 @@ impl Intake {
         }
     }
 
+    /// The IP packet in `captured`, if it is one of UDP; others are counted.
+    fn udp_packet<'c>(&mut self, captured: &Captured<'c>) -> Option<IpPacket<'c>> {
+        let skipped = &mut self.skipped;
+        let found = captured.link.ip_packet(captured.data);
+        let parsed = found.and_then(|packet| ip::parse(packet).ok_or(NoIp::TooShort));
+        let reason = match parsed {
+            Ok(packet) if packet.protocol == UDP => return Some(packet),
+            Ok(_) => &mut skipped.not_udp,
+            Err(NoIp::Other) => &mut skipped.not_ip,
+            Err(NoIp::TooShort) => &mut skipped.malformed,
+            Err(NoIp::Link(_)) => &mut skipped.unknown_link,
+        };
+        *reason += 1;
+        None
+    }
+
     fn take_datagram(
         &mut self,
         captured: Captured<'_>,
         datagram: &Datagram<'_>,
     ) -> Result<(), FileError> {
         let Some(udp) = parse_udp(datagram.payload) else {
-            return Ok(self.skipped.malformed += 1);
+            self.skipped.malformed += 1;
+            return Ok(());
         };
         let whole = udp.data.len() == udp.len;
         let kind = Kind::of(udp.data);

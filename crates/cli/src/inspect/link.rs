@@ -65,7 +65,7 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// The packet behind a header of `header_len` octets with the EtherType at `type_at`, and behind
+/// The packet behind a header of `header_len` octets with the protocol's number at `type_at`, and behind
 /// VLAN tags.
 fn typed(frame: &[u8], type_at: usize, header_len: usize) -> Result<&[u8], NoIp> {
     let mut ether_type = half_word(frame, type_at)?;

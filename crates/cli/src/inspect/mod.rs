@@ -14,6 +14,8 @@ mod clock;
 mod codec;
 mod extract;
 mod fragments;
+#[cfg(test)]
+mod hostile;
 mod intake;
 mod ip;
 mod link;
@@ -103,8 +105,8 @@ fn read(
             Ok(None) => return Ok(cut(intake)),
             Err(error) => return Ok(Some(failure(error))),
         }
-        if reader.packets() % LOOK_EVERY == 0 {
-            let (packets, streams) = (reader.packets(), intake.streams.streams.len());
+        if reader.packets().is_multiple_of(LOOK_EVERY) {
+            let (packets, streams) = (reader.packets(), intake.streams.all.len());
             progress.place(reader.position(), || format!("{packets} packets  {streams} streams"));
             if interrupt.came() {
                 let reason = format!("interrupted after packet {packets}");

@@ -172,11 +172,11 @@ impl Report {
     pub(crate) fn new(file: String, format: &'static str, packets: u64, intake: &Intake) -> Self {
         let streams: Vec<StreamReport> = intake
             .streams
-            .streams
+            .all
             .iter()
             .filter_map(|stream| StreamReport::new(stream, stream.live.as_ref()?, intake))
             .collect();
-        let has_stream = |ssrc: &Ssrc| intake.streams.streams.iter().any(|s| s.key.ssrc == *ssrc);
+        let has_stream = |ssrc: &Ssrc| intake.streams.all.iter().any(|s| s.key.ssrc == *ssrc);
         let other_sources = intake.control.sources.iter().filter(|(ssrc, _)| !has_stream(ssrc));
         let start = intake.first.unwrap_or_default();
         Self {
@@ -211,7 +211,7 @@ impl Skipped {
             not_udp: skipped.not_udp,
             unknown_link_type: skipped.unknown_link,
             malformed: skipped.malformed,
-            fragments: intake.fragments.fragments,
+            fragments: intake.fragments.came,
             reassembled: intake.fragments.reassembled,
             not_reassembled: intake.fragments.incomplete(),
             rtp_without_stream: streams.unclaimed,

@@ -218,7 +218,7 @@ mod tests {
         let mut writer = Writer::new();
         writer.sender_report(MEDIA, &SenderInfo { ntp, packets: 3, ..SenderInfo::default() }, &[]);
         writer.cname(MEDIA, "camera\u{7}");
-        control.take(Some(Duration::from_millis(1000)), writer.bytes());
+        control.take(Some(Duration::from_secs(1)), writer.bytes());
         let block = ReportBlock {
             ssrc: MEDIA,
             fraction_lost: 64,

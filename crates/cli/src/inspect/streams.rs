@@ -99,7 +99,7 @@ pub(crate) struct Settings {
 pub(crate) struct Streams {
     settings: Settings,
     pub(crate) extraction: Option<Extraction>,
-    pub(crate) streams: Vec<Stream>,
+    pub(crate) all: Vec<Stream>,
     places: HashMap<Key, usize>,
     candidates: HashMap<Key, Vec<Kept>>,
     order: VecDeque<Key>,
@@ -114,7 +114,7 @@ impl Streams {
         Self {
             settings,
             extraction,
-            streams: Vec::new(),
+            all: Vec::new(),
             places: HashMap::new(),
             candidates: HashMap::new(),
             order: VecDeque::new(),
@@ -132,15 +132,15 @@ impl Streams {
         let Arrival { source, destination, .. } = arrival;
         let key = Key { source, destination, ssrc: packet.ssrc() };
         if let Some(place) = self.places.get(&key) {
-            let stream = &mut self.streams[*place];
+            let stream = &mut self.all[*place];
             return stream.take(arrival, &packet, &self.settings, self.extraction.as_mut());
         }
-        if self.streams.len() >= STREAMS_MAX {
+        if self.all.len() >= STREAMS_MAX {
             self.beyond += 1;
             return Ok(());
         }
         let Some(kept) = self.consider(key, arrival, &packet) else { return Ok(()) };
-        self.places.insert(key, self.streams.len());
+        self.places.insert(key, self.all.len());
         let mut stream = Stream::new(key);
         for Kept { time, now, datagram, wire_len, whole, .. } in kept {
             let datagram = datagram.as_slice();
@@ -149,7 +149,7 @@ impl Streams {
                 stream.take(arrival, &packet, &self.settings, self.extraction.as_mut())?;
             }
         }
-        self.streams.push(stream);
+        self.all.push(stream);
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl Streams {
     /// The stream to be extracted cannot be written.
     pub(crate) fn finish(&mut self) -> Result<(), FileError> {
         self.unclaimed += self.candidates.drain().map(|(_, kept)| kept.len() as u64).sum::<u64>();
-        for stream in &mut self.streams {
+        for stream in &mut self.all {
             stream.go_live(&self.settings, self.extraction.as_mut())?;
             let extraction = self.extraction.as_mut().and_then(|one| one.of(stream.key));
             if let Some(live) = &mut stream.live {
@@ -176,13 +176,10 @@ impl Streams {
         arrival: Arrival<'_>,
         packet: &Packet<'_>,
     ) -> Option<Vec<Kept>> {
-        let mut kept = match self.candidates.remove(&key) {
-            Some(kept) => kept,
-            None => {
-                self.order.push_back(key);
-                Vec::new()
-            }
-        };
+        let mut kept = self.candidates.remove(&key).unwrap_or_else(|| {
+            self.order.push_back(key);
+            Vec::new()
+        });
         let sequence = packet.sequence();
         let far = |kept: &Kept| sequence.distance(kept.sequence).unsigned_abs() > DISTANCE_MAX;
         if kept.iter().any(far) {
@@ -261,8 +258,9 @@ impl Stream {
         let most = self.tally.payload_types.iter().max_by_key(|(_, packets)| **packets);
         let Some((&payload_type, _)) = most else { return Ok(()) };
         let kept = std::mem::take(&mut self.kept);
-        let whole = kept.iter().filter(|kept| kept.whole).map(|kept| kept.datagram.as_slice());
-        let encoding = settings.encodings.of(payload_type, whole);
+        let whole: Vec<&[u8]> =
+            kept.iter().filter(|kept| kept.whole).map(|kept| &kept.datagram[..]).collect();
+        let encoding = settings.encodings.guess(payload_type, &whole);
         if let Some(extraction) = &mut extraction {
             extraction.consider(self.key, encoding.codec);
         }
