@@ -10,8 +10,9 @@ use super::capture::Captured;
 use super::classify::Kind;
 use super::clock::VirtualClock;
 use super::fragments::Fragments;
-use super::ip::{self, IpPacket, UDP, parse_udp};
+use super::ip::{self, IpPacket, UDP, Udp, parse_udp};
 use super::link::{LinkType, NoIp};
+use super::offload::segments;
 use super::rtcp::Control;
 use super::streams::{Arrival, Streams};
 
@@ -52,6 +53,8 @@ pub(crate) struct Intake {
     pub(crate) fragments: Fragments,
     pub(crate) streams: Streams,
     pub(crate) control: Control,
+    /// Datagrams of several RTP packets, and those packets.
+    pub(crate) offloaded: (u64, u64),
     pub(crate) cut_packets: u64,
     pub(crate) cut: Option<Cut>,
 }
@@ -77,6 +80,7 @@ impl Intake {
             fragments: Fragments::default(),
             streams,
             control: Control::default(),
+            offloaded: (0, 0),
             cut_packets: 0,
             cut: None,
         }
@@ -132,31 +136,61 @@ impl Intake {
         };
         let whole = udp.data.len() == udp.len;
         let kind = Kind::of(udp.data);
-        self.kinds[kind as usize] += 1;
-        if !whole && matches!(kind, Kind::Rtp | Kind::Rtcp) {
-            self.cut_packets += 1;
-            self.cut.get_or_insert(Cut {
-                packet: captured.number,
-                kept: captured.data.len(),
-                original: captured.original_len,
-            });
+        if kind == Kind::Rtp {
+            return self.take_rtp(captured, datagram, udp);
         }
-        match kind {
-            Kind::Rtp => self.streams.take(Arrival {
+        self.kinds[kind as usize] += 1;
+        if kind == Kind::Rtcp {
+            self.note_cut(captured, whole);
+            self.control.take(captured.time, udp.data);
+        }
+        Ok(())
+    }
+
+    fn take_rtp(
+        &mut self,
+        captured: Captured<'_>,
+        datagram: &Datagram<'_>,
+        udp: Udp<'_>,
+    ) -> Result<(), FileError> {
+        let now = self.clock.at(captured.time);
+        let headers_len = datagram.wire_len.saturating_sub(udp.len);
+        let mut segments = segments(udp.data).peekable();
+        let mut count = 0;
+        while let Some(segment) = segments.next() {
+            let last = segments.peek().is_none();
+            let whole = !last || udp.data.len() == udp.len;
+            self.note_cut(captured, whole);
+            let missing = if last { udp.len - udp.data.len() } else { 0 };
+            count += 1;
+            self.streams.take(Arrival {
                 time: captured.time,
-                now: self.clock.at(captured.time),
+                now,
                 source: SocketAddr::new(datagram.packet.source, udp.source),
                 destination: SocketAddr::new(datagram.packet.destination, udp.destination),
-                datagram: udp.data,
-                wire_len: datagram.wire_len,
+                datagram: segment,
+                wire_len: headers_len + segment.len() + missing,
                 whole,
-            }),
-            Kind::Rtcp => {
-                self.control.take(captured.time, udp.data);
-                Ok(())
-            }
-            _ => Ok(()),
+            })?;
         }
+        self.kinds[Kind::Rtp as usize] += count;
+        if count > 1 {
+            self.offloaded.0 += 1;
+            self.offloaded.1 += count;
+        }
+        Ok(())
+    }
+
+    fn note_cut(&mut self, captured: Captured<'_>, whole: bool) {
+        if whole {
+            return;
+        }
+        self.cut_packets += 1;
+        self.cut.get_or_insert(Cut {
+            packet: captured.number,
+            kept: captured.data.len(),
+            original: captured.original_len,
+        });
     }
 
     fn count_link(&mut self, link: LinkType) {

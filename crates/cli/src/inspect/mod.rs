@@ -1,9 +1,9 @@
 //! `rushes inspect`: what a capture holds, as the library's receiver sees it.
 //!
 //! ```text
-//! capture ─▶ link ─▶ ip ─▶ classify ─▶ streams ─▶ live ─▶ census ─▶ report ─▶ text
-//!                    │        │                     │
-//!                    fragments└─▶ rtcp              └─▶ extract
+//! capture ─▶ link ─▶ ip ─▶ classify ─▶ offload ─▶ streams ─▶ live ─▶ census ─▶ report ─▶ text
+//!                    │        │                                │
+//!                fragments    └─▶ rtcp                         └─▶ extract
 //! ```
 
 mod args;
@@ -21,6 +21,7 @@ mod ip;
 mod link;
 mod live;
 mod names;
+mod offload;
 mod report;
 mod rtcp;
 mod streams;

@@ -28,6 +28,7 @@ pub(crate) struct Report {
     pub(crate) seconds: f64,
     pub(crate) datagrams: BTreeMap<&'static str, u64>,
     pub(crate) skipped: Skipped,
+    pub(crate) offloaded: Offloaded,
     pub(crate) streams: Vec<StreamReport>,
     /// RTCP of sources without a stream here.
     pub(crate) other_sources: BTreeMap<String, SourceReport>,
@@ -54,6 +55,14 @@ pub(crate) struct Skipped {
     pub(crate) rtcp_unreadable: u64,
     /// RTP and RTCP packets that the capture cut.
     pub(crate) cut: u64,
+}
+
+/// Datagrams as they are before the network interface divides them.
+#[derive(Debug, Serialize)]
+pub(crate) struct Offloaded {
+    pub(crate) datagrams: u64,
+    /// RTP packets in them.
+    pub(crate) packets: u64,
 }
 
 /// A stream that was extracted.
@@ -192,6 +201,7 @@ impl Report {
                 .map(|kind| (kind.key(), intake.kinds[kind as usize]))
                 .collect(),
             skipped: Skipped::new(intake),
+            offloaded: Offloaded { datagrams: intake.offloaded.0, packets: intake.offloaded.1 },
             streams,
             other_sources: other_sources
                 .map(|(ssrc, source)| (ssrc.to_string(), SourceReport::new(source)))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::classify::Kind;
 use super::clock::date;
-use super::report::{Report, Skipped, SourceReport, StreamReport};
+use super::report::{Offloaded, Report, Skipped, SourceReport, StreamReport};
 
 /// Seconds.
 const DAY: f64 = 86_400.0;
@@ -38,6 +38,11 @@ impl Display for Report {
             writeln!(f, "  datagrams: {kinds}")?;
         }
         self.skipped.write(f)?;
+        if self.offloaded.datagrams > 0 {
+            let Offloaded { datagrams, packets } = self.offloaded;
+            let datagrams = count(datagrams, "large datagram");
+            writeln!(f, "  offloaded: {datagrams} of {packets} RTP packets, told apart here")?;
+        }
         for stream in &self.streams {
             stream.write(f)?;
         }

@@ -379,6 +379,32 @@ fn another_payload_type_of_the_same_source_is_no_loss() {
 }
 
 #[test]
+fn packets_that_the_network_interface_was_to_divide_are_told_apart() {
+    let (from, to) = addresses();
+    let packets = rtp_packets(&media(AVC), Sending { packet_len: 200, ..AVC_SENDING });
+    let mut capture = Capture::new(Format::Micros, false, 1);
+    let mut datagrams = 0;
+    // As the kernel takes them: packets of one length, then perhaps a shorter one.
+    for frame in packets.chunk_by(|(_, a), (_, b)| a[4..8] == b[4..8]) {
+        for run in frame.chunk_by(|(_, a), (_, b)| a.len() == 200 && b.len() <= 200) {
+            let joined: Vec<u8> = run.iter().flat_map(|(_, packet)| packet.clone()).collect();
+            capture.packet(frame[0].0, &udp(from, to, &joined));
+            datagrams += 1;
+        }
+    }
+    assert!(datagrams < packets.len());
+    let bench = Bench::new();
+    let (report, code) = inspect(&bench.capture(&capture.octets), &[]);
+    assert_eq!(code, 0);
+    let stream = &report["streams"][0];
+    assert_eq!((&stream["packets"], &stream["lost"]), (&json!(packets.len()), &json!(0)));
+    assert_eq!(stream["units"], 63);
+    let wire: usize = packets.iter().map(|(_, packet)| packet.len() + 28).sum();
+    assert_eq!(stream["wire_octets"], wire);
+    assert!(report["offloaded"]["datagrams"].as_u64().unwrap() > 10);
+}
+
+#[test]
 fn what_is_no_rtp_is_told_by_kind() {
     let (from, to) = addresses();
     let mut capture = capture_of(&rtp_packets(&media(AVC), AVC_SENDING));
