@@ -49,7 +49,7 @@ impl Display for Report {
         if !self.other_sources.is_empty() {
             writeln!(f, "\nRTCP of other sources")?;
             for (ssrc, source) in &self.other_sources {
-                row(f, ssrc, &source.words())?;
+                rows(f, ssrc, &source.lines())?;
             }
         }
         if let Some(extracted) = &self.extracted {
@@ -119,7 +119,7 @@ impl StreamReport {
         }
         row(f, "frames", &self.frame_words())?;
         if let Some(rtcp) = &self.rtcp {
-            row(f, "RTCP", &rtcp.words())?;
+            rows(f, "RTCP", &rtcp.lines())?;
         }
         let discards: Vec<_> = self
             .discards
@@ -215,39 +215,45 @@ impl StreamReport {
 }
 
 impl SourceReport {
-    fn words(&self) -> String {
-        let mut words = Vec::new();
-        if let Some(cname) = &self.cname {
-            words.push(format!("CNAME {cname}"));
-        }
-        for (reports, name) in
-            [(self.sender_reports, "sender report"), (self.receiver_reports, "receiver report")]
-        {
-            if reports > 0 {
-                words.push(count(reports, name));
-            }
-        }
-        if let (Some(packets), Some(octets)) = (self.packets_sent, self.octets_sent) {
-            words.push(format!("says it sent {packets} packets of {octets} octets"));
-        }
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.own_words()];
         if let (Some(by), Some(fraction), Some(lost), Some(jitter)) =
             (&self.reported_by, self.fraction_lost, self.cumulative_lost, self.jitter_ticks)
         {
-            words.push(format!(
-                "{} by {by} and others about it, at last: {lost} lost, {:.1} % lately, jitter \
-                 {jitter} ticks",
+            lines.push(format!(
+                "{} of receivers, the last by {by}: {lost} lost, {:.1} % lately, jitter {jitter} \
+                 ticks",
                 count(self.reports_about, "report"),
                 fraction * 100.0,
             ));
         }
         if let (Some(trip), Some(least)) = (self.round_trip_ms, self.round_trip_least_ms) {
-            words.push(format!("round trip from here {trip:.2} ms, at least {least:.2} ms"));
+            lines.push(format!(
+                "round trip between here and the receiver {trip:.2} ms, at least {least:.2} ms"
+            ));
         }
-        if !self.feedback.is_empty() {
-            words.push(listed(self.feedback.iter().map(|(name, count)| (*name, *count))));
-        }
+        let mut asked = listed(self.feedback.iter().map(|(name, count)| (*name, *count)));
         if self.packets_requested > 0 {
-            words.push(format!("{} asked for again", count(self.packets_requested, "packet")));
+            let packets = count(self.packets_requested, "packet");
+            let _ = write!(asked, "; {packets} asked for again");
+        }
+        lines.push(asked);
+        lines.retain(|line| !line.is_empty());
+        lines
+    }
+
+    /// What the source says of itself.
+    fn own_words(&self) -> String {
+        let mut words = Vec::new();
+        if let Some(cname) = &self.cname {
+            words.push(format!("CNAME {cname}"));
+        }
+        if let (Some(packets), Some(octets)) = (self.packets_sent, self.octets_sent) {
+            let reports = count(self.sender_reports, "sender report");
+            words.push(format!("{reports}, the last of {packets} packets, {octets} octets"));
+        }
+        if self.receiver_reports > 0 {
+            words.push(count(self.receiver_reports, "receiver report"));
         }
         match self.goodbye.as_deref() {
             Some("") => words.push("BYE".to_owned()),
@@ -256,6 +262,14 @@ impl SourceReport {
         }
         words.join("; ")
     }
+}
+
+/// Lines of which only the first has a label.
+fn rows(f: &mut fmt::Formatter<'_>, label: &str, lines: &[String]) -> fmt::Result {
+    for (n, line) in lines.iter().enumerate() {
+        row(f, if n == 0 { label } else { "" }, line)?;
+    }
+    Ok(())
 }
 
 fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
