@@ -167,7 +167,7 @@ pub(crate) struct ControlArgs {
     #[arg(long, help_heading = "Control")]
     pub(crate) rtcp_mux: bool,
     /// The remote port for RTCP, where it is not the one after the stream's
-    #[arg(long, value_name = "PORT", conflicts_with = "rtcp_mux", help_heading = "Control")]
+    #[arg(long, value_name = "PORT", help_heading = "Control")]
     pub(crate) rtcp_port: Option<u16>,
     /// How lost packets come again; both sides must agree
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Control")]
@@ -262,9 +262,12 @@ pub(crate) struct SendArgs {
     /// SSRC, decimal or 0x hexadecimal; random by default
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
-    /// Write a description of the stream, for receivers that read SDP
+    /// Write a description of the stream, for receivers that read SDP; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
+    /// Write the description and send nothing
+    #[arg(long, requires = "sdp")]
+    pub(crate) dry_run: bool,
     /// Send the file this many times
     #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
         value_name = "TIMES")]
@@ -288,11 +291,22 @@ exit code is 1 if nothing came or something was lost; what came whole is kept ei
 Examples:
   rushes recv --from 5004 --codec h265 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
-  rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -")]
+  rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
+  rushes recv --sdp camera.sdp -o camera.264")]
 pub(crate) struct RecvArgs {
     /// Port to listen on, with an address to bind to or a multicast group to join in front
-    #[arg(long, value_name = "[BIND:]PORT")]
-    pub(crate) from: Endpoint,
+    #[arg(
+        long,
+        value_name = "[BIND:]PORT",
+        required_unless_present = "sdp",
+        conflicts_with = "sdp"
+    )]
+    pub(crate) from: Option<Endpoint>,
+    /// Description of the stream (SDP): its codec, port, payload type and all else come from
+    /// there; of several media, the first that can be received or that --codec names
+    #[arg(long, value_name = "FILE",
+        conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery", "feedback"])]
+    pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output_file: PathBuf,
@@ -334,7 +348,7 @@ mod tests {
         let Command::Recv(args) = Cli::try_parse_from(line).unwrap().command else {
             panic!("not recv")
         };
-        assert_eq!(args.from, Endpoint { host: None, port: 5004 });
+        assert_eq!(args.from, Some(Endpoint { host: None, port: 5004 }));
         assert_eq!(args.idle_timeout, Duration::from_secs(2));
     }
 }

@@ -1,7 +1,58 @@
 //! What RTCP brought, counted for the report at the end.
 
-use rushes::{ControlEvent, MediaStream, Ssrc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, Ssrc};
 use serde_json::{Value, json};
+
+/// How often the sender's clock mapping is looked at, and the shortest latency begins anew.
+const STRETCH: Duration = Duration::from_secs(1);
+
+/// The time from a frame's capture, on the sender's wall clock, to its delivery on ours. The
+/// clocks may differ; that it stays the same shows that the sender's two clocks do not drift.
+#[derive(Debug, Default)]
+pub(crate) struct Latency {
+    mapping: Option<ClockMapping>,
+    looked: Option<Instant>,
+    shortest: Option<f64>,
+    first: Option<f64>,
+    last: Option<f64>,
+}
+
+impl Latency {
+    /// Takes a frame that has just come.
+    pub(crate) fn take(&mut self, stream: &MediaStream, frame: &Frame) {
+        let now = Instant::now();
+        if self.looked.is_none_or(|looked| now.duration_since(looked) >= STRETCH) {
+            self.looked = Some(now);
+            self.end_stretch();
+            let peers = stream.rtcp().peers();
+            let peer = peers.into_iter().find(|peer| peer.ssrc == frame.ssrc());
+            self.mapping = peer.and_then(|peer| peer.clock);
+        }
+        let (Some(mapping), Ok(wall)) =
+            (self.mapping, SystemTime::now().duration_since(UNIX_EPOCH))
+        else {
+            return;
+        };
+        let captured = mapping.to_ntp(frame.timestamp()).unix();
+        let latency = wall.as_secs_f64() - captured.as_secs_f64();
+        self.shortest = Some(self.shortest.map_or(latency, |shortest| shortest.min(latency)));
+    }
+
+    fn end_stretch(&mut self) {
+        if let Some(shortest) = self.shortest.take() {
+            self.first.get_or_insert(shortest);
+            self.last = Some(shortest);
+        }
+    }
+
+    /// The shortest in the first and in the last second.
+    pub(crate) fn report(&mut self) -> Value {
+        self.end_stretch();
+        json!({ "first_ms": self.first.map(|s| s * 1e3), "last_ms": self.last.map(|s| s * 1e3) })
+    }
+}
 
 /// Requests and goodbyes of the peers.
 #[derive(Debug, Default)]
@@ -99,4 +150,11 @@ impl Heard {
         }
         words.join(", ")
     }
+}
+
+/// Packets that `source` says it has sent, once it said goodbye.
+pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
+    let peers = stream.rtcp().peers();
+    let peer = peers.into_iter().find(|peer| peer.ssrc == source && peer.left)?;
+    peer.sender.map(|sender| sender.packets.into())
 }

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod compare;
 mod control;
+mod describe;
 mod inspect;
 mod interrupt;
 mod latency;

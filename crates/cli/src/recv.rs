@@ -7,18 +7,20 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rushes::file::{MediaWriter, codec_of};
 use rushes::net::resolve;
-use rushes::{Codec, MediaStream, Session, Ssrc};
+use rushes::{Codec, Frame, MediaStream, Session, Ssrc, StreamBuilder, sdp};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::Usage;
 use crate::args::{ControlArgs, RecvArgs};
-use crate::control::Heard;
+use crate::control::{Heard, Latency, sent_by};
+use crate::describe::{self, Described};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
 use crate::source::unknown_codec;
 use crate::stream;
+use crate::values::Endpoint;
 
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -32,23 +34,24 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let interrupt = Interrupt::listen()?;
-    let codec = match args.stream.codec {
-        Some(codec) => codec.into(),
-        None => codec_of(&args.output_file).ok_or_else(|| unknown_codec(&args.output_file))?,
+    let Described { builder, codec, parameter_sets } = build(args)?;
+    let mut stream = builder.open().context("cannot open the stream")?;
+    let mut writer = Writer {
+        media: MediaWriter::create(&args.output_file, codec)?,
+        codec,
+        parameter_sets: Some(parameter_sets).filter(|sets| !sets.is_empty()),
     };
-    let mut stream = open(args, codec)?;
-    let mut writer = MediaWriter::create(&args.output_file, codec)?;
     if !args.output.quiet && !args.output.json {
         // In one piece, for whoever reads the address from a pipe.
         let line = format!("listening on {}\n", stream.local_address());
         std::io::stderr().write_all(line.as_bytes())?;
     }
-    let received = receive(args, &mut stream, &mut writer, &interrupt)?;
+    let mut received = receive(args, &mut stream, &mut writer, &interrupt)?;
     let keep = received.frames > 0;
     if keep {
-        writer.finish()?;
+        writer.media.finish()?;
     }
-    print(args, &stream, &received)
+    print(args, &stream, &mut received)
 }
 
 /// What came.
@@ -59,24 +62,80 @@ struct Received {
     /// Frames of other sources than the first.
     others: u64,
     time: Duration,
+    source: Option<Ssrc>,
     heard: Heard,
+    latency: Latency,
 }
 
-fn open(args: &RecvArgs, codec: Codec) -> anyhow::Result<MediaStream> {
-    let session = listen(args.from.host.as_deref(), &args.control)?;
-    let mut builder = stream::set(session.stream(codec), &session, &args.stream)
-        .local_port(args.from.port)
+impl Received {
+    /// Packets that were sent and did not come: missing in between, or after the last or before
+    /// the first that came, if the sender's last report counts more.
+    fn lost(&self, stream: &MediaStream) -> u64 {
+        let receive = stream.statistics().receive;
+        let sent = self.source.and_then(|source| sent_by(stream, source));
+        let ends = sent.map_or(0, |sent| sent.saturating_sub(receive.packets));
+        receive.packets_lost.max(ends.min(u64::from(u32::MAX / 2)))
+    }
+}
+
+/// The file, and what a description says must stand before the first frame.
+struct Writer {
+    media: MediaWriter,
+    codec: Codec,
+    parameter_sets: Option<Vec<u8>>,
+}
+
+impl Writer {
+    fn write(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        if let Some(sets) = self.parameter_sets.take()
+            && !sdp::has_parameter_sets(self.codec, frame)
+        {
+            self.media.write(&sets, frame.timestamp())?;
+        }
+        Ok(self.media.write(frame, frame.timestamp())?)
+    }
+}
+
+fn build(args: &RecvArgs) -> anyhow::Result<Described> {
+    let described = match (&args.sdp, &args.from) {
+        (Some(file), _) => {
+            let codec = args.stream.codec.map(Codec::from);
+            let described = describe::read(file, codec, &stream::context(&args.control)?)?;
+            let builder = stream::set_described(described.builder, &args.stream);
+            let builder = stream::set_addresses(builder, &args.control);
+            Described { builder, ..described }
+        }
+        (None, Some(from)) => listened(args, from)?,
+        (None, None) => return Err(Usage("recv needs --from or --sdp".to_owned()).into()),
+    };
+    Ok(Described { builder: finish(args, described.builder), ..described })
+}
+
+/// A stream from an address that the command line names.
+fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
+    let codec = match args.stream.codec {
+        Some(codec) => codec.into(),
+        None => codec_of(&args.output_file).ok_or_else(|| unknown_codec(&args.output_file))?,
+    };
+    let session = listen(from.host.as_deref(), &args.control)?;
+    let builder = stream::set(session.stream(codec), &session, &args.stream);
+    let builder = stream::set_control(builder.local_port(from.port), &args.control);
+    Ok(Described { builder, codec, parameter_sets: Vec::new() })
+}
+
+/// What is set however the stream was found.
+fn finish(args: &RecvArgs, builder: StreamBuilder) -> StreamBuilder {
+    let mut builder = builder
         .delivery(args.delivery.into())
         // Whoever sends to this port is meant: a stream of one packet counts, too.
         .probation(1);
-    builder = stream::set_control(builder, &args.control);
     if let Some(time) = args.reorder_time {
         builder = builder.reorder_time(time);
     }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
     }
-    builder.open().context("cannot open the stream")
+    builder
 }
 
 /// A session that hears `host`: a group to join, or a local address to bind to.
@@ -92,12 +151,11 @@ fn listen(host: Option<&str>, args: &ControlArgs) -> anyhow::Result<Session> {
 fn receive(
     args: &RecvArgs,
     stream: &mut MediaStream,
-    writer: &mut MediaWriter,
+    writer: &mut Writer,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Received> {
     let mut progress = Progress::new(args.output, None);
     let mut received = Received::default();
-    let mut source: Option<Ssrc> = None;
     let mut first = None;
     let mut last = Instant::now();
     let mut packets = 0;
@@ -106,11 +164,12 @@ fn receive(
             last = Instant::now();
             let start = *first.get_or_insert(last);
             received.time = last - start;
-            if *source.get_or_insert_with(|| frame.ssrc()) != frame.ssrc() {
+            if *received.source.get_or_insert_with(|| frame.ssrc()) != frame.ssrc() {
                 received.others += 1;
                 continue;
             }
-            writer.write(&frame, frame.timestamp())?;
+            received.latency.take(stream, &frame);
+            writer.write(&frame)?;
             received.frames += 1;
             received.octets += frame.len() as u64;
         } else {
@@ -122,7 +181,7 @@ fn receive(
                 first.get_or_insert(last);
             }
             received.heard.listen(stream);
-            let left = source.is_some_and(|source| received.heard.has_left(source));
+            let left = received.source.is_some_and(|source| received.heard.has_left(source));
             let patience = if left { AFTER_GOODBYE } else { args.idle_timeout };
             if first.is_some() && last.elapsed() >= patience {
                 break;
@@ -134,10 +193,15 @@ fn receive(
     Ok(received)
 }
 
-fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::Result<Outcome> {
+fn print(
+    args: &RecvArgs,
+    stream: &MediaStream,
+    received: &mut Received,
+) -> anyhow::Result<Outcome> {
     let statistics = stream.statistics();
     let receive = &statistics.receive;
-    let complete = receive.packets_lost == 0 && receive.frames_dropped == 0 && received.others == 0;
+    let lost = received.lost(stream);
+    let complete = lost == 0 && receive.frames_dropped == 0 && received.others == 0;
     let rate = report::megabits(received.octets, received.time);
     if args.output.json {
         report::say(json!({
@@ -147,8 +211,10 @@ fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::
             "frames_of_other_sources": received.others,
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": rate,
+            "packets_lost": lost,
             "received": report::received(&statistics),
             "rtcp": received.heard.report(stream),
+            "capture_to_delivery": received.latency.report(),
         }))?;
     } else if !args.output.quiet {
         eprintln!(
@@ -171,7 +237,7 @@ fn print(args: &RecvArgs, stream: &MediaStream, received: &Received) -> anyhow::
         eprintln!(
             "rushes: incomplete: {} packets lost, {} frames dropped, {} frames of other \
              sources ignored",
-            receive.packets_lost, receive.frames_dropped, received.others,
+            lost, receive.frames_dropped, received.others,
         );
         return Ok(Outcome::Fell);
     }

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::{MediaStream, Pacing};
+use rushes::{MediaStream, Pacing, StreamBuilder};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::Usage;
 use crate::args::SendArgs;
 use crate::control::Heard;
+use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -35,7 +36,17 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let source = Source::new(Some(&args.file), &args.stream)?;
     // A file that cannot be read is told before anything is sent.
     let mut reader = source.open()?;
-    let mut stream = open(args, &source)?;
+    let builder = build(args, &source)?;
+    if let Some(file) = &args.sdp {
+        describe::write(file, &builder, &source)?;
+        if args.dry_run {
+            if args.output.json {
+                report::say(json!({ "described": file.display().to_string() }))?;
+            }
+            return Ok(Outcome::Done);
+        }
+    }
+    let mut stream = builder.open().context("cannot open the stream")?;
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
     let mut heard = Heard::default();
@@ -62,14 +73,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if position == 0 && !interrupt.came() {
         anyhow::bail!("{}: no frame in it, nothing was sent", source.name());
     }
-    for _ in 0..FAREWELLS {
-        stream.wait_until(Instant::now() + FAREWELL_SPACING)?;
-        stream.send_keep_alive()?;
-    }
-    if args.control.recovery.is_some() {
-        // The last packets may still be asked for.
-        stream.wait_until(Instant::now() + LAST_REQUESTS)?;
-    }
+    end(args, &mut stream)?;
     heard.listen(&stream);
     progress.finish();
     print(args, &source, &stream, &heard, time)?;
@@ -77,6 +81,22 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         stream.rtcp().send_bye("")?;
     }
     Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
+}
+
+/// Sees to it that a lost tail is noticed: with RTCP the goodbye's report counts the packets,
+/// without it packets that carry nothing follow. (They would disturb others' Opus decoders.)
+fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
+    if args.control.no_rtcp {
+        for _ in 0..FAREWELLS {
+            stream.wait_until(Instant::now() + FAREWELL_SPACING)?;
+            stream.send_keep_alive()?;
+        }
+        return Ok(());
+    }
+    // A full buffer drains, and the last packets may be asked for.
+    let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { FAREWELL_SPACING };
+    stream.wait_until(Instant::now() + time)?;
+    Ok(())
 }
 
 /// Waits until `due`, answering requests meanwhile; until Ctrl-C, if that comes first.
@@ -93,7 +113,7 @@ fn wait_until(
     Ok(())
 }
 
-fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
+fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
     let session = stream::context(&args.control)?.session(host)?;
     let timing = args.timing;
@@ -111,7 +131,7 @@ fn open(args: &SendArgs, source: &Source) -> anyhow::Result<MediaStream> {
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);
     }
-    builder.open().context("cannot open the stream")
+    Ok(builder)
 }
 
 fn print(
@@ -135,12 +155,11 @@ fn print(
         }))?;
     } else if !args.output.quiet {
         eprintln!(
-            "sent {}: {} frames in {} packets ({} of them farewells), {} octets, {:.2} s, \
-             {rate:.1} Mbit/s, {:.2} system calls a frame",
+            "sent {}: {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s, {:.2} system \
+             calls a frame",
             source.name(),
             send.frames,
             send.packets,
-            FAREWELLS,
             send.frame_octets,
             time.as_secs_f64(),
             statistics.socket.calls() as f64 / send.frames.max(1) as f64,

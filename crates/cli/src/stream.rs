@@ -39,17 +39,38 @@ pub(crate) fn set(
     }
 }
 
+/// Sets of `args` what a description does not say.
+pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> StreamBuilder {
+    builder = builder
+        .socket_buffer(args.socket_buffer)
+        .send_path(args.send_path)
+        .receive_path(args.receive_path);
+    match args.dscp {
+        Some(dscp) => builder.dscp(dscp),
+        None => builder,
+    }
+}
+
+/// Sets of `args` where RTCP goes and whether the path is kept open.
+pub(crate) fn set_addresses(mut builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
+    builder = builder.rtcp(!args.no_rtcp);
+    if let Some(port) = args.rtcp_port {
+        builder = builder.rtcp_remote_port(port);
+    }
+    if let Some(interval) = args.keep_alive {
+        builder = builder.keep_alive(interval);
+    }
+    builder
+}
+
 /// Sets what `args` say of RTCP.
-pub(crate) fn set_control(mut builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
-    builder = builder.rtcp(!args.no_rtcp).rtcp_mux(args.rtcp_mux).rtcp_ports(None, args.rtcp_port);
+pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
+    let mut builder = set_addresses(builder, args).rtcp_mux(args.rtcp_mux);
     if let Some(recovery) = args.recovery {
         builder = builder.recovery(recovery.into());
     }
     if args.feedback {
         builder = builder.feedback(true);
-    }
-    if let Some(interval) = args.keep_alive {
-        builder = builder.keep_alive(interval);
     }
     builder
 }

@@ -17,6 +17,7 @@
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
+//! | [`sdp`] | session descriptions (RFC 8866) |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 //! | [`timer`] | when RTCP may be sent, and who is in the session (RFC 3550, RFC 4585) |
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ pub mod payload;
 pub mod repair;
 pub mod rtcp;
 pub mod rtp;
+pub mod sdp;
 mod seq;
 mod ssrc;
 pub mod stream;

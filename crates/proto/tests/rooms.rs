@@ -25,6 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("control", &["rtcp", "timer"]),
     ("stream",  &["payload", "repair", "rtp"]),
     ("timer",   &[]),
+    ("sdp",     &[]),
 ];
 
 /// What a protocol without I/O has no word for.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use rushes_net::NetError;
 use rushes_net::SendError;
 use rushes_proto::payload::FrameError;
+use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
 use thiserror::Error;
 
@@ -29,6 +30,9 @@ pub enum Error {
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The media that a description names is encrypted, which is not supported yet.
+    #[error("the description asks for encrypted media (SRTP), which is not supported yet")]
+    Encrypted,
     /// The frame cannot be sent in the stream's format; nothing of it was sent.
     #[error(transparent)]
     Frame(#[from] FrameError),
@@ -85,6 +89,9 @@ pub enum Error {
         /// The local port.
         port: u16,
     },
+    /// What a description asks for cannot be done.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// A thread could not be started.
     #[error("the hook's thread could not be started: {0}")]
     Thread(#[source] std::io::Error),

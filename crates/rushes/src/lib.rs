@@ -34,6 +34,7 @@
 //! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | what most programs need |
 //! | [`StreamSender`], [`StreamReceiver`], [`Hook`] | the halves of a stream, for more threads |
 //! | [`payload`] | frames, and what a payload format of your own implements |
+//! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
 //! | [`file`](mod@file) | media files as sequences of frames |
 //! | [`proto`], [`net`] | the floors below: protocols without I/O, sockets without protocols |
 #![forbid(unsafe_code)]
@@ -54,6 +55,7 @@ mod port;
 mod receiver;
 mod reporter;
 mod rtcp;
+pub mod sdp;
 mod sender;
 mod sending;
 mod session;

@@ -47,6 +47,8 @@ pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;
 pub(crate) struct ReporterConfig {
     /// Where reports go; without it, where the peer's come from.
     pub(crate) to: Option<SocketAddr>,
+    /// The port of a peer that is not known yet.
+    pub(crate) port: Option<u16>,
     /// How long the stream may be idle before something is sent to keep the path open.
     pub(crate) keep_alive: Option<Duration>,
 }
@@ -136,7 +138,7 @@ impl Reporter {
                 }
                 due = earlier(due, Some(now + NOBODY_YET));
             }
-            if let Some(to) = self.config.to.or(*learnt).or_else(|| self.media_source(port)) {
+            if let Some(to) = self.destination(port, *learnt) {
                 while let Some(datagram) = participant.poll_datagram(now, &sent, receptions) {
                     port.send_rtcp(datagram, to);
                 }
@@ -237,6 +239,18 @@ impl Reporter {
             events.pop_front();
         }
         events.push_back(event);
+    }
+
+    /// Where reports go: as told, or back to where the peer's come from.
+    fn destination(&self, port: &Port, learnt: Option<SocketAddr>) -> Option<SocketAddr> {
+        if self.config.to.is_some() {
+            return self.config.to;
+        }
+        let mut address = learnt.or_else(|| self.media_source(port))?;
+        if let Some(port) = self.config.port {
+            address.set_port(port);
+        }
+        Some(address)
     }
 
     /// Where a peer that has not reported yet expects reports: one port above its media.

@@ -3,11 +3,7 @@
 
 use std::net::SocketAddr;
 use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -187,121 +183,6 @@ fn two_streams_with_one_ssrc_part() {
     assert_ne!(new, old);
     assert_eq!(receiver.ssrc(), new);
     assert_eq!(sender.ssrc(), old);
-}
-
-/// Carries datagrams between the ports of two streams, and loses some on the way there.
-struct Lossy {
-    port: u16,
-    stop: Arc<AtomicBool>,
-}
-
-impl Lossy {
-    /// In front of `media`, and of the port after it.
-    fn new(media: u16, loses: fn(u64) -> bool) -> Self {
-        let (near, near_control) = even_pair();
-        let port = near.local_addr().unwrap().port();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let far = even_pair();
-        let mut links = [(near, far.0, media), (near_control, far.1, media + 1)].map(|link| {
-            let (near, far, to) = link;
-            near.set_nonblocking(true).unwrap();
-            far.set_nonblocking(true).unwrap();
-            (near, far, SocketAddr::from(([127, 0, 0, 1], to)), None::<SocketAddr>)
-        });
-        thread::spawn(move || {
-            let (mut count, mut buffer) = (0_u64, vec![0; 65_536]);
-            while !stopped.load(Relaxed) {
-                let mut idle = true;
-                for (n, (near, far, to, back)) in links.iter_mut().enumerate() {
-                    while let Ok((len, from)) = near.recv_from(&mut buffer) {
-                        (*back, idle) = (Some(from), false);
-                        count += 1;
-                        if n == 1 || !loses(count) {
-                            let _ = far.send_to(&buffer[..len], *to);
-                        }
-                    }
-                    while let Ok((len, _)) = far.recv_from(&mut buffer) {
-                        idle = false;
-                        if let Some(back) = *back {
-                            let _ = near.send_to(&buffer[..len], back);
-                        }
-                    }
-                }
-                if idle {
-                    thread::sleep(Duration::from_micros(200));
-                }
-            }
-        });
-        Self { port, stop }
-    }
-}
-
-impl Drop for Lossy {
-    fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-    }
-}
-
-/// Two sockets on ports that follow each other.
-fn even_pair() -> (UdpSocket, UdpSocket) {
-    loop {
-        let media = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = media.local_addr().unwrap().port();
-        if let Ok(control) = UdpSocket::bind(("127.0.0.1", port.wrapping_add(1))) {
-            return (media, control);
-        }
-    }
-}
-
-#[test]
-fn lost_packets_come_again() {
-    for recovery in [Recovery::On, Recovery::Verbatim] {
-        let adjust = |builder: rushes::StreamBuilder| {
-            builder.recovery(recovery).reorder_time(SECOND).probation(1)
-        };
-        let mut receiver = adjust(session().stream(Codec::Generic)).open().unwrap();
-        let relay = Lossy::new(receiver.local_address().port(), |count| count % 19 == 7);
-        let sender = adjust(session().stream(Codec::Generic)).remote_port(relay.port);
-        let (mut sender, mut control) = sender.open().unwrap().split().unwrap();
-        // Requests are answered by the thread that pulls, whoever pushes.
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let answering = thread::spawn(move || {
-            while !stopped.load(Relaxed) {
-                control.pull_frame(Duration::from_millis(20)).unwrap();
-            }
-        });
-        let pushing = thread::spawn(move || {
-            for n in 0..200_u32 {
-                let frame: Vec<u8> = (0..20_000).map(|i| (i * 7 + n) as u8).collect();
-                sender.push_frame(&frame, None).unwrap();
-                thread::sleep(Duration::from_millis(3));
-            }
-            for _ in 0..40 {
-                sender.send_keep_alive().unwrap();
-                thread::sleep(Duration::from_millis(5));
-            }
-            sender.statistics()
-        });
-        for n in 0..200_u32 {
-            let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
-            let expected: Vec<u8> = (0..20_000).map(|i| (i * 7 + n) as u8).collect();
-            assert!(
-                frame[..] == expected[..],
-                "frame {n}: {:?} {:?}",
-                receiver.statistics(),
-                receiver.rtcp().statistics()
-            );
-        }
-        let sent = pushing.join().unwrap();
-        stop.store(true, Relaxed);
-        answering.join().unwrap();
-        let received = receiver.statistics().receive;
-        assert!(received.recovered > 100, "{received:?}");
-        assert!(sent.retransmitted >= received.recovered, "{sent:?} {received:?}");
-        assert!(sent.retransmitted < sent.packets / 5, "{sent:?}");
-    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use rushes::net::{self, SocketOptions};
-use rushes::{Codec, Context, FrameRate, Pacing, ReceivePath, SendPath, sleep_until};
+use rushes::{Codec, Context, FrameRate, Pacing, ReceivePath, Recovery, SendPath, sleep_until};
 use serde::{Deserialize, Serialize};
 
 use super::cpu::{cpu_time, pin_to};
@@ -47,6 +47,9 @@ pub(crate) struct SideArgs {
     pub(crate) send_path: SendPath,
     #[arg(long, default_value = "auto")]
     pub(crate) receive_path: ReceivePath,
+    /// Lost packets would be asked for and sent again
+    #[arg(long)]
+    pub(crate) recovery: bool,
     /// Frames per second, paced; without, as fast as the receiver keeps up
     #[arg(long)]
     pub(crate) fps: Option<f64>,
@@ -169,12 +172,17 @@ impl Watch {
     }
 }
 
+fn recovery(args: &SideArgs) -> Recovery {
+    if args.recovery { Recovery::On } else { Recovery::Off }
+}
+
 fn send(args: &SideArgs) -> anyhow::Result<Measured> {
     let mut builder = Context::new()
         .session(&args.host)?
         .stream(Codec::H265)
         .remote_port(args.port)
         .send_path(args.send_path)
+        .recovery(recovery(args))
         .pacing(if args.fps.is_some() { Pacing::default() } else { Pacing::Off });
     if let Some(rate) = args.fps.and_then(FrameRate::from_f64) {
         builder = builder.frame_rate(rate);
@@ -210,7 +218,7 @@ fn send(args: &SideArgs) -> anyhow::Result<Measured> {
 fn receive(args: &SideArgs) -> anyhow::Result<Measured> {
     let session = Context::new().session_any().local_address(&args.host)?;
     let builder = session.stream(Codec::H265).receive_path(args.receive_path).probation(1);
-    let mut stream = builder.open()?;
+    let mut stream = builder.recovery(recovery(args)).open()?;
     let telling = Telling::open(&args.host, stream.local_address().port())?;
     let mut measured = Measured::default();
     let mut watch = None;

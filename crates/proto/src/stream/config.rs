@@ -47,6 +47,11 @@ impl FrameRate {
         Self::new((rate * 1000.0).round() as u32, 1000)
     }
 
+    /// Frames per second.
+    pub fn per_second(self) -> f64 {
+        f64::from(self.frames) / f64::from(self.seconds)
+    }
+
     /// The time from one frame to the next.
     pub fn interval(self) -> Duration {
         Duration::from_nanos(u64::from(self.seconds) * 1_000_000_000 / u64::from(self.frames))

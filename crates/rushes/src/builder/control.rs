@@ -106,11 +106,15 @@ impl StreamBuilder {
         self
     }
 
-    /// The ports for RTCP, where they are not those above the stream's; `None` leaves one as it
-    /// is.
-    pub fn rtcp_ports(mut self, local: Option<u16>, remote: Option<u16>) -> Self {
-        self.control.local_port = local;
-        self.control.remote_port = remote;
+    /// The local port for RTCP, where it is not the one above the stream's.
+    pub fn rtcp_local_port(mut self, port: u16) -> Self {
+        self.control.local_port = Some(port);
+        self
+    }
+
+    /// The peer's port for RTCP, where it is not the one above its stream's.
+    pub fn rtcp_remote_port(mut self, port: u16) -> Self {
+        self.control.remote_port = Some(port);
         self
     }
 

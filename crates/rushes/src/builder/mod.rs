@@ -36,16 +36,16 @@ use crate::session::Session;
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until `open`"]
 pub struct StreamBuilder {
-    session: Session,
+    pub(crate) session: Session,
     carried: Carried,
     local_port: u16,
     remote_port: Option<u16>,
-    payload_type: PayloadType,
-    ssrc: Option<Ssrc>,
+    pub(crate) payload_type: PayloadType,
+    pub(crate) ssrc: Option<Ssrc>,
     remote_ssrc: Option<Ssrc>,
-    clock_rate: Option<ClockRate>,
+    pub(crate) clock_rate: Option<ClockRate>,
     mtu: usize,
-    frame_rate: Option<FrameRate>,
+    pub(crate) frame_rate: Option<FrameRate>,
     frame: FrameSettings,
     max_don_diff: u16,
     pacing: Pacing,
@@ -58,8 +58,8 @@ pub struct StreamBuilder {
     spin: Duration,
     send_timeout: Duration,
     first: Option<(SequenceNumber, RtpTimestamp)>,
-    socket: SocketOptions,
-    control: ControlSettings,
+    pub(crate) socket: SocketOptions,
+    pub(crate) control: ControlSettings,
 }
 
 impl StreamBuilder {

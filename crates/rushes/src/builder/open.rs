@@ -67,13 +67,7 @@ impl StreamBuilder {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
-        let to = match (self.session.peer, self.remote_port) {
-            (Some(mut peer), Some(port)) => {
-                peer.set_port(port);
-                Some(peer)
-            }
-            _ => None,
-        };
+        let to = self.destination();
         if self.socket.multicast.is_some() && self.local_port == 0 {
             // A group's members listen where its senders send.
             self.local_port = self.remote_port.unwrap_or(0);
@@ -105,6 +99,13 @@ impl StreamBuilder {
         };
         let inbox = port.add(route, receiver)?;
         Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
+    }
+
+    /// Where frames go, if anywhere.
+    pub(crate) fn destination(&self) -> Option<SocketAddr> {
+        let (mut peer, port) = (self.session.peer?, self.remote_port?);
+        peer.set_port(port);
+        Some(peer)
     }
 
     fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
@@ -219,7 +220,11 @@ impl StreamBuilder {
         };
         let sending = Arc::new(Sending::new(core, to, self.send_timeout));
         let to_control = to.and_then(|to| self.control_address(to));
-        let config = ReporterConfig { to: to_control, keep_alive: self.control.keep_alive };
+        let config = ReporterConfig {
+            to: to_control,
+            port: self.control.remote_port,
+            keep_alive: self.control.keep_alive,
+        };
         let reporter = Reporter::new(inbox.clone(), sending.clone(), participant, config);
         let reporting = Arc::new(Reporting::new(port.clone(), reporter));
         let shared =

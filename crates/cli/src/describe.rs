@@ -1,0 +1,95 @@
+//! Descriptions (SDP): read for `recv`, written for `send`.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context as _;
+use rushes::sdp::{self, Description, Encoding, Media};
+use rushes::{Codec, Context, StreamBuilder};
+
+use crate::Usage;
+use crate::source::Source;
+
+/// Frames of a file that are searched for parameter sets.
+const FRAMES_MAX: usize = 100;
+
+/// What a description gives a receiver.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) builder: StreamBuilder,
+    pub(crate) codec: Codec,
+    /// Parameter sets, to stand before the first frame if that has none.
+    pub(crate) parameter_sets: Vec<u8>,
+}
+
+/// Reads `file`, and takes the first media that can be received (and is of `codec`, if given).
+pub(crate) fn read(
+    file: &Path,
+    codec: Option<Codec>,
+    context: &Context,
+) -> anyhow::Result<Described> {
+    let octets = std::fs::read(file).with_context(|| file.display().to_string())?;
+    let description = Description::parse(&octets).with_context(|| file.display().to_string())?;
+    let mut reason = None;
+    for media in &description.media {
+        match described(media, codec, context) {
+            Ok(Some(described)) => return Ok(described),
+            Ok(None) => {}
+            Err(error) => reason = reason.or(Some(error)),
+        }
+    }
+    let nothing = || match codec {
+        Some(codec) => anyhow::anyhow!("no media in it is {codec:?}"),
+        None => anyhow::anyhow!("no media in it"),
+    };
+    Err(reason.map_or_else(nothing, anyhow::Error::from))
+        .with_context(|| file.display().to_string())
+}
+
+fn described(
+    media: &Media,
+    wanted: Option<Codec>,
+    context: &Context,
+) -> Result<Option<Described>, rushes::Error> {
+    let builder = context.described(media)?;
+    let format = media.supported()?;
+    let Some(codec) = sdp::codec_of(format).filter(|codec| wanted.is_none_or(|c| c == *codec))
+    else {
+        return Ok(None);
+    };
+    let parameter_sets = sdp::parameter_sets_of(&format.encoding);
+    Ok(Some(Described { builder, codec, parameter_sets }))
+}
+
+/// Writes the description of a stream that is set up as `builder` and sends `source`.
+pub(crate) fn write(file: &Path, builder: &StreamBuilder, source: &Source) -> anyhow::Result<()> {
+    let encoding = encoding_of(source)?;
+    let text = builder.description(encoding).context("cannot describe the stream")?.write();
+    if file == Path::new("-") {
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    // Renamed when whole: a receiver may be waiting for it.
+    let part = file.with_extension("sdp.part");
+    std::fs::write(&part, text)
+        .and_then(|()| std::fs::rename(&part, file))
+        .with_context(|| file.display().to_string())
+}
+
+/// How the source is named, with the parameter sets that it begins with.
+fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
+    let mut reader = source.open()?;
+    let mut found = None;
+    for _ in 0..FRAMES_MAX {
+        let Some(frame) = reader.next_frame()? else { break };
+        let has_sets = sdp::has_parameter_sets(source.codec, frame.data);
+        if has_sets || found.is_none() {
+            found = sdp::encoding_of(source.codec, frame.data);
+        }
+        if has_sets || !source.codec.has_nal_units() {
+            break;
+        }
+    }
+    let reason = "a description needs a codec that SDP has a name for: h264, h265, h266 or opus";
+    found.ok_or_else(|| Usage(reason.to_owned()).into())
+}

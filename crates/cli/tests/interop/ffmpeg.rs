@@ -1,0 +1,208 @@
+//! FFmpeg at the other end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::media::{H264, H265, Kind, OPUS, assert_same};
+use crate::rig::{Process, have, ports, receive, received, send, wait_for};
+
+/// Writes what `rushes send` would say of `file` to `port`.
+fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> PathBuf {
+    let sdp = folder.join(format!("{port}.sdp"));
+    let mut arguments = vec!["--sdp", sdp.to_str().unwrap(), "--dry-run"];
+    arguments.extend(more);
+    send(file, port, &arguments);
+    sdp
+}
+
+/// FFmpeg, receiving what `sdp` describes, with `output` as its last arguments.
+fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
+    let mut arguments = vec!["-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp"];
+    // It would wait for seconds of media before it opens its output.
+    arguments.extend(["-probesize", "32", "-analyzeduration", "0", "-fpsprobesize", "0"]);
+    arguments.extend(["-reorder_queue_size", "500", "-buffer_size", "8000000"]);
+    arguments.extend(["-i", sdp.to_str().unwrap()]);
+    arguments.extend(output);
+    let process = Process::start("ffmpeg", &arguments);
+    wait_for(port);
+    process
+}
+
+fn format(kind: Kind) -> &'static str {
+    match kind.extension {
+        "264" => "h264",
+        "265" => "hevc",
+        _ => "ogg",
+    }
+}
+
+fn to_ffmpeg(kind: Kind, more: &[&str]) {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in kind.files(folder.path()).iter().enumerate() {
+        let port = ports();
+        let sdp = describe(file, port, folder.path(), more);
+        let came = folder.path().join(format!("came{n}.{}", kind.extension));
+        let output = ["-c", "copy", "-f", format(kind), "-y", came.to_str().unwrap()];
+        let process = ffmpeg_receives(&sdp, port, &output);
+        send(file, port, more);
+        // The goodbye ends it; if it was lost, Ctrl-C does.
+        process.stop_after(Duration::from_secs(5));
+        assert_same(file, &came);
+    }
+}
+
+#[test]
+fn ffmpeg_receives_h264() {
+    to_ffmpeg(H264, &[]);
+}
+
+#[test]
+fn ffmpeg_receives_h265() {
+    to_ffmpeg(H265, &["--mtu", "700"]);
+}
+
+#[test]
+fn ffmpeg_receives_opus() {
+    to_ffmpeg(OPUS, &[]);
+}
+
+/// FFmpeg, sending `file` to `port` as it does by default: packets of 1 472 octets.
+fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, more: &[&str], url: &str) {
+    let to = format!("rtp://127.0.0.1:{port}{url}");
+    let payload_type = kind.payload_type.to_string();
+    let mut arguments = vec!["-nostdin", "-v", "error", "-re"];
+    if kind != OPUS {
+        arguments.extend(["-framerate", "60"]);
+    }
+    arguments.extend(["-i", file.to_str().unwrap(), "-c", "copy", "-f", "rtp"]);
+    arguments.extend(["-payload_type", &payload_type, "-rtpflags", "send_bye"]);
+    arguments.extend(more);
+    arguments.push(&to);
+    let (_, err) = Process::start("ffmpeg", &arguments).finish();
+    eprint!("{err}");
+}
+
+fn from_ffmpeg(kind: Kind, more: &[&str]) {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in kind.files(folder.path()).iter().enumerate() {
+        let port = ports();
+        let came = folder.path().join(format!("came{n}.{}", kind.extension));
+        let process = receive(&came, port, &[]);
+        ffmpeg_sends(file, port, kind, more, "");
+        let report = received(process);
+        assert_same(file, &came);
+        // Its sender report counted what it sent, and its goodbye ended us.
+        let peer = &report["rtcp"]["peers"][0];
+        assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
+        assert_eq!(report["rtcp"]["goodbyes"].as_array().unwrap().len(), 1, "{report}");
+    }
+}
+
+#[test]
+fn ffmpeg_sends_h264() {
+    from_ffmpeg(H264, &[]);
+}
+
+#[test]
+fn ffmpeg_sends_h264_in_single_nal_unit_mode() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = &H264.files(folder.path())[0];
+    let (port, came) = (ports(), folder.path().join("came.264"));
+    let process = receive(&came, port, &[]);
+    let flags = ["-rtpflags", "h264_mode0+send_bye"];
+    ffmpeg_sends(file, port, H264, &flags, "?pkt_size=60000");
+    received(process);
+    assert_same(file, &came);
+}
+
+#[test]
+fn ffmpeg_sends_h265() {
+    from_ffmpeg(H265, &[]);
+}
+
+#[test]
+fn ffmpeg_sends_opus() {
+    from_ffmpeg(OPUS, &[]);
+}
+
+#[test]
+fn ffmpeg_muxes_rtcp_on_the_port_of_its_media() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = &H265.files(folder.path())[0];
+    let (port, came) = (ports(), folder.path().join("came.265"));
+    let process = receive(&came, port, &["--rtcp-mux"]);
+    ffmpeg_sends(file, port, H265, &[], &format!("?rtcpport={port}"));
+    let report = received(process);
+    assert_same(file, &came);
+    let peer = &report["rtcp"]["peers"][0];
+    assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
+}
+
+#[test]
+fn rushes_receives_what_ffmpeg_describes() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, more) in [(H264, &["-ssrc", "77"][..]), (H265, &[]), (OPUS, &[])] {
+        let file = &kind.files(folder.path())[1];
+        let port = ports();
+        let sdp = folder.path().join(format!("{}.sdp", kind.name()));
+        let came = folder.path().join(format!("came.{}", kind.extension));
+        // FFmpeg says what it would send, before anybody listens.
+        let mut describing = vec!["-sdp_file", sdp.to_str().unwrap(), "-t", "0.02"];
+        describing.extend(more);
+        ffmpeg_sends(file, port, kind, &describing, "");
+        let process = crate::rig::receive_described(&came, &sdp, port, &[]);
+        ffmpeg_sends(file, port, kind, more, "");
+        received(process);
+        assert_same(file, &came);
+    }
+}
+
+/// The hash of each decoded frame.
+fn hashes(text: &str) -> Vec<String> {
+    let frames = text.lines().filter(|line| !line.starts_with('#'));
+    frames.map(|line| line.rsplit(',').next().unwrap().trim().to_owned()).collect()
+}
+
+#[test]
+fn what_ffmpeg_decodes_from_the_stream_is_what_it_decodes_from_the_file() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for kind in [H264, H265] {
+        let file = &kind.files(folder.path())[1];
+        let decoded = Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error", "-i", file.to_str().unwrap()])
+            .args(["-f", "framemd5", "-"])
+            .output()
+            .unwrap();
+        let expected = hashes(&String::from_utf8_lossy(&decoded.stdout));
+        let port = ports();
+        let sdp = describe(file, port, folder.path(), &[]);
+        let came = folder.path().join("came.md5");
+        let output = ["-fps_mode", "passthrough", "-f", "framemd5", "-y", came.to_str().unwrap()];
+        let process = ffmpeg_receives(&sdp, port, &output);
+        send(file, port, &[]);
+        process.stop_after(Duration::from_secs(5));
+        let hashes = hashes(&fs::read_to_string(&came).unwrap());
+        assert_eq!(hashes.len(), 45, "{}", kind.name());
+        assert!(hashes == expected, "{}: other pictures", kind.name());
+    }
+}

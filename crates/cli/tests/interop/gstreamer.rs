@@ -1,0 +1,141 @@
+//! GStreamer at the other end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::media::{H264, H265, Kind, OPUS, assert_same, assert_same_but_delimiters};
+use crate::rig::{Process, have, ports, receive, received, send, wait_for};
+
+/// The caps of what `rushes send` sends.
+pub(crate) fn caps(kind: Kind) -> String {
+    let (media, rate) = if kind == OPUS { ("audio", 48_000) } else { ("video", 90_000) };
+    format!(
+        "application/x-rtp,media=(string){media},clock-rate=(int){rate},\
+         encoding-name=(string){},payload=(int){}",
+        kind.encoding, kind.payload_type
+    )
+}
+
+/// Elements from packets to a file.
+pub(crate) fn depayload(kind: Kind, file: &Path) -> String {
+    let name = kind.name();
+    let elements = match kind.extension {
+        "opus" => "rtpopusdepay ! opusparse ! oggmux".to_owned(),
+        _ => format!("rtp{name}depay ! video/x-{name},stream-format=byte-stream,alignment=nal"),
+    };
+    format!("{elements} ! filesink buffer-mode=unbuffered location={}", file.display())
+}
+
+/// Elements from a file to packets, in real time where the file tells it.
+pub(crate) fn payload(kind: Kind, file: &Path, properties: &str) -> String {
+    let (name, pt) = (kind.name(), kind.payload_type);
+    let parse = match kind.extension {
+        "opus" => "oggdemux ! rtpopuspay".to_owned(),
+        _ => format!(
+            "{name}parse ! video/x-{name},stream-format=byte-stream,alignment=au ! rtp{name}pay"
+        ),
+    };
+    format!("filesrc location={} ! {parse} pt={pt} {properties}", file.display())
+}
+
+/// `gst-launch-1.0` of a pipeline whose parts no blank is inside of.
+pub(crate) fn launch(pipeline: &str, variables: &[(&str, &str)]) -> Process {
+    let mut arguments = vec!["-q", "-e"];
+    arguments.extend(pipeline.split_whitespace());
+    Process::start_with("gst-launch-1.0", &arguments, variables)
+}
+
+fn to_gstreamer(kind: Kind, more: &[&str]) {
+    if !have(&["gst-launch-1.0", "ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in kind.files(folder.path()).iter().enumerate() {
+        let port = ports();
+        let came = folder.path().join(format!("came{n}.{}", kind.extension));
+        let process = launch(
+            &format!(
+                "udpsrc address=127.0.0.1 port={port} buffer-size=8000000 caps={} ! {}",
+                caps(kind),
+                depayload(kind, &came)
+            ),
+            &[],
+        );
+        wait_for(port);
+        send(file, port, more);
+        process.stop_after(Duration::from_millis(500));
+        assert_same(file, &came);
+    }
+}
+
+#[test]
+fn gstreamer_receives_h264() {
+    to_gstreamer(H264, &[]);
+}
+
+#[test]
+fn gstreamer_receives_h265() {
+    to_gstreamer(H265, &["--mtu", "700"]);
+}
+
+#[test]
+fn gstreamer_receives_opus() {
+    to_gstreamer(OPUS, &[]);
+}
+
+fn from_gstreamer(kind: Kind, properties: &str) {
+    if !have(&["gst-launch-1.0", "ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in kind.files(folder.path()).iter().enumerate() {
+        let port = ports();
+        let came = folder.path().join(format!("came{n}.{}", kind.extension));
+        let process = receive(&came, port, &["--idle-timeout", "1s"]);
+        let elements = payload(kind, file, properties);
+        let sink = format!("udpsink host=127.0.0.1 port={port} sync=false max-bitrate=20000000");
+        launch(&format!("{elements} ! {sink}"), &[]).finish();
+        let report = received(process);
+        if kind == H264 {
+            assert_same_but_delimiters(file, &came);
+        } else {
+            assert_same(file, &came);
+        }
+        assert_eq!(report["complete"], true, "{report}");
+    }
+}
+
+#[test]
+fn gstreamer_sends_h264_nal_unit_by_nal_unit() {
+    from_gstreamer(H264, "aggregate-mode=none");
+}
+
+#[test]
+fn gstreamer_sends_h264_aggregated_without_latency() {
+    from_gstreamer(H264, "aggregate-mode=zero-latency mtu=1200");
+}
+
+#[test]
+fn gstreamer_sends_h264_aggregated_as_far_as_it_can() {
+    from_gstreamer(H264, "aggregate-mode=max-stap");
+}
+
+#[test]
+fn gstreamer_sends_h265_nal_unit_by_nal_unit() {
+    from_gstreamer(H265, "aggregate-mode=none");
+}
+
+#[test]
+fn gstreamer_sends_h265_aggregated_without_latency() {
+    from_gstreamer(H265, "aggregate-mode=zero-latency mtu=1200");
+}
+
+#[test]
+fn gstreamer_sends_h265_aggregated_as_far_as_it_can() {
+    from_gstreamer(H265, "aggregate-mode=max");
+}
+
+#[test]
+fn gstreamer_sends_opus() {
+    from_gstreamer(OPUS, "");
+}

@@ -1,0 +1,125 @@
+//! What is streamed: files of this project, others that FFmpeg makes, and how they are compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rushes::Codec;
+use rushes::file::{MediaReader, ReadOptions, codec_of};
+use rushes::payload::nal;
+
+/// A codec as the tests speak of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) codec: Codec,
+    pub(crate) extension: &'static str,
+    pub(crate) payload_type: u8,
+    /// As in SDP and in GStreamer's caps.
+    pub(crate) encoding: &'static str,
+}
+
+pub(crate) const H264: Kind =
+    Kind { codec: Codec::H264, extension: "264", payload_type: 96, encoding: "H264" };
+pub(crate) const H265: Kind =
+    Kind { codec: Codec::H265, extension: "265", payload_type: 97, encoding: "H265" };
+pub(crate) const OPUS: Kind =
+    Kind { codec: Codec::Opus, extension: "opus", payload_type: 111, encoding: "OPUS" };
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self.codec {
+            Codec::H264 => "h264",
+            Codec::H265 => "h265",
+            Codec::H266 => "h266",
+            _ => "opus",
+        }
+    }
+
+    /// The files of this codec: one of the project, and others made in `folder`.
+    pub(crate) fn files(self, folder: &Path) -> Vec<PathBuf> {
+        let own = match self.codec {
+            Codec::H264 => "avc_cif_60f_baseline.264",
+            Codec::H265 => "hevc_192x128_90f_tiny_nals.265",
+            _ => "opus_speech_mono_mixed_durations.opus",
+        };
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(own);
+        let made = folder.join(format!("made.{}", self.extension));
+        self.make(&made);
+        vec![own, made]
+    }
+
+    /// Makes a file that needs fragments and has B-pictures, or stereo sound.
+    fn make(self, file: &Path) {
+        let size = "testsrc2=size=640x360:rate=30:duration=1.5";
+        let video = ["-f", "lavfi", "-i", size, "-pix_fmt", "yuv420p"];
+        let sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=1.5", "-ac", "2"];
+        let encoder: &[&str] = match self.codec {
+            Codec::H264 => {
+                &["-c:v", "libx264", "-x264-params", "slices=3:bframes=2:keyint=20:aud=1"]
+            }
+            Codec::H265 => {
+                &["-c:v", "libx265", "-x265-params", "slices=2:bframes=3:keyint=20:log-level=0"]
+            }
+            _ => &["-c:a", "libopus", "-b:a", "96k"],
+        };
+        let input: &[&str] = if self == OPUS { &sound } else { &video };
+        let status = Command::new("ffmpeg")
+            .args(["-v", "error", "-nostdin"])
+            .args(input)
+            .args(encoder)
+            .arg(file)
+            .status()
+            .unwrap();
+        assert!(status.success(), "ffmpeg cannot make {}", file.display());
+    }
+}
+
+/// The NAL units (or packets) of a file.
+pub(crate) fn units(file: &Path, codec: Codec) -> Vec<Vec<u8>> {
+    let mut reader = MediaReader::open(file, codec, ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let mut units = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        if codec.has_nal_units() {
+            units.extend(nal_units(frame.data));
+        } else {
+            units.push(frame.data.to_vec());
+        }
+    }
+    units
+}
+
+/// What stands between start codes, without the zeros that may follow a unit.
+fn nal_units(octets: &[u8]) -> Vec<Vec<u8>> {
+    let starts: Vec<usize> = nal::find_start_codes(octets).collect();
+    let ends = starts.iter().skip(1).copied().chain([octets.len()]);
+    let trimmed = |unit: &[u8]| {
+        let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
+        unit[..len].to_vec()
+    };
+    starts.iter().zip(ends).map(|(start, end)| trimmed(&octets[start + 3..end])).collect()
+}
+
+/// Fails unless both files hold the same NAL units (or packets).
+pub(crate) fn assert_same(sent: &Path, came: &Path) {
+    compare(sent, came, |_| true);
+}
+
+/// The same but for access unit delimiters: `h264parse` adds them.
+pub(crate) fn assert_same_but_delimiters(sent: &Path, came: &Path) {
+    compare(sent, came, |unit| unit[0] & 0x1f != 9);
+}
+
+fn compare(sent: &Path, came: &Path, counts: fn(&Vec<u8>) -> bool) {
+    let codec = codec_of(sent).unwrap();
+    assert!(fs::metadata(came).is_ok_and(|file| file.len() > 0), "{}: nothing", came.display());
+    let units = |file| units(file, codec).into_iter().filter(counts).collect::<Vec<_>>();
+    let (sent, came) = (units(sent), units(came));
+    let same = sent.iter().zip(&came).take_while(|(a, b)| a == b).count();
+    assert!(
+        sent == came,
+        "{same} units are the same, of {} sent and {} came",
+        sent.len(),
+        came.len()
+    );
+}

@@ -1,0 +1,90 @@
+//! pion at the other end: the one peer for H.266, built with Go from `interop/pion`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rushes::Codec;
+use rushes::file::{MediaReader, ReadOptions};
+
+use crate::media::assert_same;
+use crate::rig::{Process, ports, receive, received, send, wait_for};
+
+/// The peer, built once; `None`, with a message, without Go or its modules.
+fn pion() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/pion");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pion");
+        let built =
+            Command::new("go").arg("build").arg("-o").arg(&program).current_dir(source).output();
+        match built {
+            Ok(output) if output.status.success() => Some(program),
+            Ok(output) => {
+                eprintln!("skipped, pion: {}", String::from_utf8_lossy(&output.stderr));
+                None
+            }
+            Err(error) => {
+                eprintln!("skipped, go: {error}");
+                None
+            }
+        }
+    };
+    BUILT.get_or_init(build).as_deref()
+}
+
+/// The file of this project, and a larger one if it is there.
+fn files() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = root.join("vectors/media/vvc_192x128_64f_vvenc_tiny_nals.266");
+    let large = root.join("../shared/media/vvc_1080p_10f_vvenc.266");
+    [own, large].into_iter().filter(|file| file.exists()).collect()
+}
+
+#[test]
+fn pion_receives_h266() {
+    let Some(pion) = pion() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in files().iter().enumerate() {
+        let (port, came) = (ports(), folder.path().join(format!("{n}.266")));
+        let from = format!("127.0.0.1:{port}");
+        let arguments = ["recv", &from, came.to_str().unwrap()];
+        let process = Process::start(pion.to_str().unwrap(), &arguments);
+        wait_for(port);
+        send(file, port, &[]);
+        let (_, err) = process.finish();
+        assert!(err.is_empty(), "{err}");
+        assert_same(file, &came);
+    }
+}
+
+#[test]
+fn pion_sends_h266() {
+    let Some(pion) = pion() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in files().iter().enumerate() {
+        let (port, came) = (ports(), folder.path().join(format!("{n}.266")));
+        let units = folder.path().join("units");
+        fs::write(&units, access_units(file)).unwrap();
+        let process = receive(&came, port, &["--idle-timeout", "1s"]);
+        let to = format!("127.0.0.1:{port}");
+        let arguments = ["send", units.to_str().unwrap(), &to];
+        let (_, err) = Process::start(pion.to_str().unwrap(), &arguments).finish();
+        assert!(err.is_empty(), "{err}");
+        let report = received(process);
+        assert_same(file, &came);
+        assert_eq!(report["complete"], true, "{report}");
+    }
+}
+
+/// The access units of a file, each behind its length.
+fn access_units(file: &Path) -> Vec<u8> {
+    let mut reader = MediaReader::open(file, Codec::H266, ReadOptions::default()).unwrap();
+    let mut octets = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        octets.extend((frame.data.len() as u32).to_be_bytes());
+        octets.extend_from_slice(frame.data);
+    }
+    octets
+}

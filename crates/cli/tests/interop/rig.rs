@@ -1,0 +1,188 @@
+//! Processes with deadlines, free ports, and the program `rushes` itself.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// After this long a process is ended, and the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether all of `programs` can be run; a test without them returns early.
+pub(crate) fn have(programs: &[&str]) -> bool {
+    let missing: Vec<&&str> = programs.iter().filter(|program| !on_path(program)).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
+    assert!(!required, "missing: {missing:?}");
+    eprintln!("skipped, missing: {missing:?}");
+    false
+}
+
+fn on_path(program: &str) -> bool {
+    let Some(path) = std::env::var_os("PATH") else { return false };
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// The first of two free ports in a row; even, as media ports are.
+pub(crate) fn ports() -> u16 {
+    loop {
+        let first = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        if port.is_multiple_of(2) && UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// Waits until some process listens on `port`.
+pub(crate) fn wait_for(port: u16) {
+    let name = format!(":{port:04X} ");
+    let deadline = Instant::now() + PATIENCE;
+    let listening = || {
+        ["/proc/net/udp", "/proc/net/udp6"]
+            .iter()
+            .filter_map(|table| fs::read_to_string(table).ok())
+            .any(|table| table.lines().any(|line| line.contains(&name)))
+    };
+    while !listening() {
+        assert!(Instant::now() < deadline, "nothing listens on port {port}");
+        thread::sleep(Duration::from_millis(20));
+    }
+    // Its port is open before its pipeline runs.
+    thread::sleep(Duration::from_millis(300));
+}
+
+/// A process that does not outlive its test.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+    /// Read from the start: a full pipe would stop the process.
+    outputs: Option<[JoinHandle<String>; 2]>,
+}
+
+impl Process {
+    pub(crate) fn start<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Self {
+        Self::start_with(program, arguments, &[])
+    }
+
+    pub(crate) fn start_with<S: AsRef<OsStr>>(
+        program: &str,
+        arguments: &[S],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let outputs = Some([read(child.stdout.take()), read(child.stderr.take())]);
+        Self { name: program.to_owned(), child, outputs }
+    }
+
+    /// Waits until it ends by itself; its standard output and its error output.
+    pub(crate) fn finish(self) -> (String, String) {
+        self.finish_within(PATIENCE)
+    }
+
+    /// Asks it to end as Ctrl-C does, after `time` if it has not ended before.
+    pub(crate) fn stop_after(self, time: Duration) -> (String, String) {
+        let id = self.child.id().to_string();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let asking = thread::spawn(move || {
+            if stopped.recv_timeout(time).is_err() {
+                let _ = Command::new("kill").args(["-INT", &id]).status();
+            }
+        });
+        let outputs = self.finish();
+        let _ = stop.send(());
+        asking.join().unwrap();
+        outputs
+    }
+
+    fn finish_within(mut self, time: Duration) -> (String, String) {
+        let deadline = Instant::now() + time;
+        while self.child.try_wait().unwrap().is_none() {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                let [_, err] = self.outputs.take().unwrap();
+                panic!("{} did not end: {}", self.name, err.join().unwrap());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        let [out, err] = self.outputs.take().unwrap();
+        (out.join().unwrap(), err.join().unwrap())
+    }
+}
+
+fn read(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut octets = Vec::new();
+        if let Some(mut stream) = stream {
+            let _ = stream.read_to_end(&mut octets);
+        }
+        String::from_utf8_lossy(&octets).into_owned()
+    })
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `rushes` with `arguments`.
+pub(crate) fn rushes<S: AsRef<OsStr>>(arguments: &[S]) -> Process {
+    Process::start(assert_cmd::cargo::cargo_bin!("rushes").to_str().unwrap(), arguments)
+}
+
+/// Sends `file` to `port` with `rushes send`; what it printed.
+pub(crate) fn send(file: &Path, port: u16, more: &[&str]) -> Value {
+    let to = format!("127.0.0.1:{port}");
+    let mut arguments = vec!["send", file.to_str().unwrap(), "--to", &to, "--json"];
+    if !more.contains(&"--fps") && file.extension() != Some(OsStr::new("opus")) {
+        arguments.extend(["--fps", "60"]);
+    }
+    arguments.extend(more);
+    let (out, err) = rushes(&arguments).finish();
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes send: {out}{err}"))
+}
+
+/// `rushes recv` on `port` into `file`, listening.
+pub(crate) fn receive(file: &Path, port: u16, more: &[&str]) -> Process {
+    let from = format!("127.0.0.1:{port}");
+    let mut arguments = vec!["recv", "--from", &from, "-o", file.to_str().unwrap(), "--json"];
+    arguments.extend(more);
+    let process = rushes(&arguments);
+    wait_for(port);
+    process
+}
+
+/// What `rushes recv` printed at its end.
+pub(crate) fn received(process: Process) -> Value {
+    let (out, err) = process.finish();
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes recv: {out}{err}"))
+}
+
+/// `rushes recv` of what `sdp` describes into `file`, listening on `port`.
+pub(crate) fn receive_described(file: &Path, sdp: &Path, port: u16, more: &[&str]) -> Process {
+    let mut arguments = vec!["recv", "--sdp", sdp.to_str().unwrap()];
+    arguments.extend(["-o", file.to_str().unwrap(), "--json"]);
+    arguments.extend(more);
+    let process = rushes(&arguments);
+    wait_for(port);
+    process
+}

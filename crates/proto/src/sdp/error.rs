@@ -1,0 +1,126 @@
+//! What can be wrong with a session description, and what in a right one we cannot do.
+
+use thiserror::Error;
+
+use crate::ssrc::PayloadType;
+use crate::time::ClockRate;
+
+/// Why some octets are not a session description that can be used.
+///
+/// Lines count from 1, as an editor shows them.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SdpError {
+    /// A line is not what RFC 8866 or the attribute's own RFC says.
+    #[error("line {line}: {what} is missing or malformed")]
+    Malformed {
+        /// Which line.
+        line: usize,
+        /// The part that is wrong, with the line it belongs to.
+        what: &'static str,
+    },
+    /// The first line is not `v=0`, so it is no session description (RFC 8866 section 5.1).
+    #[error("line {line}: a session description begins with v=0")]
+    NoVersion {
+        /// The first line that is not empty; 0 if there is none.
+        line: usize,
+    },
+    /// The description is longer than [`DESCRIPTION_LEN_MAX`](super::DESCRIPTION_LEN_MAX).
+    #[error("the description has {len} octets, more than {limit}")]
+    TooLong {
+        /// Its octets.
+        len: usize,
+        /// Octets that are allowed.
+        limit: usize,
+    },
+    /// There are more of something than are allowed.
+    #[error("line {line}: there are more than {limit} {what}")]
+    TooMany {
+        /// The line of the first one too many.
+        line: usize,
+        /// What there are too many of.
+        what: &'static str,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// A line is well-formed and asks for what cannot be done.
+    #[error("line {line}: {reason}")]
+    Unsupported {
+        /// Which line.
+        line: usize,
+        /// What it asks for.
+        reason: Unsupported,
+    },
+}
+
+/// Something that a well-formed description may ask for and that Rushes cannot do.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// A known encoding with a number of channels that it does not have.
+    #[error("{encoding} with {channels} channels")]
+    Channels {
+        /// The encoding name.
+        encoding: &'static str,
+        /// The channels in `a=rtpmap`.
+        channels: u8,
+    },
+    /// A known encoding with another clock rate than its own.
+    #[error("{encoding} with a clock of {} Hz", .clock_rate.hertz())]
+    ClockRate {
+        /// The encoding name.
+        encoding: &'static str,
+        /// The rate in `a=rtpmap`.
+        clock_rate: ClockRate,
+    },
+    /// An encoding without a payload format here.
+    #[error("the encoding {0} is not one of H264, H265, H266 and opus")]
+    Encoding(String),
+    /// The connection address is a domain name, which the caller must look up.
+    #[error("the address is a name, {0}, which must be looked up first")]
+    HostName(String),
+    /// A network that is not the Internet, or an address that is neither IPv4 nor IPv6.
+    #[error("the network or address type {0} is not IN, IP4 or IP6")]
+    Network(String),
+    /// Neither the session nor the media has a connection address.
+    #[error("there is no connection address (c=)")]
+    NoAddress,
+    /// The media has no format.
+    #[error("the media has no format")]
+    NoFormat,
+    /// A dynamic payload type that no `a=rtpmap` explains.
+    #[error("payload type {} has no a=rtpmap", .0.value())]
+    NoRtpMap(PayloadType),
+    /// H.264 in interleaved mode, or a mode to come (RFC 6184 section 5.4).
+    #[error("packetization-mode={0} of H264 is not 0 or 1")]
+    PacketizationMode(u8),
+    /// A payload type that looks like RTCP on a shared port (RFC 5761 section 4).
+    #[error("payload type {0} is not among 0 to 63 and 96 to 127 (RFC 5761 section 4)")]
+    PayloadType(u8),
+    /// The port is 0: the media is refused or not in use (RFC 3264 section 6).
+    #[error("the media is refused: its port is 0")]
+    Rejected,
+    /// One H.265 stream in several RTP streams (RFC 7798 section 7.1, `tx-mode`).
+    #[error("tx-mode={0} of H265 is not SRST")]
+    TransmissionMode(String),
+    /// Another transport than RTP over UDP with a profile known here.
+    #[error("the transport {0} is not one of RTP/AVP, RTP/AVPF, RTP/SAVP and RTP/SAVPF")]
+    Transport(String),
+}
+
+/// Why octets are not the parameter set that was expected.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ParameterSetError {
+    /// The NAL unit has another type.
+    #[error("a NAL unit of type {found} where {expected} is expected")]
+    NalType {
+        /// The parameter set's name in its standard.
+        expected: &'static str,
+        /// The NAL unit type found.
+        found: u8,
+    },
+    /// The parameter set ends before what must be read.
+    #[error("the {0} is too short")]
+    Truncated(&'static str),
+}

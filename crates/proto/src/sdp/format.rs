@@ -1,0 +1,200 @@
+//! One format of a media: a payload type, what it stands for and what may be sent about it.
+
+use core::time::Duration;
+
+use super::error::SdpError;
+use super::error::Unsupported;
+use super::feedback::Feedback;
+use super::h264::H264Parameters;
+use super::h265::H265Parameters;
+use super::h266::H266Parameters;
+use super::line::Line;
+use super::line::number;
+use super::opus::OpusParameters;
+use super::parameters::parameters;
+use crate::ssrc::PayloadType;
+use crate::time::ClockRate;
+
+/// A payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` lines.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Format {
+    /// The payload type, which `m=` lists.
+    pub payload_type: PayloadType,
+    /// What the payload is, with the format parameters.
+    pub encoding: Encoding,
+    /// Ticks per second of the RTP timestamp.
+    pub clock_rate: ClockRate,
+    /// Channels of audio; one if absent.
+    pub channels: Option<u8>,
+    /// Feedback that may be sent, at most [`FEEDBACK_MAX`](super::FEEDBACK_MAX) kinds.
+    pub feedback: Vec<Feedback>,
+}
+
+impl Format {
+    /// `encoding` under `payload_type`, with its usual clock: 48 000 Hz and two channels for Opus,
+    /// 90 000 Hz for all else. No feedback.
+    pub fn new(payload_type: PayloadType, encoding: Encoding) -> Self {
+        let opus = matches!(encoding, Encoding::Opus(_));
+        Self {
+            payload_type,
+            encoding,
+            clock_rate: if opus { ClockRate::OPUS } else { ClockRate::VIDEO },
+            channels: opus.then_some(2),
+            feedback: Vec::new(),
+        }
+    }
+
+    /// Checks that Rushes has a payload format for this.
+    ///
+    /// # Errors
+    /// [`Unsupported`] says what stands against it.
+    pub fn supported(&self) -> Result<(), Unsupported> {
+        let encoding = match &self.encoding {
+            Encoding::H264(parameters) if parameters.packetization_mode > 1 => {
+                return Err(Unsupported::PacketizationMode(parameters.packetization_mode));
+            }
+            Encoding::H265(H265Parameters { transmission_mode: Some(mode), .. })
+                if !mode.eq_ignore_ascii_case("SRST") =>
+            {
+                return Err(Unsupported::TransmissionMode(mode.clone()));
+            }
+            Encoding::H264(_) => "H264",
+            Encoding::H265(_) => "H265",
+            Encoding::H266(_) => "H266",
+            Encoding::Opus(_) => "opus",
+            other => return Err(Unsupported::Encoding(other.name().to_owned())),
+        };
+        let opus = encoding == "opus";
+        let clock_rate = if opus { ClockRate::OPUS } else { ClockRate::VIDEO };
+        if self.clock_rate != clock_rate {
+            return Err(Unsupported::ClockRate { encoding, clock_rate: self.clock_rate });
+        }
+        match self.channels {
+            // Two is the rule (RFC 7587 section 7), but some devices announce mono as 1.
+            Some(channels) if channels > if opus { 2 } else { 1 } => {
+                Err(Unsupported::Channels { encoding, channels })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a payload is, with its format parameters.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// H.264 (RFC 6184).
+    H264(H264Parameters),
+    /// H.265 (RFC 7798).
+    H265(H265Parameters),
+    /// H.266 (RFC 9328).
+    H266(H266Parameters),
+    /// Opus (RFC 7587).
+    Opus(OpusParameters),
+    /// Retransmissions of another format (RFC 4588 section 8).
+    Rtx {
+        /// `apt`: the payload type of what is sent again.
+        apt: PayloadType,
+        /// `rtx-time`: how long the sender can send a packet again, in whole milliseconds.
+        rtx_time: Option<Duration>,
+    },
+    /// Another encoding.
+    Other {
+        /// The encoding name.
+        name: String,
+        /// All of `a=fmtp` after the payload type; empty if there is none.
+        parameters: String,
+    },
+}
+
+impl Encoding {
+    /// The encoding name of `a=rtpmap`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::H264(_) => "H264",
+            Self::H265(_) => "H265",
+            Self::H266(_) => "H266",
+            Self::Opus(_) => "opus",
+            Self::Rtx { .. } => "rtx",
+            Self::Other { name, .. } => name,
+        }
+    }
+
+    /// The encoding called `name`, whatever its case, with the parameters `text` of `line`.
+    pub(super) fn parse(name: &str, line: Line<'_>, text: &str) -> Result<Self, SdpError> {
+        match name.to_ascii_lowercase().as_str() {
+            "h264" => return H264Parameters::parse(line, text).map(Self::H264),
+            "h265" => return H265Parameters::parse(line, text).map(Self::H265),
+            "h266" => return H266Parameters::parse(line, text).map(Self::H266),
+            "opus" => return OpusParameters::parse(line, text).map(Self::Opus),
+            "rtx" => {
+                if let Some(rtx) = parse_rtx(text) {
+                    return Ok(rtx);
+                }
+            }
+            _ => {}
+        }
+        Ok(Self::Other { name: name.to_owned(), parameters: text.to_owned() })
+    }
+
+    /// The format parameters, as `a=fmtp` has them after the payload type.
+    pub(super) fn write_parameters(&self) -> String {
+        match self {
+            Self::H264(parameters) => parameters.write(),
+            Self::H265(parameters) => parameters.write(),
+            Self::H266(parameters) => parameters.write(),
+            Self::Opus(parameters) => parameters.write(),
+            Self::Rtx { apt, rtx_time: None } => format!("apt={}", apt.value()),
+            Self::Rtx { apt, rtx_time: Some(time) } => {
+                format!("apt={};rtx-time={}", apt.value(), time.as_millis())
+            }
+            Self::Other { parameters, .. } => parameters.clone(),
+        }
+    }
+}
+
+/// A retransmission format; `None` if it does not say of what.
+fn parse_rtx(text: &str) -> Option<Encoding> {
+    let mut apt = None;
+    let mut rtx_time = None;
+    for (name, value) in parameters(text) {
+        match name.as_str() {
+            "apt" => apt = number(value).and_then(PayloadType::new),
+            "rtx-time" => rtx_time = number(value).map(Duration::from_millis),
+            _ => {}
+        }
+    }
+    Some(Encoding::Rtx { apt: apt?, rtx_time })
+}
+
+/// Encoding name, clock rate and channels of the payload types that need no `a=rtpmap` (RFC 3551
+/// section 6).
+pub(super) fn static_format(payload_type: u8) -> Option<(&'static str, u32, Option<u8>)> {
+    Some(match payload_type {
+        0 => ("PCMU", 8000, None),
+        3 => ("GSM", 8000, None),
+        4 => ("G723", 8000, None),
+        5 => ("DVI4", 8000, None),
+        6 => ("DVI4", 16_000, None),
+        7 => ("LPC", 8000, None),
+        8 => ("PCMA", 8000, None),
+        9 => ("G722", 8000, None),
+        10 => ("L16", 44_100, Some(2)),
+        11 => ("L16", 44_100, None),
+        12 => ("QCELP", 8000, None),
+        13 => ("CN", 8000, None),
+        14 => ("MPA", 90_000, None),
+        15 => ("G728", 8000, None),
+        16 => ("DVI4", 11_025, None),
+        17 => ("DVI4", 22_050, None),
+        18 => ("G729", 8000, None),
+        25 => ("CelB", 90_000, None),
+        26 => ("JPEG", 90_000, None),
+        28 => ("nv", 90_000, None),
+        31 => ("H261", 90_000, None),
+        32 => ("MPV", 90_000, None),
+        33 => ("MP2T", 90_000, None),
+        34 => ("H263", 90_000, None),
+        _ => return None,
+    })
+}

@@ -1,0 +1,72 @@
+//! Format parameters of H.264 (RFC 6184 section 8.1).
+
+use super::error::ParameterSetError;
+use super::error::SdpError;
+use super::line::Line;
+use super::parameters::OtherParameters;
+use super::parameters::Writer;
+use super::parameters::base16;
+use super::parameters::parameters;
+use super::parameters::read_units;
+use super::parameters::up_to;
+use super::sequence_parameters::first_octets;
+
+/// What `a=fmtp` says of an H.264 stream.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct H264Parameters {
+    /// `profile-level-id`: `profile_idc`, the octet of constraint flags, `level_idc`. If absent,
+    /// Baseline at level 1 is meant (42 00 0a).
+    pub profile_level_id: Option<[u8; 3]>,
+    /// `packetization-mode`: 0 single NAL unit mode, 1 non-interleaved, 2 interleaved.
+    pub packetization_mode: u8,
+    /// `sprop-parameter-sets`: sequence and picture parameter sets, without start codes.
+    pub parameter_sets: Vec<Vec<u8>>,
+    /// All else, such as `level-asymmetry-allowed`.
+    pub other: OtherParameters,
+}
+
+impl H264Parameters {
+    /// Parameters for a stream with these parameter sets, each a NAL unit without a start code,
+    /// in non-interleaved mode. The profile and level are those of the first SPS.
+    ///
+    /// # Errors
+    /// [`ParameterSetError`] if there is no SPS or the first is not one, or is too short.
+    pub fn from_parameter_sets(sps: &[&[u8]], pps: &[&[u8]]) -> Result<Self, ParameterSetError> {
+        const SPS: &str = "H.264 sequence parameter set";
+        let first = sps.first().copied().unwrap_or_default();
+        let [header, profile_level_id @ ..] = first_octets::<4>(first, SPS)?;
+        if header & 0x1f != 7 {
+            return Err(ParameterSetError::NalType { expected: SPS, found: header & 0x1f });
+        }
+        Ok(Self {
+            profile_level_id: Some(profile_level_id),
+            packetization_mode: 1,
+            parameter_sets: sps.iter().chain(pps).map(|unit| unit.to_vec()).collect(),
+            other: OtherParameters::new(),
+        })
+    }
+
+    pub(super) fn parse(line: Line<'_>, text: &str) -> Result<Self, SdpError> {
+        let mut read = Self::default();
+        for (name, value) in parameters(text) {
+            match name.as_str() {
+                "profile-level-id" => read.profile_level_id = Some(base16(line, value)?),
+                "packetization-mode" => read.packetization_mode = up_to(line, value, 255)? as u8,
+                "sprop-parameter-sets" => read_units(&mut read.parameter_sets, line, value)?,
+                _ => read.other.push((name, value.to_owned())),
+            }
+        }
+        Ok(read)
+    }
+
+    pub(super) fn write(&self) -> String {
+        let mut to = Writer::default();
+        if self.packetization_mode != 0 {
+            to.put("packetization-mode", self.packetization_mode);
+        }
+        let id = self.profile_level_id.map(|[a, b, c]| format!("{a:02X}{b:02X}{c:02X}"));
+        to.put_some("profile-level-id", id);
+        to.put_units("sprop-parameter-sets", &self.parameter_sets);
+        to.finish(&self.other)
+    }
+}

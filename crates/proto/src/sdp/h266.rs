@@ -1,0 +1,124 @@
+//! Format parameters of H.266 (RFC 9328 section 7.2).
+
+use super::error::ParameterSetError;
+use super::error::SdpError;
+use super::line::Line;
+use super::parameters::OtherParameters;
+use super::parameters::Writer;
+use super::parameters::base64;
+use super::parameters::flag;
+use super::parameters::parameters;
+use super::parameters::read_units;
+use super::parameters::up_to;
+use super::sequence_parameters::first_octets;
+
+/// What `a=fmtp` says of an H.266 stream.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct H266Parameters {
+    /// `profile-id`, 0..=127; 1, the Main 10 profile, if absent.
+    pub profile_id: Option<u8>,
+    /// `tier-flag`; the Main tier if absent.
+    pub tier_flag: Option<bool>,
+    /// `level-id`: 16 times the major and 3 times the minor number; 51, level 3.1, if absent.
+    pub level_id: Option<u8>,
+    /// `interop-constraints`: two flags and `general_constraints_info()`; the octet 80 if absent.
+    pub interop_constraints: Option<Vec<u8>>,
+    /// `sprop-max-don-diff`, 0..=32 767: above 0, decoding order numbers are sent.
+    pub max_don_diff: u16,
+    /// `sprop-depack-buf-bytes`, in octets.
+    pub depack_buf_bytes: Option<u32>,
+    /// `sprop-dci`: the decoding capability information, without a start code.
+    pub dci: Vec<Vec<u8>>,
+    /// `sprop-vps`: video parameter sets.
+    pub vps: Vec<Vec<u8>>,
+    /// `sprop-sps`: sequence parameter sets.
+    pub sps: Vec<Vec<u8>>,
+    /// `sprop-pps`: picture parameter sets.
+    pub pps: Vec<Vec<u8>>,
+    /// `sprop-sei`: SEI messages that hold for the whole stream.
+    pub sei: Vec<Vec<u8>>,
+    /// All else, such as `sub-profile-id` and `sprop-ols-id`.
+    pub other: OtherParameters,
+}
+
+impl H266Parameters {
+    /// Parameters for a single-layer stream with these parameter sets, each a NAL unit without a
+    /// start code; there need not be a VPS.
+    ///
+    /// Profile, tier and level are those of the first SPS. An SPS without
+    /// `profile_tier_level()`, as layers above the first may have, leaves them absent. So are
+    /// `interop-constraints` if the SPS has general constraints, which may grow with each edition
+    /// of H.266.
+    ///
+    /// # Errors
+    /// [`ParameterSetError`] if there is no SPS or the first is not one, or is too short.
+    pub fn from_parameter_sets(
+        vps: &[&[u8]],
+        sps: &[&[u8]],
+        pps: &[&[u8]],
+    ) -> Result<Self, ParameterSetError> {
+        const SPS: &str = "H.266 sequence parameter set";
+        let first = sps.first().copied().unwrap_or_default();
+        // Header 2, identifiers 1, sub-layers to presence flag 1, then profile_tier_level():
+        // H.266 sections 7.3.2.4 and 7.3.3.1.
+        let [_, header, _, flags, profile, level, constraints] = first_octets::<7>(first, SPS)?;
+        let found = header >> 3;
+        if found != 15 {
+            return Err(ParameterSetError::NalType { expected: SPS, found });
+        }
+        let present = flags & 1 != 0;
+        let units = |units: &[&[u8]]| units.iter().map(|unit| unit.to_vec()).collect();
+        Ok(Self {
+            profile_id: present.then_some(profile >> 1),
+            tier_flag: present.then_some(profile & 1 != 0),
+            level_id: present.then_some(level),
+            interop_constraints: (present && constraints & 0x20 == 0)
+                .then(|| vec![constraints & 0xc0]),
+            vps: units(vps),
+            sps: units(sps),
+            pps: units(pps),
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn parse(line: Line<'_>, text: &str) -> Result<Self, SdpError> {
+        let mut read = Self::default();
+        for (name, value) in parameters(text) {
+            match name.as_str() {
+                "profile-id" => read.profile_id = Some(up_to(line, value, 127)? as u8),
+                "tier-flag" => read.tier_flag = Some(flag(line, value)?),
+                "level-id" => read.level_id = Some(up_to(line, value, 255)? as u8),
+                "interop-constraints" => read.interop_constraints = Some(base64(line, value)?),
+                "sprop-max-don-diff" => read.max_don_diff = up_to(line, value, 32_767)? as u16,
+                "sprop-depack-buf-bytes" => {
+                    read.depack_buf_bytes = Some(up_to(line, value, u32::MAX)?);
+                }
+                "sprop-dci" => read_units(&mut read.dci, line, value)?,
+                "sprop-vps" => read_units(&mut read.vps, line, value)?,
+                "sprop-sps" => read_units(&mut read.sps, line, value)?,
+                "sprop-pps" => read_units(&mut read.pps, line, value)?,
+                "sprop-sei" => read_units(&mut read.sei, line, value)?,
+                _ => read.other.push((name, value.to_owned())),
+            }
+        }
+        Ok(read)
+    }
+
+    pub(super) fn write(&self) -> String {
+        let mut to = Writer::default();
+        to.put_some("profile-id", self.profile_id);
+        to.put_some("tier-flag", self.tier_flag.map(u8::from));
+        to.put_some("level-id", self.level_id);
+        if let Some(constraints) = &self.interop_constraints {
+            to.put_base64("interop-constraints", constraints);
+        }
+        to.put_some("sprop-max-don-diff", Some(self.max_don_diff).filter(|diff| *diff > 0));
+        to.put_some("sprop-depack-buf-bytes", self.depack_buf_bytes);
+        to.put_units("sprop-dci", &self.dci);
+        to.put_units("sprop-vps", &self.vps);
+        to.put_units("sprop-sps", &self.sps);
+        to.put_units("sprop-pps", &self.pps);
+        to.put_units("sprop-sei", &self.sei);
+        to.finish(&self.other)
+    }
+}

@@ -1,0 +1,239 @@
+//! One `m=` line with all below it (RFC 8866 section 5.14).
+
+use core::net::IpAddr;
+use core::time::Duration;
+
+use super::address::Address;
+use super::attribute::Attribute;
+use super::attribute::Bandwidth;
+use super::crypto::Crypto;
+use super::error::Unsupported;
+use super::format::Encoding;
+use super::format::Format;
+use crate::ssrc::PayloadType;
+use crate::ssrc::Ssrc;
+
+/// What a description says of one media: where it is sent, in which formats, with which keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Media {
+    /// What is carried.
+    pub kind: MediaKind,
+    /// The UDP port of RTP; 0 for media that is refused.
+    pub port: u16,
+    /// How many ports, each two after the one before; 1 unless media is sent in layers.
+    pub port_count: u16,
+    /// Where it is sent to, or received at: of the media, else of the session.
+    pub address: Option<Address>,
+    /// The time to live of an IPv4 multicast group.
+    pub ttl: Option<u8>,
+    /// How many multicast groups in a row; 1 unless media is sent in layers.
+    pub address_count: u16,
+    /// The transport and its RTP profile.
+    pub profile: Profile,
+    /// The formats, the preferred one first.
+    pub formats: Vec<Format>,
+    /// Payload types that nothing explains; refused media often has only these.
+    pub unmapped: Vec<PayloadType>,
+    /// Where RTCP goes.
+    pub rtcp: RtcpPort,
+    /// `a=rtcp-rsize`: RTCP packets need not be compound (RFC 5506).
+    pub reduced_size: bool,
+    /// Who sends: of the media, else of the session, else both.
+    pub direction: Direction,
+    /// The sources that are announced (RFC 5576).
+    pub ssrcs: Vec<Source>,
+    /// Sources that belong together, such as a stream and its retransmissions (`FID`).
+    pub ssrc_groups: Vec<SourceGroup>,
+    /// `a=framerate`: frames per second.
+    pub frame_rate: Option<f64>,
+    /// `a=ptime`: how long the media in one packet lasts.
+    pub packet_time: Option<Duration>,
+    /// `a=maxptime`: how long the media in one packet may last.
+    pub max_packet_time: Option<Duration>,
+    /// Keys, the preferred one first.
+    pub crypto: Vec<Crypto>,
+    /// Bandwidths.
+    pub bandwidth: Vec<Bandwidth>,
+    /// All else, such as `a=mid`.
+    pub attributes: Vec<Attribute>,
+}
+
+impl Media {
+    /// Media of `kind` at `port`, over RTP/AVP, without address and formats.
+    pub fn new(kind: MediaKind, port: u16) -> Self {
+        Self {
+            kind,
+            port,
+            port_count: 1,
+            address: None,
+            ttl: None,
+            address_count: 1,
+            profile: Profile::Avp,
+            formats: Vec::new(),
+            unmapped: Vec::new(),
+            rtcp: RtcpPort::Next,
+            reduced_size: false,
+            direction: Direction::default(),
+            ssrcs: Vec::new(),
+            ssrc_groups: Vec::new(),
+            frame_rate: None,
+            packet_time: None,
+            max_packet_time: None,
+            crypto: Vec::new(),
+            bandwidth: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    /// The connection address.
+    ///
+    /// # Errors
+    /// [`Unsupported::NoAddress`] if there is none, [`Unsupported::HostName`] if it is a name.
+    pub fn ip(&self) -> Result<IpAddr, Unsupported> {
+        self.address.as_ref().ok_or(Unsupported::NoAddress)?.ip()
+    }
+
+    /// The port of RTCP: that of `a=rtcp`, or RTP's own, or the next (RFC 3550 section 11);
+    /// `None` after 65 535.
+    pub fn rtcp_port(&self) -> Option<u16> {
+        match self.rtcp {
+            RtcpPort::Next => self.port.checked_add(1),
+            RtcpPort::Mux => Some(self.port),
+            RtcpPort::Port(port, _) => Some(port),
+        }
+    }
+
+    /// The first format that Rushes has a payload format for, if the media and its transport
+    /// are such that it can be sent or received.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if there is none: what stands against the media, or against the format
+    /// that comes nearest.
+    pub fn supported(&self) -> Result<&Format, Unsupported> {
+        if let Profile::Other { transport, .. } = &self.profile {
+            return Err(Unsupported::Transport(transport.clone()));
+        }
+        if self.port == 0 {
+            return Err(Unsupported::Rejected);
+        }
+        let mut nearest = match self.unmapped.first() {
+            Some(payload_type) => Unsupported::NoRtpMap(*payload_type),
+            None => Unsupported::NoFormat,
+        };
+        for format in &self.formats {
+            match format.supported() {
+                Ok(()) => return Ok(format),
+                Err(reason) => {
+                    let retransmission = matches!(format.encoding, Encoding::Rtx { .. });
+                    if rank(&reason) > rank(&nearest) && !retransmission {
+                        nearest = reason;
+                    }
+                }
+            }
+        }
+        Err(nearest)
+    }
+
+    /// The format with `payload_type`.
+    pub fn format(&self, payload_type: PayloadType) -> Option<&Format> {
+        self.formats.iter().find(|format| format.payload_type == payload_type)
+    }
+
+    /// The retransmission format for `payload_type` (RFC 4588), if there is one.
+    pub fn retransmission(&self, payload_type: PayloadType) -> Option<&Format> {
+        self.formats.iter().find(
+            |format| matches!(&format.encoding, Encoding::Rtx { apt, .. } if *apt == payload_type),
+        )
+    }
+
+    /// The value of the first attribute called `name` among [`attributes`](Self::attributes).
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        Attribute::find(&self.attributes, name)
+    }
+}
+
+/// How near a format comes that fails for `reason`.
+fn rank(reason: &Unsupported) -> u8 {
+    match reason {
+        Unsupported::NoFormat | Unsupported::NoRtpMap(_) => 0,
+        Unsupported::Encoding(_) => 1,
+        _ => 2,
+    }
+}
+
+/// What a media is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum MediaKind {
+    /// `video`.
+    Video,
+    /// `audio`.
+    Audio,
+    /// `application`.
+    Application,
+    /// Another, such as `text` or `message`.
+    Other(String),
+}
+
+/// The transport of `m=`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Profile {
+    /// `RTP/AVP` (RFC 3551).
+    Avp,
+    /// `RTP/AVPF`: with early feedback (RFC 4585).
+    Avpf,
+    /// `RTP/SAVP`: encrypted (RFC 3711).
+    Savp,
+    /// `RTP/SAVPF`: encrypted, with early feedback (RFC 5124).
+    Savpf,
+    /// Another; its formats need not be payload types and are kept as written.
+    Other {
+        /// The transport, such as `UDP/TLS/RTP/SAVPF`.
+        transport: String,
+        /// The formats, between spaces.
+        formats: String,
+    },
+}
+
+/// Where RTCP goes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum RtcpPort {
+    /// To the port after RTP's (RFC 3550 section 11).
+    #[default]
+    Next,
+    /// To RTP's own port: `a=rtcp-mux` (RFC 5761), which wins over `a=rtcp`.
+    Mux,
+    /// To this port, and address if it is another: `a=rtcp` (RFC 3605).
+    Port(u16, Option<Address>),
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Direction {
+    /// `a=sendrecv`: both.
+    #[default]
+    SendRecv,
+    /// `a=sendonly`: the one that wrote the description.
+    SendOnly,
+    /// `a=recvonly`: the one that reads the description.
+    RecvOnly,
+    /// `a=inactive`: neither.
+    Inactive,
+}
+
+/// A source that is announced: the `a=ssrc` lines of one SSRC (RFC 5576 section 4.1).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Source {
+    /// Its identifier.
+    pub ssrc: Ssrc,
+    /// Its canonical name.
+    pub cname: Option<String>,
+}
+
+/// Sources that belong together (`a=ssrc-group`, RFC 5576 section 4.2).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceGroup {
+    /// What unites them: `FID` for a stream and its retransmissions.
+    pub semantics: String,
+    /// Their identifiers, in an order that has a meaning.
+    pub ssrcs: Vec<Ssrc>,
+}

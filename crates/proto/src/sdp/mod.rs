@@ -1,0 +1,83 @@
+//! Session descriptions of media over RTP (SDP, RFC 8866).
+//!
+//! [`Description::parse`] reads what FFmpeg, `GStreamer`, browsers and cameras write,
+//! [`Description::write`] writes what they read. Both know the attributes that matter to an RTP
+//! stream: formats with their parameters (RFC 6184, 7798, 9328, 7587, 4588), feedback (RFC 4585,
+//! 5104), ports of RTCP (RFC 3605, 5761), sources (RFC 5576) and keys (RFC 4568). Attributes that
+//! are not known are kept as written.
+//!
+//! It is not an offer/answer machine (RFC 3264): it says what a description says, and
+//! [`Media::supported`] whether Rushes can take part in it.
+//!
+//! ```
+//! use rushes_proto::sdp::{Description, Encoding};
+//!
+//! let text = b"v=0\no=- 0 0 IN IP4 192.0.2.1\ns=-\nc=IN IP4 192.0.2.7\nt=0 0\n\
+//!     m=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=1\n";
+//! let description = Description::parse(text)?;
+//! let video = &description.media[0];
+//! assert_eq!((video.ip()?.to_string(), video.port), ("192.0.2.7".into(), 5004));
+//! assert!(matches!(video.supported()?.encoding, Encoding::H264(_)));
+//! assert_eq!(Description::parse(description.write().as_bytes())?, description);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The lines are ours, not a crate's: an error can so name the line, also within an attribute.
+
+mod address;
+mod attribute;
+mod crypto;
+mod description;
+mod error;
+mod feedback;
+mod format;
+mod h264;
+mod h265;
+mod h266;
+mod line;
+mod media;
+mod opus;
+mod parameters;
+mod parse;
+mod parse_formats;
+mod parse_media;
+mod sequence_parameters;
+mod write;
+
+pub use address::Address;
+pub use attribute::Attribute;
+pub use attribute::Bandwidth;
+pub use crypto::Crypto;
+pub use description::Description;
+pub use description::Origin;
+pub use error::ParameterSetError;
+pub use error::SdpError;
+pub use error::Unsupported;
+pub use feedback::Feedback;
+pub use format::Encoding;
+pub use format::Format;
+pub use h264::H264Parameters;
+pub use h265::H265Parameters;
+pub use h266::H266Parameters;
+pub use media::Direction;
+pub use media::Media;
+pub use media::MediaKind;
+pub use media::Profile;
+pub use media::RtcpPort;
+pub use media::Source;
+pub use media::SourceGroup;
+pub use opus::OpusParameters;
+pub use parameters::OtherParameters;
+
+/// Octets in the longest description that is read.
+pub const DESCRIPTION_LEN_MAX: usize = 64 << 10;
+/// Lines in the longest description that is read.
+pub const LINES_MAX: usize = 4096;
+/// Media in one description.
+pub const MEDIA_MAX: usize = 64;
+/// Formats of one media.
+pub const FORMATS_MAX: usize = 64;
+/// Kinds of feedback for one format.
+pub const FEEDBACK_MAX: usize = 32;
+/// Sources of one media that are announced.
+pub const SOURCES_MAX: usize = 128;

@@ -1,0 +1,132 @@
+//! Format parameters: the `name=value; …` of an `a=fmtp` line (RFC 8866 section 6.15).
+
+use core::fmt::Display;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode;
+use base64::engine::GeneralPurpose;
+use base64::engine::GeneralPurposeConfig;
+
+use super::error::SdpError;
+use super::line::Line;
+use super::line::trim;
+
+/// Parameters that have no field of their own: name and value, in the order found. An empty value
+/// stands for none.
+pub type OtherParameters = Vec<(String, String)>;
+
+/// Padding is written, as RFC 4648 wants, and may be absent in what is read: RFC 9328 section 7.2
+/// leaves some of it out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// The parameters in `text`, names in lower case; an absent value is empty.
+pub(super) fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
+    let pairs = text.split(';').map(|part| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (trim(name).to_ascii_lowercase(), trim(value))
+    });
+    pairs.filter(|(name, _)| !name.is_empty())
+}
+
+/// Reads `value`, NAL units in base64 between commas, onto the end of `units`.
+pub(super) fn read_units(
+    units: &mut Vec<Vec<u8>>,
+    line: Line<'_>,
+    value: &str,
+) -> Result<(), SdpError> {
+    // Some peers end the list with a comma, or send the parameter without a value.
+    for text in value.split(',').map(trim).filter(|text| !text.is_empty()) {
+        units.push(base64(line, text)?);
+    }
+    Ok(())
+}
+
+/// The octets that `text` has in base64.
+pub(super) fn base64(line: Line<'_>, text: &str) -> Result<Vec<u8>, SdpError> {
+    BASE64.decode(text).map_err(|_| line.malformed("the base64 of a format parameter"))
+}
+
+/// The `N` octets that `text` has in hexadecimal.
+pub(super) fn base16<const N: usize>(line: Line<'_>, text: &str) -> Result<[u8; N], SdpError> {
+    let malformed = line.malformed("the hexadecimal number of a format parameter");
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let mut octets = [0; N];
+    match digits {
+        Some(digits) if digits.len() == 2 * N => {
+            for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+                *octet = (pair[0] << 4 | pair[1]) as u8;
+            }
+            Ok(octets)
+        }
+        _ => Err(malformed),
+    }
+}
+
+/// A number of decimal digits from 0 to `max`.
+pub(super) fn up_to(line: Line<'_>, text: &str, max: u32) -> Result<u32, SdpError> {
+    let what = "the number of a format parameter";
+    let value: u32 = line.number(text, what)?;
+    if value > max { Err(line.malformed(what)) } else { Ok(value) }
+}
+
+/// 0 or 1.
+pub(super) fn flag(line: Line<'_>, text: &str) -> Result<bool, SdpError> {
+    Ok(up_to(line, text, 1)? == 1)
+}
+
+/// Writes the parameters of one `a=fmtp` line.
+#[derive(Default)]
+pub(super) struct Writer(String);
+
+impl Writer {
+    pub(super) fn put(&mut self, name: &str, value: impl Display) {
+        let text = value.to_string();
+        if !self.0.is_empty() {
+            self.0.push_str("; ");
+        }
+        self.0.push_str(name);
+        if !text.is_empty() {
+            self.0.push('=');
+            self.0.push_str(&text);
+        }
+    }
+
+    /// Writes a parameter that may be absent.
+    pub(super) fn put_some(&mut self, name: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.put(name, value);
+        }
+    }
+
+    /// Writes `name=1` if `value`; 0 is what absence means.
+    pub(super) fn put_flag(&mut self, name: &str, value: bool) {
+        self.put_some(name, value.then_some(1));
+    }
+
+    /// Writes octets in base64.
+    pub(super) fn put_base64(&mut self, name: &str, octets: &[u8]) {
+        self.put(name, BASE64.encode(octets));
+    }
+
+    /// Writes NAL units in base64 between commas, if there are any.
+    pub(super) fn put_units(&mut self, name: &str, units: &[Vec<u8>]) {
+        if !units.is_empty() {
+            let units: Vec<String> = units.iter().map(|unit| BASE64.encode(unit)).collect();
+            self.put(name, units.join(","));
+        }
+    }
+
+    /// Writes the rest, which may not break out of its parameter.
+    pub(super) fn finish(mut self, other: &OtherParameters) -> String {
+        for (name, value) in other {
+            self.put(&name.replace([';', '='], "_"), value.replace(';', "_"));
+        }
+        self.0
+    }
+}

@@ -1,0 +1,130 @@
+//! Broken and arbitrary descriptions: no panic, no growth, and what is read can be written.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod world;
+
+use proptest::prelude::*;
+use rushes_proto::sdp::{DESCRIPTION_LEN_MAX, Description, SdpError};
+use world::Seeded;
+
+/// What any octets must keep to; whether they were a description.
+fn check(octets: &[u8]) -> bool {
+    let Ok(description) = Description::parse(octets) else { return false };
+    for media in &description.media {
+        let _ = (media.supported(), media.ip(), media.rtcp_port());
+    }
+    let written = description.write();
+    match Description::parse(written.as_bytes()) {
+        Ok(read) => assert_eq!(read, description, "{written}"),
+        // A wildcard feedback is written once for each format, which may grow too long.
+        Err(SdpError::TooMany { what: "lines", .. } | SdpError::TooLong { .. }) => {}
+        Err(error) => panic!("{error} in what was read and written:\n{written}"),
+    }
+    true
+}
+
+const SEEDS: [&[u8]; 8] = [
+    include_bytes!("sdp/browser_offer.sdp"),
+    include_bytes!("sdp/crypto.sdp"),
+    include_bytes!("sdp/feedback_mux.sdp"),
+    include_bytes!("sdp/ffmpeg_multicast.sdp"),
+    include_bytes!("sdp/ffmpeg_srtp.sdp"),
+    include_bytes!("sdp/gstreamer_h264.sdp"),
+    include_bytes!("sdp/gstreamer_opus.sdp"),
+    include_bytes!("sdp/h266.sdp"),
+];
+
+/// What a mutation may put in: characters that have a meaning, and values at the edges.
+const PIECES: [&str; 24] = [
+    "=",
+    ":",
+    ";",
+    "/",
+    " ",
+    "\n",
+    "\r",
+    "\t",
+    ",",
+    "-",
+    "*",
+    "\u{0}",
+    "é",
+    "65536",
+    "0",
+    "255",
+    "4294967296",
+    "a=",
+    "m=video 1 RTP/AVP 96\n",
+    "c=IN IP6 ::\n",
+    "a=rtcp-fb:* nack\n",
+    "96 ",
+    "a=ssrc:1 x:y\n",
+    "18446744073709551616",
+];
+
+fn mutate(text: &mut Vec<u8>, random: &mut Seeded) {
+    for _ in 0..=random.below(4) {
+        let place = random.below(text.len() as u64 + 1) as usize;
+        let end = (place + random.below(12) as usize).min(text.len());
+        match random.below(5) {
+            0 => drop(text.drain(place..end)),
+            1 if place < text.len() => text[place] = random.next() as u8,
+            2 if place < text.len() => text[place] ^= 0x20,
+            3 => {
+                let copy = text[place..end].to_vec();
+                let to = random.below(text.len() as u64 + 1) as usize;
+                text.splice(to..to, copy);
+            }
+            _ => {
+                let piece = PIECES[random.below(PIECES.len() as u64) as usize];
+                text.splice(place..place, piece.bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_broken_descriptions_do_no_harm() {
+    let mut random = Seeded(8866);
+    let mut read = 0;
+    for number in 0..100_000 {
+        let mut text = SEEDS[number % SEEDS.len()].to_vec();
+        mutate(&mut text, &mut random);
+        read += usize::from(check(&text));
+    }
+    // Both ways must be tried: what is still a description, and what no longer is one.
+    assert!((10_000..90_000).contains(&read), "{read} of 100 000 were read");
+}
+
+#[test]
+fn the_longest_lines_are_read_or_refused() {
+    for line in ["m=audio 1 RTP/AVP 0", "a=fmtp:0 ", "a=ssrc:1 ", "s=", "a=rtcp-fb:* ", "=", "a"] {
+        for fill in [" 1", ";x=1", ":", "9", ",AA==", "\n", "/1"] {
+            let mut text = format!("v=0\nm=audio 1 RTP/AVP 0 96\na=rtpmap:96 H264/90000\n{line}");
+            while text.len() + fill.len() < DESCRIPTION_LEN_MAX {
+                text += fill;
+            }
+            check(text.as_bytes());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_octets_are_read_or_refused(octets in prop::collection::vec(any::<u8>(), 0..300)) {
+        check(&octets);
+        check(&[b"v=0\n", &octets[..]].concat());
+    }
+
+    #[test]
+    fn any_lines_are_read_or_refused(
+        lines in prop::collection::vec(("[a-z]", "[ -~\u{e9}]{0,40}"), 0..12),
+    ) {
+        let lines: Vec<String> = lines.iter().map(|(kind, text)| format!("{kind}={text}")).collect();
+        let lines = lines.join("\n");
+        check(format!("v=0\n{lines}").as_bytes());
+        check(format!("v=0\nm=video 1 RTP/AVP 96\n{lines}").as_bytes());
+    }
+}

@@ -1,0 +1,17 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rushes_proto::sdp::{Description, SdpError};
+
+fuzz_target!(|octets: &[u8]| {
+    let Ok(description) = Description::parse(octets) else { return };
+    for media in &description.media {
+        let _ = (media.supported(), media.ip(), media.rtcp_port());
+    }
+    match Description::parse(description.write().as_bytes()) {
+        Ok(read) => assert_eq!(read, description),
+        // A wildcard feedback is written once for each format, which may grow too long.
+        Err(SdpError::TooMany { what: "lines", .. } | SdpError::TooLong { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+});
