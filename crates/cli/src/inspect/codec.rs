@@ -2,19 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
-use rushes::payload::opus::packet_duration;
-use rushes::payload::{FrameSettings, PayloadFormat};
+use rushes::payload::PayloadFormat;
 use rushes::proto::payload::generic::Generic;
 use rushes::proto::payload::h264::H264;
 use rushes::proto::payload::h265::H265;
 use rushes::proto::payload::h266::H266;
-use rushes::proto::payload::nal::{NalCodec, NalHeader};
+use rushes::proto::payload::nal::NalCodec;
 use rushes::proto::payload::opus::Opus;
-use rushes::proto::rtp::Packet;
-use rushes::proto::stream::{Receiver, ReceiverConfig};
-use rushes::{ClockRate, Codec, Delivery, Discard, PayloadType};
+use rushes::sdp::{self, Description, SdpError};
+use rushes::{ClockRate, Codec};
 
 use super::names::{codec_name, nal_codec, static_payload_type};
 
@@ -58,29 +55,30 @@ pub(crate) struct Encoding {
     /// The codec, if the library has its format; other formats are followed packet by packet.
     pub(crate) codec: Option<Codec>,
     pub(crate) clock_rate: ClockRate,
+    /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
+    max_don_diff: u16,
     pub(crate) known: Known,
 }
 
 impl Encoding {
     pub(crate) fn of(codec: Codec, known: Known) -> Self {
         let clock_rate = if codec == Codec::Opus { ClockRate::OPUS } else { ClockRate::VIDEO };
-        Self { name: codec_name(codec).to_owned(), codec: Some(codec), clock_rate, known }
+        Self {
+            name: codec_name(codec).to_owned(),
+            codec: Some(codec),
+            clock_rate,
+            max_don_diff: 0,
+            known,
+        }
     }
 
-    /// An encoding by its name in SDP.
-    pub(crate) fn named(name: &str, clock_rate: ClockRate, known: Known) -> Self {
-        let codec = [("H264", Codec::H264), ("H265", Codec::H265), ("H266", Codec::H266)]
-            .into_iter()
-            .chain([("opus", Codec::Opus), ("X-RUSHES-GENERIC", Codec::Generic)])
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, codec)| codec);
-        let name = codec.map_or_else(|| name.to_owned(), |codec| codec_name(codec).to_owned());
-        Self { name, codec, clock_rate, known }
+    /// An encoding that is not in the library, by its name.
+    fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
+        Self { name: name.to_owned(), codec: None, clock_rate, max_don_diff: 0, known }
     }
 
-    fn unknown() -> Self {
-        let clock_rate = ClockRate::VIDEO;
-        Self { name: "unknown".to_owned(), codec: None, clock_rate, known: Known::Unknown }
+    pub(super) fn unknown() -> Self {
+        Self::other("unknown", ClockRate::VIDEO, Known::Unknown)
     }
 
     pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
@@ -91,8 +89,12 @@ impl Encoding {
     pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
         match self.codec {
             Some(Codec::H264) => Arc::new(H264::default()),
-            Some(Codec::H265) => Arc::new(H265::default()),
-            Some(Codec::H266) => Arc::new(H266::default()),
+            Some(Codec::H265) => {
+                Arc::new(H265 { max_don_diff: self.max_don_diff, ..H265::default() })
+            }
+            Some(Codec::H266) => {
+                Arc::new(H266 { max_don_diff: self.max_don_diff, ..H266::default() })
+            }
             Some(Codec::Opus) => Arc::new(Opus::default()),
             _ => Arc::new(Generic { clock_rate: self.clock_rate, ..Generic::default() }),
         }
@@ -114,174 +116,32 @@ impl Encodings {
         let told = || self.others.map(|codec| Encoding::of(codec, Known::Told));
         listed.or_else(told).or_else(|| {
             let (name, hertz) = static_payload_type(payload_type)?;
-            Some(Encoding::named(name, ClockRate::new(hertz)?, Known::Static))
+            Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
         })
     }
-
-    /// What the first packets of a stream are, which are of `payload_type`.
-    pub(crate) fn guess(&self, payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
-        if let Some(given) = self.given(payload_type) {
-            return given;
-        }
-        let default = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus, Codec::Generic]
-            .into_iter()
-            .find(|codec| codec.payload_type().value() == payload_type);
-        let score = |codec| score(codec, payload_type, datagrams);
-        if let Some(default) = default.filter(|default| *default != Codec::Generic)
-            && score(default).is_none_or(|score| score.share() >= PLAUSIBLE)
-        {
-            return Encoding::of(default, Known::Default);
-        }
-        let best = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus]
-            .into_iter()
-            .filter_map(|codec| Some((codec, score(codec)?)))
-            .filter(|(_, score)| score.share() >= CONVINCING && score.good >= EVIDENCE)
-            .max_by(|(_, a), (_, b)| a.share().total_cmp(&b.share()));
-        match (best, default) {
-            (Some((codec, _)), _) => Encoding::of(codec, Known::Guessed),
-            (None, Some(Codec::Generic)) => Encoding::of(Codec::Generic, Known::Default),
-            _ => Encoding::unknown(),
-        }
-    }
-}
-
-/// The share of good signs above which a payload type keeps its default meaning.
-const PLAUSIBLE: f64 = 0.5;
-
-/// The share of good signs that makes a guess.
-const CONVINCING: f64 = 0.9;
-
-/// Good signs that a guess needs.
-const EVIDENCE: u64 = 3;
-
-/// Ticks in the shortest Opus frame, 2.5 ms.
-const OPUS_TICKS: i32 = 120;
-
-/// Signs for and against a codec.
-#[derive(Clone, Copy, Debug, Default)]
-struct Score {
-    good: u64,
-    bad: u64,
-}
-
-impl Score {
-    fn share(&self) -> f64 {
-        self.good as f64 / (self.good + self.bad).max(1) as f64
-    }
-}
-
-/// How well `datagrams` read as `codec`; `None` if they say nothing either way.
-fn score(codec: Codec, payload_type: u8, datagrams: &[&[u8]]) -> Option<Score> {
-    let score = match nal_codec(codec) {
-        Some(nal) => score_units(codec, nal, payload_type, datagrams)?,
-        None => score_opus(payload_type, datagrams),
-    };
-    (score.good + score.bad > 0).then_some(score)
-}
-
-/// Runs the receiver and looks at the units that come out.
-fn score_units(
-    codec: Codec,
-    nal: NalCodec,
-    payload_type: u8,
-    datagrams: &[&[u8]],
-) -> Option<Score> {
-    let payload_type = PayloadType::new(payload_type)?;
-    let mut config = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
-    config.probation = 1;
-    config.frame = FrameSettings { delivery: Delivery::Unit, ..FrameSettings::default() };
-    let mut receiver = Receiver::new(Encoding::of(codec, Known::Guessed).format(), config).ok()?;
-    let now = Instant::now();
-    let mut score = Score::default();
-    let mut discarded = 0;
-    for datagram in datagrams {
-        receiver.handle_datagram(now, datagram);
-        let mut units = 0;
-        while let Some(unit) = receiver.poll_frame() {
-            let header = unit.get(PREFIX_LEN..).and_then(|unit| nal.header(unit));
-            let plausible = header.is_some_and(|header| is_plausible(nal, header));
-            *(if plausible { &mut score.good } else { &mut score.bad }) += 1;
-            units += 1;
-        }
-        let discards = receiver.statistics().discards;
-        let before = std::mem::replace(&mut discarded, discards.total());
-        // A fragment that came in order and broke no rule.
-        score.good += u64::from(units == 0 && discarded == before);
-    }
-    let discards = receiver.statistics().discards;
-    score.bad += discards.get(Discard::Payload) + discards.get(Discard::OutsideMode);
-    Some(score)
-}
-
-/// Whether an encoder would write such a header: types that are in use, with the values of other
-/// fields that the standards ask for. Headers of another codec or of noise seldom pass.
-fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
-    if header.forbidden_zero_bit {
-        return false;
-    }
-    let single_layer = header.layer_id == 0 && header.temporal_id_plus1 > 0;
-    let lowest = header.temporal_id_plus1 == 1;
-    match codec {
-        // H.264 section 7.4.1: `nal_ref_idc` is zero for 6 and 9 to 12, and not zero for 5, 7, 8.
-        NalCodec::H264 => match header.nal_type {
-            1 => true,
-            5 | 7 | 8 | 13..=15 | 20 => header.ref_idc > 0,
-            6 | 9..=12 => header.ref_idc == 0,
-            _ => false,
-        },
-        NalCodec::H265 => match header.nal_type {
-            0..=9 | 34..=40 => single_layer,
-            16..=21 | 32 | 33 => single_layer && lowest,
-            _ => false,
-        },
-        NalCodec::H266 => match header.nal_type {
-            0..=3 | 10 | 16..=20 | 23..=25 => single_layer,
-            7..=9 | 12..=15 | 21 | 22 => single_layer && lowest,
-            _ => false,
-        },
-    }
-}
-
-/// Timestamps of Opus step by just the time that each packet lasts.
-fn score_opus(payload_type: u8, datagrams: &[&[u8]]) -> Score {
-    let mut score = Score::default();
-    let mut last = None;
-    let packets = datagrams.iter().filter_map(|datagram| Packet::parse(datagram).ok());
-    for packet in packets.filter(|packet| packet.payload_type() == payload_type) {
-        let Ok(ticks) = packet_duration(packet.payload()) else {
-            score.bad += 1;
-            last = None;
-            continue;
-        };
-        if let Some((sequence, expected)) = last
-            && packet.sequence() == sequence
-        {
-            match packet.timestamp().distance(expected) {
-                0 => score.good += 1,
-                // Silence is left out (RFC 7587 section 3.1.3), by whole frames.
-                gap if gap > 0 && gap % OPUS_TICKS == 0 => {}
-                _ => score.bad += 1,
-            }
-        }
-        last = Some((packet.sequence().plus(1), packet.timestamp().plus(ticks)));
-    }
-    score
 }
 
 /// The encodings that a session description lists.
-pub(crate) fn codecs_from_sdp(description: &str) -> HashMap<u8, Encoding> {
-    let mut found = HashMap::new();
-    for line in description.lines() {
-        let Some(rest) = line.trim().strip_prefix("a=rtpmap:") else { continue };
-        let Some((payload_type, encoding)) = rest.split_once(' ') else { continue };
-        let mut parts = encoding.trim().split('/');
-        let (Some(name), Some(rate)) = (parts.next(), parts.next()) else { continue };
-        let clock_rate = rate.parse().ok().and_then(ClockRate::new);
-        if let (Ok(payload_type), Some(clock_rate)) = (payload_type.parse(), clock_rate) {
-            found.insert(payload_type, Encoding::named(name, clock_rate, Known::Described));
-        }
-    }
-    found
+///
+/// # Errors
+/// What is wrong with it, and in which line.
+pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding>, SdpError> {
+    let description = Description::parse(description)?;
+    let formats = description.media.iter().flat_map(|media| &media.formats);
+    let encodings = formats.map(|format| {
+        let codec = sdp::codec_of(format);
+        let name =
+            codec.map_or_else(|| format.encoding.name().to_owned(), |c| codec_name(c).to_owned());
+        let max_don_diff = match &format.encoding {
+            sdp::Encoding::H265(parameters) => parameters.max_don_diff,
+            sdp::Encoding::H266(parameters) => parameters.max_don_diff,
+            _ => 0,
+        };
+        let (clock_rate, known) = (format.clock_rate, Known::Described);
+        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known };
+        (format.payload_type.value(), encoding)
+    });
+    Ok(encodings.collect())
 }
 
 #[cfg(test)]
@@ -290,34 +150,14 @@ mod tests {
 
     #[test]
     fn a_description_names_encodings_and_clock_rates() {
-        let sdp = "v=0\r\nm=video 5004 RTP/AVP 96 100\r\na=rtpmap:96 h265/90000\r\n\
-                   a=rtpmap:100 opus/48000/2\r\na=rtpmap:101 rtx/90000\r\na=rtpmap:x H264/90000\r\n";
-        let encodings = codecs_from_sdp(sdp);
-        assert_eq!(encodings.len(), 3);
-        assert_eq!(encodings[&96].codec, Some(Codec::H265));
+        let sdp = "v=0\r\no=- 0 0 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n\
+                   m=video 5004 RTP/AVP 96 97\r\na=rtpmap:96 h265/90000\r\n\
+                   a=fmtp:96 sprop-max-don-diff=2\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
+                   m=audio 5006 RTP/AVP 100 0\r\na=rtpmap:100 opus/48000/2\r\n";
+        let encodings = codecs_from_sdp(sdp.as_bytes()).unwrap();
+        assert_eq!((encodings[&96].codec, encodings[&96].max_don_diff), (Some(Codec::H265), 2));
+        assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
         assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);
-        assert_eq!((encodings[&101].codec, &*encodings[&101].name), (None, "rtx"));
-    }
-
-    #[test]
-    fn headers_of_one_codec_are_not_plausible_in_another() {
-        let plausible = |codec: NalCodec, unit: &[u8]| {
-            codec.header(unit).is_some_and(|header| is_plausible(codec, header))
-        };
-        let avc: [&[u8]; 6] =
-            [&[0x67, 0x64], &[0x68, 0xeb], &[0x65, 0x88], &[0x41, 0x9a], &[0x06, 5], &[0x09, 0xf0]];
-        let hevc: [&[u8]; 6] =
-            [&[0x40, 1], &[0x42, 1], &[0x44, 1], &[0x26, 1], &[0x02, 1], &[0x4e, 1]];
-        let vvc: [&[u8]; 5] = [&[0, 0x79], &[0, 0x81], &[0, 0x41], &[0, 0x01], &[0, 0xa1]];
-        let share = |codec: NalCodec, units: &[&[u8]]| {
-            units.iter().filter(|unit| plausible(codec, unit)).count() as f64 / units.len() as f64
-        };
-        let table = [(NalCodec::H264, &avc[..]), (NalCodec::H265, &hevc), (NalCodec::H266, &vvc)];
-        for (own, units) in table {
-            for (codec, _) in table {
-                let share = share(codec, units);
-                assert!(if codec == own { share > 0.99 } else { share < 0.5 }, "{own:?} {codec:?}");
-            }
-        }
+        assert!(codecs_from_sdp(b"not a description").is_err());
     }
 }

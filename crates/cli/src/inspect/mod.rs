@@ -14,6 +14,7 @@ mod clock;
 mod codec;
 mod extract;
 mod fragments;
+mod guess;
 #[cfg(test)]
 mod hostile;
 mod intake;
@@ -49,9 +50,6 @@ use crate::report::say;
 
 /// Packets between two looks at the clock and at Ctrl-C.
 const LOOK_EVERY: u64 = 1024;
-
-/// Octets in the largest session description that is read.
-const SDP_LEN_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::listen()?;
@@ -140,11 +138,12 @@ fn cut(intake: &Intake) -> Option<Failure> {
 fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
     let mut encodings = Encodings { others: args.codec.map(Codec::from), ..Encodings::default() };
     if let Some(path) = &args.sdp {
+        let file = || path.display().to_string();
         let description =
-            read_text(path).with_context(|| format!("{}: cannot read", path.display()))?;
-        encodings.by_type = codecs_from_sdp(&description);
+            std::fs::read(path).with_context(|| format!("{}: cannot read", file()))?;
+        encodings.by_type = codecs_from_sdp(&description).with_context(file)?;
         if encodings.by_type.is_empty() {
-            anyhow::bail!("{}: no a=rtpmap line, so no codec is named", path.display());
+            anyhow::bail!("{}: no media, so no codec is named", file());
         }
     }
     for (payload_type, codec) in &args.payload_type {
@@ -152,14 +151,6 @@ fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
         encodings.by_type.insert(payload_type.value(), encoding);
     }
     Ok(encodings)
-}
-
-fn read_text(path: &Path) -> std::io::Result<String> {
-    use std::io::Read as _;
-
-    let mut octets = Vec::new();
-    File::open(path)?.take(SDP_LEN_MAX).read_to_end(&mut octets)?;
-    Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
 fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {

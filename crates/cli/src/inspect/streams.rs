@@ -10,6 +10,7 @@ use rushes::{SequenceNumber, Ssrc};
 
 use super::codec::Encodings;
 use super::extract::Extraction;
+use super::guess::guess;
 use super::live::Live;
 
 /// Streams that are followed; the packets of others are counted.
@@ -260,7 +261,8 @@ impl Stream {
         let kept = std::mem::take(&mut self.kept);
         let whole: Vec<&[u8]> =
             kept.iter().filter(|kept| kept.whole).map(|kept| &kept.datagram[..]).collect();
-        let encoding = settings.encodings.guess(payload_type, &whole);
+        let given = settings.encodings.given(payload_type);
+        let encoding = given.unwrap_or_else(|| guess(payload_type, &whole));
         if let Some(extraction) = &mut extraction {
             extraction.consider(self.key, encoding.codec);
         }

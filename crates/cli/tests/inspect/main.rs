@@ -287,7 +287,9 @@ fn ip_fragments_are_put_together() {
 fn the_codec_is_told_described_or_guessed() {
     let bench = Bench::new();
     let sdp = bench.path("stream.sdp");
-    std::fs::write(&sdp, "v=0\r\na=rtpmap:103 H266/90000\r\na=rtpmap:96 H265/90000\r\n").unwrap();
+    let description = "v=0\no=- 0 0 IN IP4 192.0.2.1\ns=-\nt=0 0\nm=video 5004 RTP/AVP 103 96\n\
+                       a=rtpmap:103 H266/90000\na=rtpmap:96 H265/90000\n";
+    std::fs::write(&sdp, description).unwrap();
     let sdp = sdp.to_str().unwrap();
     let cases: [(&str, u8, &[&str], &str, &str); 9] = [
         (AVC, 102, &[], "H.264", "a guess from the payloads"),
