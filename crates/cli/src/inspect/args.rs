@@ -19,7 +19,8 @@ The codec of a stream is taken from --payload-type, --sdp or --codec. Otherwise 
 that `rushes send` uses by default count (96 h264, 97 h265, 98 h266, 111 opus, 99 raw), unless the
 payloads contradict: then it is guessed, and the report says so.
 
-The exit code is 0 if there was a stream, 1 if not, or if the capture is damaged or cut.
+An extracted file appears when it is finished. Of a lossy or damaged capture it holds what came
+whole. The exit code is 0 if there was a stream, 1 if not, or if the capture is damaged or cut.
 
 Examples:
   rushes inspect call.pcapng

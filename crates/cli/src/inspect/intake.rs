@@ -47,7 +47,7 @@ pub(crate) struct Intake {
     pub(crate) octets: u64,
     pub(crate) first: Option<Duration>,
     pub(crate) last: Option<Duration>,
-    pub(crate) links: BTreeMap<String, u64>,
+    pub(crate) links: BTreeMap<LinkType, u64>,
     pub(crate) kinds: [u64; Kind::ALL.len()],
     pub(crate) skipped: Skipped,
     pub(crate) fragments: Fragments,
@@ -194,9 +194,8 @@ impl Intake {
     }
 
     fn count_link(&mut self, link: LinkType) {
-        let name = link.to_string();
-        if self.links.len() < LINKS_MAX || self.links.contains_key(&name) {
-            *self.links.entry(name).or_default() += 1;
+        if self.links.len() < LINKS_MAX || self.links.contains_key(&link) {
+            *self.links.entry(link).or_default() += 1;
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A link type of the registry of tcpdump.org.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct LinkType(pub(crate) i32);
 
 /// Why there is no IP packet in a frame.

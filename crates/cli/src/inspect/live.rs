@@ -77,12 +77,13 @@ impl Live {
         let own = packet.payload_type() == self.payload_type.value();
         let behind = self.highest.is_some_and(|highest| packet.sequence().distance(highest) < 0);
         let duplicates = behind.then(|| self.duplicates());
+        if own
+            && let Some(nal) = self.encoding.nal_codec()
+            && !packet.payload().is_empty()
+        {
+            *self.packet_types.entry(packet_type(nal, packet.payload())).or_default() += 1;
+        }
         if own && whole {
-            if let Some(nal) = self.encoding.nal_codec()
-                && !packet.payload().is_empty()
-            {
-                *self.packet_types.entry(packet_type(nal, packet.payload())).or_default() += 1;
-            }
             self.receiver.handle_datagram(now, datagram);
         } else {
             // Another payload type of the same source, or a cut packet: its number and its time

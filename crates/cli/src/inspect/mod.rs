@@ -25,6 +25,8 @@ mod names;
 mod offload;
 mod report;
 mod rtcp;
+mod stream_report;
+mod stream_text;
 mod streams;
 mod text;
 

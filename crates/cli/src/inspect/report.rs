@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rushes::Ssrc;
 use rushes::proto::rtcp::ReportBlock;
-use rushes::{Discard, Ssrc};
 use serde::Serialize;
 
 use super::classify::Kind;
 use super::intake::Intake;
-use super::live::Live;
-use super::names::nal_unit_type;
 use super::rtcp::Source;
-use super::streams::Stream;
+use super::stream_report::StreamReport;
 
 /// All findings.
 #[derive(Debug, Serialize)]
@@ -81,80 +79,6 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
 }
 
-/// One stream.
-#[derive(Debug, Serialize)]
-pub(crate) struct StreamReport {
-    pub(crate) ssrc: String,
-    pub(crate) source: String,
-    pub(crate) destination: String,
-    pub(crate) codec: String,
-    pub(crate) codec_known: &'static str,
-    pub(crate) clock_rate: u32,
-    pub(crate) payload_type: u8,
-    /// Packets of other payload types of the same source.
-    pub(crate) other_payload_types: BTreeMap<u8, u64>,
-    /// Seconds from the start of the capture.
-    pub(crate) first: Option<f64>,
-    pub(crate) last: Option<f64>,
-    pub(crate) seconds: f64,
-    pub(crate) packets: u64,
-    pub(crate) first_sequence: u16,
-    pub(crate) last_sequence: u16,
-    /// Packets that should have come (RFC 3550 appendix A.3).
-    pub(crate) expected: u64,
-    /// Packets that never came.
-    pub(crate) lost: u64,
-    pub(crate) lost_percent: f64,
-    /// Lost as RFC 3550 counts it: duplicates make up for losses.
-    pub(crate) cumulative_lost: i64,
-    pub(crate) reordered: u64,
-    pub(crate) duplicates: u64,
-    /// Packets that came when they were no longer waited for.
-    pub(crate) late: u64,
-    pub(crate) cut: u64,
-    pub(crate) jitter_ticks: Option<u32>,
-    pub(crate) jitter_ms: Option<f64>,
-    pub(crate) wire_octets: u64,
-    pub(crate) payload_octets: u64,
-    pub(crate) largest_packet: usize,
-    pub(crate) wire_bits_per_second: Option<f64>,
-    pub(crate) payload_bits_per_second: Option<f64>,
-    /// Payload by the time of the sender rather than that of the capture.
-    pub(crate) media_bits_per_second: Option<f64>,
-    pub(crate) markers: u64,
-    pub(crate) frames: u64,
-    pub(crate) frames_per_second: Option<f64>,
-    pub(crate) largest_frame: u64,
-    pub(crate) random_access: u64,
-    /// NAL units, Opus packets or frames that came whole, and those begun that did not.
-    pub(crate) units: u64,
-    pub(crate) units_dropped: u64,
-    pub(crate) packet_types: BTreeMap<&'static str, u64>,
-    pub(crate) nal_units: Vec<NalUnits>,
-    pub(crate) opus: Vec<OpusPackets>,
-    pub(crate) discards: BTreeMap<&'static str, u64>,
-    pub(crate) rtcp: Option<SourceReport>,
-}
-
-/// NAL units of one type.
-#[derive(Debug, Serialize)]
-pub(crate) struct NalUnits {
-    pub(crate) r#type: usize,
-    pub(crate) name: &'static str,
-    pub(crate) units: u64,
-    pub(crate) octets: u64,
-}
-
-/// Opus packets of one kind.
-#[derive(Debug, Serialize)]
-pub(crate) struct OpusPackets {
-    pub(crate) mode: &'static str,
-    pub(crate) stereo: bool,
-    pub(crate) milliseconds: f64,
-    pub(crate) packets: u64,
-    pub(crate) octets: u64,
-}
-
 /// What RTCP says of a source.
 #[derive(Debug, Serialize)]
 pub(crate) struct SourceReport {
@@ -183,7 +107,7 @@ impl Report {
             .streams
             .all
             .iter()
-            .filter_map(|stream| StreamReport::new(stream, stream.live.as_ref()?, intake))
+            .filter_map(|stream| StreamReport::new(stream, intake))
             .collect();
         let has_stream = |ssrc: &Ssrc| intake.streams.all.iter().any(|s| s.key.ssrc == *ssrc);
         let other_sources = intake.control.sources.iter().filter(|(ssrc, _)| !has_stream(ssrc));
@@ -193,7 +117,7 @@ impl Report {
             format,
             packets,
             octets: intake.octets,
-            link_types: intake.links.clone(),
+            link_types: link_types(intake),
             start: intake.first.map(|time| time.as_secs_f64()),
             seconds: intake.last.unwrap_or_default().saturating_sub(start).as_secs_f64(),
             datagrams: Kind::ALL
@@ -211,6 +135,15 @@ impl Report {
             error: None,
         }
     }
+}
+
+/// Packets by the name of their link layer; two numbers may have one name.
+fn link_types(intake: &Intake) -> BTreeMap<String, u64> {
+    let mut named = BTreeMap::new();
+    for (link, packets) in &intake.links {
+        *named.entry(link.to_string()).or_default() += packets;
+    }
+    named
 }
 
 impl Skipped {
@@ -232,105 +165,8 @@ impl Skipped {
     }
 }
 
-impl StreamReport {
-    #[allow(clippy::too_many_lines, reason = "one line a field")]
-    fn new(stream: &Stream, live: &Live, intake: &Intake) -> Option<Self> {
-        let (tally, census, encoding) = (&stream.tally, &live.census, &live.encoding);
-        let statistics = live.statistics();
-        let source = statistics.sources.first()?;
-        let discards = &statistics.discards;
-        let duplicates = discards.get(Discard::Duplicate);
-        // Duplicates are no replacement for what is missing.
-        let missing = source.cumulative_lost.saturating_add_unsigned(duplicates);
-        let lost = u64::try_from(missing).unwrap_or(0);
-        let hertz = encoding.clock_rate.hertz();
-        let timed = tally.duration() > Duration::ZERO;
-        // A capture without times still has those of the sender.
-        let media = census.seconds(encoding.clock_rate);
-        let seconds = if timed { tally.duration().as_secs_f64() } else { media };
-        let rate = |octets: u64, time: f64| (time > 0.0).then(|| octets as f64 * 8.0 / time);
-        let offset = |time: Option<Duration>| {
-            Some(time?.saturating_sub(intake.first.unwrap_or_default()).as_secs_f64())
-        };
-        let payload_type = live.payload_type.value();
-        let mut other_payload_types = tally.payload_types.clone();
-        other_payload_types.remove(&payload_type);
-        let first = source.highest.0.wrapping_add(1).wrapping_sub(source.expected);
-        Some(Self {
-            ssrc: stream.key.ssrc.to_string(),
-            source: stream.key.source.to_string(),
-            destination: stream.key.destination.to_string(),
-            codec: encoding.name.clone(),
-            codec_known: encoding.known.name(),
-            clock_rate: hertz,
-            payload_type,
-            other_payload_types,
-            first: offset(tally.first),
-            last: offset(tally.last),
-            seconds: tally.duration().as_secs_f64(),
-            packets: tally.packets,
-            first_sequence: first as u16,
-            last_sequence: source.highest.sequence().0,
-            expected: source.expected,
-            lost,
-            lost_percent: lost as f64 * 100.0 / source.expected.max(1) as f64,
-            cumulative_lost: source.cumulative_lost,
-            reordered: live.reordered,
-            duplicates,
-            late: discards.get(Discard::Late),
-            cut: tally.cut,
-            jitter_ticks: timed.then_some(source.jitter),
-            jitter_ms: timed.then(|| f64::from(source.jitter) * 1e3 / f64::from(hertz)),
-            wire_octets: tally.wire_octets,
-            payload_octets: statistics.payload_octets,
-            largest_packet: tally.largest,
-            wire_bits_per_second: rate(tally.wire_octets, seconds),
-            payload_bits_per_second: rate(statistics.payload_octets, seconds),
-            media_bits_per_second: rate(statistics.payload_octets, media),
-            markers: tally.markers,
-            frames: census.frames,
-            frames_per_second: census.frame_rate(encoding.clock_rate),
-            largest_frame: census.largest,
-            random_access: census.random_access,
-            units: census.all.units,
-            units_dropped: statistics.frames_dropped,
-            packet_types: live.packet_types.clone(),
-            nal_units: nal_units(live),
-            opus: opus(live),
-            discards: discards.iter().map(|(reason, count)| (reason.name(), count)).collect(),
-            rtcp: intake.control.sources.get(&stream.key.ssrc).map(SourceReport::new),
-        })
-    }
-}
-
-fn nal_units(live: &Live) -> Vec<NalUnits> {
-    let Some(codec) = live.encoding.nal_codec() else { return Vec::new() };
-    let types = live.census.types.iter().enumerate().filter(|(_, count)| count.units > 0);
-    types
-        .map(|(r#type, count)| NalUnits {
-            r#type,
-            name: nal_unit_type(codec, r#type as u8),
-            units: count.units,
-            octets: count.octets,
-        })
-        .collect()
-}
-
-fn opus(live: &Live) -> Vec<OpusPackets> {
-    let kinds = live.census.opus_kinds.iter();
-    kinds
-        .map(|(&(mode, stereo, ticks), count)| OpusPackets {
-            mode,
-            stereo,
-            milliseconds: f64::from(ticks) / 48.0,
-            packets: count.units,
-            octets: count.octets,
-        })
-        .collect()
-}
-
 impl SourceReport {
-    fn new(source: &Source) -> Self {
+    pub(super) fn new(source: &Source) -> Self {
         let block: Option<&ReportBlock> = source.reported.as_ref().map(|(_, block)| block);
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::classify::Kind;
 use super::clock::date;
-use super::report::{Offloaded, Report, Skipped, SourceReport, StreamReport};
+use super::report::{Offloaded, Report, Skipped, SourceReport};
 
 /// Seconds.
 const DAY: f64 = 86_400.0;
@@ -92,130 +92,8 @@ impl Skipped {
     }
 }
 
-impl StreamReport {
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n{}  {} -> {}", self.ssrc, self.source, self.destination)?;
-        row(f, "codec", &self.codec_words())?;
-        row(f, "packets", &self.packet_words())?;
-        row(f, "lost", &self.loss_words())?;
-        if let (Some(ticks), Some(millis)) = (self.jitter_ticks, self.jitter_ms) {
-            row(f, "jitter", &format!("{millis:.3} ms, {ticks} ticks"))?;
-        }
-        if let (Some(first), Some(last)) = (self.first, self.last)
-            && self.seconds > 0.0
-        {
-            row(f, "time", &format!("{first:.3} to {last:.3} s, {:.3} s", self.seconds))?;
-        }
-        if let (Some(payload), Some(wire)) =
-            (self.payload_bits_per_second, self.wire_bits_per_second)
-        {
-            let mut rate = format!("{} payload, {} with IP headers", bits(payload), bits(wire));
-            if let Some(media) = self.media_bits_per_second
-                && !(0.9..1.1).contains(&(media / payload))
-            {
-                let _ = write!(rate, "; {} payload by its timestamps", bits(media));
-            }
-            row(f, "rate", &rate)?;
-        }
-        row(f, "frames", &self.frame_words())?;
-        if let Some(rtcp) = &self.rtcp {
-            rows(f, "RTCP", &rtcp.lines())?;
-        }
-        let discards: Vec<_> = self
-            .discards
-            .iter()
-            .filter(|(reason, _)| !matches!(**reason, "duplicate" | "late"))
-            .map(|(reason, count)| (*reason, *count))
-            .collect();
-        if !discards.is_empty() {
-            row(f, "discarded", &listed(discards))?;
-        }
-        self.write_census(f)
-    }
-
-    fn write_census(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.nal_units.is_empty() {
-            writeln!(f, "  NAL units   type     count      octets  name")?;
-        }
-        for row in &self.nal_units {
-            writeln!(f, "{:>18} {:>9} {:>11}  {}", row.r#type, row.units, row.octets, row.name)?;
-        }
-        if !self.opus.is_empty() {
-            writeln!(f, "  packets       ms     count      octets  coding")?;
-        }
-        for row in &self.opus {
-            let channels = if row.stereo { "stereo" } else { "mono" };
-            writeln!(
-                f,
-                "{:>18} {:>9} {:>11}  {}, {channels}",
-                row.milliseconds, row.packets, row.octets, row.mode
-            )?;
-        }
-        Ok(())
-    }
-
-    fn codec_words(&self) -> String {
-        let mut words = format!(
-            "{}, {}; payload type {}, {} Hz",
-            self.codec, self.codec_known, self.payload_type, self.clock_rate
-        );
-        if self.codec_known == "unknown" {
-            words = format!(
-                "unknown, perhaps encrypted; payload type {}, taken to run at {} Hz",
-                self.payload_type, self.clock_rate
-            );
-        }
-        for (payload_type, packets) in &self.other_payload_types {
-            let _ = write!(words, "; {} of type {payload_type}", count(*packets, "packet"));
-        }
-        words
-    }
-
-    fn packet_words(&self) -> String {
-        let types = listed(self.packet_types.iter().map(|(name, count)| (*name, *count)));
-        let mut words = format!(
-            "{}, sequence {} to {}, up to {} octets",
-            self.packets, self.first_sequence, self.last_sequence, self.largest_packet
-        );
-        if !types.is_empty() {
-            let _ = write!(words, "; {types}");
-        }
-        words
-    }
-
-    fn loss_words(&self) -> String {
-        format!(
-            "{} of {} ({:.2} %), {} reordered, {}, {} late",
-            self.lost,
-            self.expected,
-            self.lost_percent,
-            self.reordered,
-            count(self.duplicates, "duplicate"),
-            self.late,
-        )
-    }
-
-    fn frame_words(&self) -> String {
-        let mut words = self.frames.to_string();
-        if let Some(rate) = self.frames_per_second {
-            let _ = write!(words, ", {rate:.2} a second");
-        }
-        let _ = write!(words, ", up to {} octets", self.largest_frame);
-        if !self.nal_units.is_empty() {
-            let _ = write!(words, ", {} to start from", self.random_access);
-        }
-        if self.markers != self.frames {
-            let _ = write!(words, ", {}", count(self.markers, "marker"));
-        }
-        if self.units_dropped > 0 {
-            let _ = write!(words, ", {} incomplete", count(self.units_dropped, "unit"));
-        }
-        words
-    }
-}
-
 impl SourceReport {
-    fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.own_words()];
         if let (Some(by), Some(fraction), Some(lost), Some(jitter)) =
             (&self.reported_by, self.fraction_lost, self.cumulative_lost, self.jitter_ticks)
@@ -265,36 +143,28 @@ impl SourceReport {
 }
 
 /// Lines of which only the first has a label.
-fn rows(f: &mut fmt::Formatter<'_>, label: &str, lines: &[String]) -> fmt::Result {
+pub(super) fn rows(f: &mut fmt::Formatter<'_>, label: &str, lines: &[String]) -> fmt::Result {
     for (n, line) in lines.iter().enumerate() {
         row(f, if n == 0 { label } else { "" }, line)?;
     }
     Ok(())
 }
 
-fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
+pub(super) fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "  {label:<width$}{text}", width = LABEL - 2)
 }
 
 /// A number of things.
-fn count(number: u64, thing: &str) -> String {
+pub(super) fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// What there is of a list, as "3 this, 4 that".
-fn listed<'n>(rows: impl IntoIterator<Item = (&'n str, u64)>) -> String {
+pub(super) fn listed<'n>(rows: impl IntoIterator<Item = (&'n str, u64)>) -> String {
     let rows: Vec<String> = rows
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
     rows.join(", ")
-}
-
-fn bits(rate: f64) -> String {
-    if rate >= 1e6 {
-        format!("{:.3} Mbit/s", rate / 1e6)
-    } else {
-        format!("{:.1} kbit/s", rate / 1e3)
-    }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     AVC, AVC_SENDING, Bench, Capture, Format, START, Sending, addresses, capture_of, inspect,
-    media, rtp_packets, run, text, udp,
+    media, rtp_packets, run, text, udp, units,
 };
 
 #[test]
@@ -161,4 +161,28 @@ fn an_extraction_replaces_a_file_only_when_it_is_whole() {
     assert_eq!(std::fs::read(&copy).unwrap(), b"before");
     assert_eq!(inspect(&capture, &["--extract", "01020304", "-o", name]).1, 0);
     assert!(std::fs::read(&copy).unwrap().starts_with(&[0, 0, 0, 1, 0x67]));
+}
+
+#[test]
+fn what_was_whole_before_the_damage_is_extracted() {
+    let bench = Bench::new();
+    let packets = rtp_packets(&media(AVC), AVC_SENDING);
+    let octets = capture_of(&packets).octets;
+    let capture = bench.capture(&octets[..octets.len() - 10]);
+    let copy = bench.path("copy.264");
+    let more = ["--extract", "01020304", "-o", copy.to_str().unwrap()];
+    let (report, code) = inspect(&capture, &more);
+    assert_eq!(code, 1);
+    assert_eq!(report["extracted"]["units"], 62);
+    assert_eq!(units(&copy), units(&media(AVC))[..62]);
+}
+
+#[test]
+fn a_quiet_run_says_nothing_but_by_its_exit_code() {
+    let bench = Bench::new();
+    let packets = rtp_packets(&media(AVC), AVC_SENDING);
+    let capture = bench.capture(&capture_of(&packets).octets);
+    let output = run(&[capture.to_str().unwrap(), "-q"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty() && output.stderr.is_empty());
 }
