@@ -163,10 +163,11 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
     let mut packets = rtp_packets(&media(OPUS), OPUS_SENDING);
     assert_eq!(packets.len(), 105);
     let late = Duration::from_millis(500);
-    // From the back, so that places stay: one lost, two swapped in order but not in time, one
+    // From the back, so that places stay: one lost, two that change places, one
     // repeated at once, one repeated three packets later, two lost, one half a second late.
     packets.remove(90);
-    packets.swap(70, 71);
+    let times = (packets[70].0, packets[71].0);
+    (packets[71].0, packets[70].0) = times;
     let repeated = packets[60].clone();
     packets.insert(61, repeated);
     let repeated = packets[50].clone();
@@ -186,6 +187,8 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
         ("lost", 3),
         ("cumulative_lost", 1),
         ("duplicates", 2),
+        // The straggler, and one of the two that changed places.
+        ("reordered", 2),
         ("late", 1),
         ("units", 101),
         ("frames", 101),
