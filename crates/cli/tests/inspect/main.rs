@@ -166,7 +166,7 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
     // From the back, so that places stay: one lost, two that change places, one
     // repeated at once, one repeated three packets later, two lost, one half a second late.
     packets.remove(90);
-    let short = |n: &usize| packets[n + 1].0 - packets[*n].0 < Duration::from_millis(11);
+    let short = |n: &usize| packets[n + 1].0 < packets[*n].0 + Duration::from_millis(11);
     let swapped = (65..85).find(short).unwrap();
     let times = (packets[swapped].0, packets[swapped + 1].0);
     (packets[swapped + 1].0, packets[swapped].0) = times;
