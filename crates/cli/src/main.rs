@@ -6,6 +6,7 @@ mod bench;
 mod compare;
 mod control;
 mod describe;
+mod inspect;
 mod interrupt;
 mod latency;
 mod loopback;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Inspect(args) => inspect::run(args),
         Command::Completions { shell } => pages::completions(*shell),
         Command::Man => pages::man(),
     };

@@ -74,6 +74,16 @@ impl Progress {
         }
     }
 
+    /// Shows how far a file is read, if it is time to.
+    pub(crate) fn place(&mut self, position: u64, message: impl FnOnce() -> String) {
+        let now = Instant::now();
+        if let Some(bar) = self.bar.as_ref().filter(|_| now >= self.next_draw) {
+            self.next_draw = now + REDRAW;
+            bar.set_position(position);
+            bar.set_message(message());
+        }
+    }
+
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,0 +1,112 @@
+//! The command line of `rushes inspect`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use rushes::{PayloadType, Ssrc};
+
+use crate::args::CodecName;
+use crate::values::{parse_duration, parse_payload_type};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Every RTP stream of the capture goes through the receiver of the library, at the times of the
+capture: what is told is what a program would have received. pcap and pcapng are read, over
+Ethernet, raw IP, BSD loopback and Linux cooked captures; IP fragments are put together.
+
+The codec of a stream is taken from --payload-type, --sdp or --codec. Otherwise the payload types
+that `rushes send` uses by default count (96 h264, 97 h265, 98 h266, 111 opus, 99 raw), unless the
+payloads contradict: then it is guessed, and the report says so.
+
+An extracted file appears when it is finished. Of a lossy or damaged capture it holds what came
+whole. The exit code is 0 if there was a stream, 1 if not, or if the capture is damaged or cut.
+
+Examples:
+  rushes inspect call.pcapng
+  rushes inspect call.pcap --sdp call.sdp --json
+  rushes inspect call.pcap --payload-type 102=h264 --payload-type 109=opus
+  rushes inspect call.pcap --extract 0x1f2e3d4c -o film.265")]
+pub(crate) struct InspectArgs {
+    /// Capture to read
+    #[arg(value_name = "FILE.pcap")]
+    pub(super) file: PathBuf,
+    /// Codec of all streams whose payload type is not told otherwise
+    #[arg(long, value_enum, help_heading = "Stream")]
+    pub(super) codec: Option<CodecName>,
+    /// Codec of a payload type, for example 102=h264; may be repeated
+    #[arg(long, value_parser = parse_mapping, value_name = "TYPE=CODEC", help_heading = "Stream")]
+    pub(super) payload_type: Vec<(PayloadType, CodecName)>,
+    /// Session description that names the codecs
+    #[arg(long, value_name = "FILE", help_heading = "Stream")]
+    pub(super) sdp: Option<PathBuf>,
+    /// How long a missing packet is waited for
+    #[arg(long, value_parser = parse_duration, default_value = "50ms", value_name = "TIME",
+        help_heading = "Stream")]
+    pub(super) reorder_time: Duration,
+    /// Write what this SSRC sent: hexadecimal as printed or with 0x, or decimal
+    #[arg(long, value_name = "SSRC", requires = "output_file", help_heading = "Output")]
+    pub(super) extract: Option<String>,
+    /// File for the extracted stream: Annex B, Ogg Opus, or frames one after the other
+    #[arg(long, short, value_name = "FILE", requires = "extract", help_heading = "Output")]
+    pub(super) output_file: Option<PathBuf>,
+    /// Print one JSON object instead of the report
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short, help_heading = "Output", conflicts_with = "json")]
+    pub(super) quiet: bool,
+}
+
+fn parse_mapping(text: &str) -> Result<(PayloadType, CodecName), String> {
+    let (payload_type, codec) =
+        text.split_once('=').ok_or_else(|| format!("{text:?} is not TYPE=CODEC"))?;
+    let codec = <CodecName as clap::ValueEnum>::from_str(codec, true)
+        .map_err(|_| format!("{codec:?} is not one of h264, h265, h266, opus, raw"))?;
+    Ok((parse_payload_type(payload_type)?, codec))
+}
+
+/// The SSRCs that a text may mean: hexadecimal as reports print it; decimal digits mean either.
+pub(super) fn ssrcs(text: &str) -> Vec<Ssrc> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let mut found = Vec::new();
+    let digits = hexadecimal.unwrap_or(text);
+    if (1..=8).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        found.extend(u32::from_str_radix(digits, 16).map(Ssrc));
+    }
+    if hexadecimal.is_none() && text.bytes().all(|digit| digit.is_ascii_digit()) {
+        found.extend(text.parse().map(Ssrc));
+    }
+    // Eight digits are how reports print it; fewer are more likely a number.
+    if digits.len() != 8 {
+        found.reverse();
+    }
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ssrc_is_read_as_it_is_printed_and_as_it_is_written() {
+        assert_eq!(ssrcs("1f2e3d4c"), [Ssrc(0x1f2e_3d4c)]);
+        assert_eq!(ssrcs("0x1F"), [Ssrc(0x1f)]);
+        assert_eq!(ssrcs("12345678"), [Ssrc(0x1234_5678), Ssrc(12_345_678)]);
+        assert_eq!(ssrcs("77"), [Ssrc(77), Ssrc(0x77)]);
+        assert_eq!(ssrcs("4294967295"), [Ssrc(u32::MAX)]);
+        for text in ["", "0x", "4294967296", "xyz", "123456789a", "+1", "-1"] {
+            assert_eq!(ssrcs(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn payload_types_are_mapped_to_codecs() {
+        let mapping = parse_mapping("102=h264").unwrap();
+        assert_eq!((mapping.0.value(), mapping.1), (102, CodecName::H264));
+        for text in ["102", "102=x", "200=h264", "=h264"] {
+            assert!(parse_mapping(text).is_err(), "{text}");
+        }
+    }
+}

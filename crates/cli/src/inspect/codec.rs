@@ -1,0 +1,163 @@
+//! Which codec a stream has: told, described, by its payload type, or guessed from its packets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rushes::payload::PayloadFormat;
+use rushes::proto::payload::generic::Generic;
+use rushes::proto::payload::h264::H264;
+use rushes::proto::payload::h265::H265;
+use rushes::proto::payload::h266::H266;
+use rushes::proto::payload::nal::NalCodec;
+use rushes::proto::payload::opus::Opus;
+use rushes::sdp::{self, Description, SdpError};
+use rushes::{ClockRate, Codec};
+
+use super::names::{codec_name, nal_codec, static_payload_type};
+
+/// Octets before each NAL unit that a receiver delivers.
+pub(crate) const PREFIX_LEN: usize = 4;
+
+/// How the codec of a stream is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Known {
+    /// The command line says so.
+    Told,
+    /// A session description says so.
+    Described,
+    /// The payload type has a fixed meaning (RFC 3551).
+    Static,
+    /// The payload type is the one that Rushes takes by default.
+    Default,
+    /// Its payloads look like it.
+    Guessed,
+    /// It is not.
+    Unknown,
+}
+
+impl Known {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Told => "as told",
+            Self::Described => "from the SDP",
+            Self::Static => "by RFC 3551",
+            Self::Default => "by default",
+            Self::Guessed => "a guess from the payloads",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a payload type carries.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Encoding {
+    pub(crate) name: String,
+    /// The codec, if the library has its format; other formats are followed packet by packet.
+    pub(crate) codec: Option<Codec>,
+    pub(crate) clock_rate: ClockRate,
+    /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
+    max_don_diff: u16,
+    pub(crate) known: Known,
+}
+
+impl Encoding {
+    pub(crate) fn of(codec: Codec, known: Known) -> Self {
+        let clock_rate = if codec == Codec::Opus { ClockRate::OPUS } else { ClockRate::VIDEO };
+        Self {
+            name: codec_name(codec).to_owned(),
+            codec: Some(codec),
+            clock_rate,
+            max_don_diff: 0,
+            known,
+        }
+    }
+
+    /// An encoding that is not in the library, by its name.
+    fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
+        Self { name: name.to_owned(), codec: None, clock_rate, max_don_diff: 0, known }
+    }
+
+    pub(super) fn unknown() -> Self {
+        Self::other("unknown", ClockRate::VIDEO, Known::Unknown)
+    }
+
+    pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
+        self.codec.and_then(nal_codec)
+    }
+
+    /// The payload format that reads it.
+    pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
+        match self.codec {
+            Some(Codec::H264) => Arc::new(H264::default()),
+            Some(Codec::H265) => {
+                Arc::new(H265 { max_don_diff: self.max_don_diff, ..H265::default() })
+            }
+            Some(Codec::H266) => {
+                Arc::new(H266 { max_don_diff: self.max_don_diff, ..H266::default() })
+            }
+            Some(Codec::Opus) => Arc::new(Opus::default()),
+            _ => Arc::new(Generic { clock_rate: self.clock_rate, ..Generic::default() }),
+        }
+    }
+}
+
+/// The encodings that were given, by payload type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Encodings {
+    pub(crate) by_type: HashMap<u8, Encoding>,
+    /// The codec of all payload types that are not listed.
+    pub(crate) others: Option<Codec>,
+}
+
+impl Encodings {
+    /// What is known of `payload_type` before any payload is looked at.
+    pub(crate) fn given(&self, payload_type: u8) -> Option<Encoding> {
+        let listed = self.by_type.get(&payload_type).cloned();
+        let told = || self.others.map(|codec| Encoding::of(codec, Known::Told));
+        listed.or_else(told).or_else(|| {
+            let (name, hertz) = static_payload_type(payload_type)?;
+            Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
+        })
+    }
+}
+
+/// The encodings that a session description lists.
+///
+/// # Errors
+/// What is wrong with it, and in which line.
+pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding>, SdpError> {
+    let description = Description::parse(description)?;
+    let formats = description.media.iter().flat_map(|media| &media.formats);
+    let encodings = formats.map(|format| {
+        let codec = sdp::codec_of(format);
+        let name =
+            codec.map_or_else(|| format.encoding.name().to_owned(), |c| codec_name(c).to_owned());
+        let max_don_diff = match &format.encoding {
+            sdp::Encoding::H265(parameters) => parameters.max_don_diff,
+            sdp::Encoding::H266(parameters) => parameters.max_don_diff,
+            _ => 0,
+        };
+        let (clock_rate, known) = (format.clock_rate, Known::Described);
+        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known };
+        (format.payload_type.value(), encoding)
+    });
+    Ok(encodings.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_names_encodings_and_clock_rates() {
+        let sdp = "v=0\r\no=- 0 0 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n\
+                   m=video 5004 RTP/AVP 96 97\r\na=rtpmap:96 h265/90000\r\n\
+                   a=fmtp:96 sprop-max-don-diff=2\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
+                   m=audio 5006 RTP/AVP 100 0\r\na=rtpmap:100 opus/48000/2\r\n";
+        let encodings = codecs_from_sdp(sdp.as_bytes()).unwrap();
+        assert_eq!((encodings[&96].codec, encodings[&96].max_don_diff), (Some(Codec::H265), 2));
+        assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
+        assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);
+        assert!(codecs_from_sdp(b"not a description").is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! A stream's frames into a file, by the library's writers.
+
+use std::path::PathBuf;
+
+use rushes::file::{FileError, MediaWriter};
+use rushes::{Codec, Frame, Ssrc};
+
+use super::streams::Key;
+
+/// The stream to be extracted, and how far it is.
+#[derive(Debug)]
+pub(crate) struct Extraction {
+    /// What the command line may mean: decimal digits may be hexadecimal, too.
+    ssrcs: Vec<Ssrc>,
+    pub(crate) path: PathBuf,
+    stream: Option<Key>,
+    writer: Option<MediaWriter>,
+    codec: Codec,
+    /// NAL units, Opus packets or frames written.
+    pub(crate) units: u64,
+    pub(crate) octets: u64,
+    /// Other streams of the same SSRC, which are not extracted.
+    pub(crate) namesakes: u64,
+}
+
+impl Extraction {
+    pub(crate) fn new(ssrcs: Vec<Ssrc>, path: PathBuf) -> Self {
+        Self {
+            ssrcs,
+            path,
+            stream: None,
+            writer: None,
+            codec: Codec::Generic,
+            units: 0,
+            octets: 0,
+            namesakes: 0,
+        }
+    }
+
+    /// The stream, once it was found.
+    pub(crate) fn stream(&self) -> Option<Key> {
+        self.stream
+    }
+
+    /// Takes note of a stream of `codec`, and takes it up if it is the first with the SSRC.
+    pub(crate) fn consider(&mut self, key: Key, codec: Option<Codec>) {
+        if !self.ssrcs.contains(&key.ssrc) {
+            return;
+        }
+        if let Some(stream) = self.stream {
+            self.namesakes += u64::from(stream.ssrc == key.ssrc);
+            return;
+        }
+        self.stream = Some(key);
+        self.codec = codec.unwrap_or(Codec::Generic);
+    }
+
+    /// Itself, if `key` is the stream that it takes.
+    pub(crate) fn of(&mut self, key: Key) -> Option<&mut Self> {
+        (self.stream == Some(key)).then_some(self)
+    }
+
+    /// Writes a frame; the file is begun with the first.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub(crate) fn write(&mut self, frame: &Frame) -> Result<(), FileError> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(MediaWriter::create(&self.path, self.codec)?),
+        };
+        writer.write(frame, frame.timestamp())?;
+        self.units += 1;
+        self.octets += frame.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the file its name; without this, nothing is left of it.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub(crate) fn finish(&mut self) -> Result<(), FileError> {
+        self.writer.take().map_or(Ok(()), MediaWriter::finish)
+    }
+}

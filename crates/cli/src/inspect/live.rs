@@ -1,0 +1,138 @@
+//! One stream, fed into the library's receiver at the times of its capture.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rushes::file::FileError;
+use rushes::payload::FrameSettings;
+use rushes::proto::rtp::Packet;
+use rushes::proto::stream::{ReceiveStatistics, Receiver, ReceiverConfig};
+use rushes::{Delivery, Discard, PayloadType, SequenceNumber, Ssrc};
+
+use super::census::Census;
+use super::codec::Encoding;
+use super::extract::Extraction;
+use super::names::packet_type;
+
+/// Octets that one stream's reorder window holds at most: there may be many streams.
+const REORDER_LEN_MAX: usize = 1 << 20;
+
+/// The fixed part of an RTP header.
+const HEADER_LEN: usize = 12;
+
+/// A stream with its receiver.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) encoding: Encoding,
+    pub(crate) payload_type: PayloadType,
+    receiver: Receiver,
+    pub(crate) census: Census,
+    /// Payloads by what kind of packet they are.
+    pub(crate) packet_types: BTreeMap<&'static str, u64>,
+    highest: Option<SequenceNumber>,
+    /// Packets that came after one that follows them, duplicates apart.
+    pub(crate) reordered: u64,
+    scratch: Vec<u8>,
+}
+
+impl Live {
+    /// A receiver of `encoding`; `None` for payload types that RTP does not have.
+    pub(crate) fn new(
+        ssrc: Ssrc,
+        payload_type: u8,
+        encoding: Encoding,
+        reorder_time: Duration,
+    ) -> Option<Self> {
+        let payload_type = PayloadType::new(payload_type)?;
+        let mut config = ReceiverConfig::new(payload_type, encoding.clock_rate);
+        config.remote_ssrc = Some(ssrc);
+        config.frame = FrameSettings { delivery: Delivery::Unit, ..FrameSettings::default() };
+        config.reorder_time = reorder_time;
+        config.reorder_len_max = REORDER_LEN_MAX;
+        let receiver = Receiver::new(encoding.format(), config).ok()?;
+        let census = Census::new(encoding.nal_codec(), encoding.codec);
+        Some(Self {
+            encoding,
+            payload_type,
+            receiver,
+            census,
+            packet_types: BTreeMap::new(),
+            highest: None,
+            reordered: 0,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Takes a packet of the stream, which came in at `now`. Without `whole`, only its header is
+    /// believed.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        whole: bool,
+        extraction: Option<&mut Extraction>,
+    ) -> Result<(), FileError> {
+        self.wait_until(now);
+        let Ok(packet) = Packet::parse(datagram) else { return Ok(()) };
+        let own = packet.payload_type() == self.payload_type.value();
+        let behind = self.highest.is_some_and(|highest| packet.sequence().distance(highest) < 0);
+        let duplicates = behind.then(|| self.duplicates());
+        if own
+            && let Some(nal) = self.encoding.nal_codec()
+            && !packet.payload().is_empty()
+        {
+            *self.packet_types.entry(packet_type(nal, packet.payload())).or_default() += 1;
+        }
+        if own && whole {
+            self.receiver.handle_datagram(now, datagram);
+        } else {
+            // Another payload type of the same source, or a cut packet: its number and its time
+            // count, its payload does not.
+            self.scratch.clear();
+            self.scratch.extend_from_slice(&datagram[..HEADER_LEN]);
+            self.scratch[0] = 0x80;
+            self.scratch[1] = datagram[1] & 0x80 | self.payload_type.value();
+            self.receiver.handle_datagram(now, &self.scratch);
+        }
+        if let Some(before) = duplicates {
+            self.reordered += u64::from(self.duplicates() == before);
+        } else {
+            self.highest = Some(packet.sequence());
+        }
+        self.drain(extraction)
+    }
+
+    /// Gives up on what is still missing, and takes what that sets free.
+    pub(crate) fn finish(&mut self, extraction: Option<&mut Extraction>) -> Result<(), FileError> {
+        while let Some(due) = self.receiver.poll_timeout() {
+            self.receiver.handle_timeout(due);
+        }
+        self.drain(extraction)
+    }
+
+    pub(crate) fn statistics(&self) -> ReceiveStatistics {
+        self.receiver.statistics()
+    }
+
+    fn duplicates(&self) -> u64 {
+        self.receiver.statistics().discards.get(Discard::Duplicate)
+    }
+
+    /// Lets everything happen that was due before `now`.
+    fn wait_until(&mut self, now: Instant) {
+        while let Some(due) = self.receiver.poll_timeout().filter(|due| *due <= now) {
+            self.receiver.handle_timeout(due);
+        }
+    }
+
+    fn drain(&mut self, mut extraction: Option<&mut Extraction>) -> Result<(), FileError> {
+        while self.receiver.poll_event().is_some() {}
+        while let Some(frame) = self.receiver.poll_frame() {
+            self.census.take(&frame);
+            if let Some(extraction) = &mut extraction {
+                extraction.write(&frame)?;
+            }
+        }
+        Ok(())
+    }
+}

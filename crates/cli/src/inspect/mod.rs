@@ -1,0 +1,209 @@
+//! `rushes inspect`: what a capture holds, as the library's receiver sees it.
+//!
+//! ```text
+//! capture ─▶ link ─▶ ip ─▶ classify ─▶ offload ─▶ streams ─▶ live ─▶ census ─▶ report ─▶ text
+//!                    │        │                                │
+//!                fragments    └─▶ rtcp                         └─▶ extract
+//! ```
+
+mod args;
+mod capture;
+mod census;
+mod classify;
+mod clock;
+mod codec;
+mod extract;
+mod fragments;
+mod guess;
+#[cfg(test)]
+mod hostile;
+mod intake;
+mod ip;
+mod link;
+mod live;
+mod names;
+mod offload;
+mod report;
+mod rtcp;
+mod stream_report;
+mod stream_text;
+mod streams;
+mod text;
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::Context as _;
+use rushes::{Codec, Ssrc};
+
+pub(crate) use self::args::InspectArgs;
+use self::capture::{CaptureError, CaptureReader};
+use self::codec::{Encoding, Encodings, Known, codecs_from_sdp};
+use self::extract::Extraction;
+use self::intake::Intake;
+use self::report::{Extracted, Failure, Report};
+use self::streams::{Settings, Streams};
+use crate::Outcome;
+use crate::Usage;
+use crate::args::OutputArgs;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::report::say;
+
+/// Packets between two looks at the clock and at Ctrl-C.
+const LOOK_EVERY: u64 = 1024;
+
+pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
+    let interrupt = Interrupt::listen()?;
+    let settings = Settings { encodings: encodings(args)?, reorder_time: args.reorder_time };
+    let extraction = extraction(args)?;
+    let name = args.file.display().to_string();
+    let file = File::open(&args.file).with_context(|| format!("{name}: cannot open"))?;
+    let metadata = file.metadata().with_context(|| format!("{name}: cannot open"))?;
+    if metadata.is_dir() {
+        anyhow::bail!("{name}: is a folder, not a capture");
+    }
+    let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
+    let mut intake = Intake::new(Streams::new(settings, extraction));
+    let failure = {
+        let output = OutputArgs { json: args.json, quiet: args.quiet, stats_interval: None };
+        let mut progress = Progress::new(output, Some(metadata.len()));
+        let ended = read(&mut reader, &mut intake, &mut progress, &interrupt);
+        progress.finish();
+        ended?
+    };
+    intake.streams.finish()?;
+    let mut report = Report::new(name.clone(), reader.format().name(), reader.packets(), &intake);
+    report.error = failure;
+    let extracted = finish_extraction(args, &mut intake, &mut report, &interrupt);
+    if args.json {
+        say(serde_json::to_string(&report)?)?;
+    } else if !args.quiet {
+        say(report.to_string().trim_end())?;
+    }
+    let mut outcome = extracted?;
+    if let Some(failure) = &report.error {
+        eprintln!("rushes: {name}: {}", failure.reason);
+        outcome = Outcome::Fell;
+    }
+    if report.streams.is_empty() {
+        eprintln!("rushes: {name}: no RTP stream found");
+        outcome = Outcome::Fell;
+    }
+    Ok(outcome)
+}
+
+/// Reads the capture to its end, or to where that is impossible.
+fn read(
+    reader: &mut CaptureReader,
+    intake: &mut Intake,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<Failure>> {
+    loop {
+        match reader.next_packet(|captured| intake.take(captured)) {
+            Ok(Some(taken)) => taken?,
+            Ok(None) => return Ok(cut(intake)),
+            Err(error) => return Ok(Some(failure(error))),
+        }
+        if reader.packets().is_multiple_of(LOOK_EVERY) {
+            let (packets, streams) = (reader.packets(), intake.streams.all.len());
+            progress.place(reader.position(), || format!("{packets} packets  {streams} streams"));
+            if interrupt.came() {
+                let reason = format!("interrupted after packet {packets}");
+                return Ok(Some(Failure { packet: Some(packets), reason }));
+            }
+        }
+    }
+}
+
+fn failure(error: CaptureError) -> Failure {
+    Failure { packet: error.packet(), reason: error.to_string() }
+}
+
+/// That the capture cut packets which matter, if it did.
+fn cut(intake: &Intake) -> Option<Failure> {
+    let cut = intake.cut?;
+    let (packet, kept, original) = (cut.packet, cut.kept, cut.original);
+    let more = match intake.cut_packets {
+        1 => String::new(),
+        packets => format!(" (and {} more)", packets - 1),
+    };
+    let reason = format!(
+        "packet {packet} was cut to {kept} of {original} octets{more}: payloads are missing; \
+         capture whole packets (tcpdump -s 0)"
+    );
+    Some(Failure { packet: Some(packet), reason })
+}
+
+/// The codecs that the command line gives.
+fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
+    let mut encodings = Encodings { others: args.codec.map(Codec::from), ..Encodings::default() };
+    if let Some(path) = &args.sdp {
+        let file = || path.display().to_string();
+        let description =
+            std::fs::read(path).with_context(|| format!("{}: cannot read", file()))?;
+        encodings.by_type = codecs_from_sdp(&description).with_context(file)?;
+        if encodings.by_type.is_empty() {
+            anyhow::bail!("{}: no media, so no codec is named", file());
+        }
+    }
+    for (payload_type, codec) in &args.payload_type {
+        let encoding = Encoding::of(Codec::from(*codec), Known::Told);
+        encodings.by_type.insert(payload_type.value(), encoding);
+    }
+    Ok(encodings)
+}
+
+fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {
+    let (Some(text), Some(path)) = (&args.extract, &args.output_file) else { return Ok(None) };
+    if path == Path::new("-") {
+        let reason = "the report goes to the standard output; name a file after -o";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    let ssrcs: Vec<Ssrc> = args::ssrcs(text);
+    if ssrcs.is_empty() {
+        return Err(Usage(format!("--extract: {text:?} is not an SSRC of 32 bits")).into());
+    }
+    Ok(Some(Extraction::new(ssrcs, path.clone())))
+}
+
+/// Gives the extracted file its name, or says why there is none.
+fn finish_extraction(
+    args: &InspectArgs,
+    intake: &mut Intake,
+    report: &mut Report,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    let Some(mut extraction) = intake.streams.extraction.take() else { return Ok(Outcome::Done) };
+    let text = args.extract.as_deref().unwrap_or_default();
+    let Some(key) = extraction.stream() else {
+        let ssrcs: Vec<&str> = report.streams.iter().map(|stream| &*stream.ssrc).collect();
+        if !ssrcs.is_empty() {
+            eprintln!("rushes: no stream has the SSRC {text}; there are {}", ssrcs.join(", "));
+        }
+        return Ok(Outcome::Fell);
+    };
+    if interrupt.came() {
+        return Ok(Outcome::Fell);
+    }
+    if extraction.units == 0 {
+        eprintln!("rushes: nothing of {} came whole; no file was written", key.ssrc);
+        return Ok(Outcome::Fell);
+    }
+    extraction.finish()?;
+    if extraction.namesakes > 0 {
+        eprintln!(
+            "rushes: {} has streams between other addresses; only the first one is in {}",
+            key.ssrc,
+            extraction.path.display()
+        );
+    }
+    report.extracted = Some(Extracted {
+        ssrc: key.ssrc.to_string(),
+        file: extraction.path.display().to_string(),
+        units: extraction.units,
+        octets: extraction.octets,
+    });
+    Ok(Outcome::Done)
+}
