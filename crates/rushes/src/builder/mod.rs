@@ -219,7 +219,7 @@ impl StreamBuilder {
         self
     }
 
-    /// How long [`pull_frame`](MediaStream::pull_frame) asks again and again before it sleeps; by
+    /// How long [`pull_frame`](crate::MediaStream::pull_frame) asks again and again before it sleeps; by
     /// default not at all. Spinning burns a core for a few microseconds of latency.
     pub fn spin(mut self, time: Duration) -> Self {
         self.spin = time;

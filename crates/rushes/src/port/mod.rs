@@ -4,6 +4,8 @@
 //! datagram to the stream that it is for and gives the turn up again; others wait for news. With
 //! one stream on the port that is a function call and two uncontended locks per batch.
 
+mod reports;
+
 use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -85,9 +87,6 @@ pub(crate) enum Control {
 /// How long media may keep a reader from looking at the socket for RTCP.
 const CONTROL_PATIENCE: Duration = Duration::from_millis(2);
 
-/// How often a thread that only pushes looks for RTCP.
-const LOOK_INTERVAL: Duration = Duration::from_millis(1);
-
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: UdpSocket,
@@ -168,147 +167,6 @@ impl Port {
 
     pub(crate) fn local_address(&self) -> SocketAddr {
         self.socket.local_address()
-    }
-
-    /// Whether RTCP shares the media's port.
-    pub(crate) fn is_muxed(&self) -> bool {
-        matches!(self.control, Control::Muxed)
-    }
-
-    /// Whether there is RTCP at all.
-    pub(crate) fn has_control(&self) -> bool {
-        !matches!(self.control, Control::Off)
-    }
-
-    /// The address that RTCP comes to.
-    pub(crate) fn control_address(&self) -> Option<SocketAddr> {
-        match &self.control {
-            Control::Off => None,
-            Control::Muxed => Some(self.local_address()),
-            Control::Beside(socket) => Some(socket.local_address()),
-        }
-    }
-
-    pub(crate) fn add_reporter(&self, reporter: Arc<Reporter>) {
-        lock(&self.reporters).push(reporter);
-        self.serve_now();
-    }
-
-    pub(crate) fn remove_reporter(&self, reporter: &Arc<Reporter>) {
-        lock(&self.reporters).retain(|other| !Arc::ptr_eq(other, reporter));
-    }
-
-    /// Sends one datagram of RTCP; what cannot be sent is lost, like any datagram.
-    pub(crate) fn send_rtcp(&self, datagram: &[u8], to: SocketAddr) {
-        let socket = match &self.control {
-            Control::Off => return,
-            Control::Muxed => &self.socket,
-            Control::Beside(socket) => socket,
-        };
-        self.send_one(socket, datagram, to);
-    }
-
-    /// Sends an empty datagram.
-    pub(crate) fn send_empty(&self, to: SocketAddr) {
-        self.send_one(&self.socket, &[], to);
-    }
-
-    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) {
-        let Ok(len) = u16::try_from(datagram.len()) else { return };
-        let mut queue = lock(&self.queue);
-        let deadline = Instant::now() + CONTROL_PATIENCE;
-        if let Err(error) = socket.send(&mut queue, datagram, &[len], to, deadline) {
-            tracing::debug!(%error, %to, "a report was not sent");
-        }
-    }
-
-    /// Lets reporters do what is due.
-    pub(crate) fn serve(&self, now: Instant) {
-        if self.due.load(Relaxed) > self.nanos(now) {
-            return;
-        }
-        self.due.store(u64::MAX, Relaxed);
-        let mut due = None;
-        // Not under the lock: a reporter's hook may open or close streams.
-        for n in 0.. {
-            let reporter = lock(&self.reporters).get(n).cloned();
-            let Some(reporter) = reporter else { break };
-            due = earlier(due, reporter.serve(self, now));
-            reporter.dispatch();
-        }
-        if let Some(due) = due {
-            self.due_at(due);
-        }
-    }
-
-    /// Lets reporters do what is due now because of something the application asked for, and the
-    /// thread that reads look at the clock again.
-    pub(crate) fn serve_now(&self) {
-        self.due.store(0, Relaxed);
-        self.serve(Instant::now());
-        if self.turn.try_lock().is_err() {
-            self.waker.wake();
-        }
-    }
-
-    /// Reads what is there, for a thread that only pushes; at most once a millisecond.
-    pub(crate) fn look(&self) {
-        if !self.has_control() && self.due.load(Relaxed) == u64::MAX {
-            return;
-        }
-        let now = Instant::now();
-        if let Ok(mut turn) = self.turn.try_lock()
-            && now.saturating_duration_since(turn.looked) >= LOOK_INTERVAL
-        {
-            turn.looked = now;
-            let outcome = if self.is_muxed() {
-                self.read_once(None, &mut turn, now).map(|_| ())
-            } else {
-                self.read_control(&mut turn.control)
-            };
-            drop(turn);
-            self.tell();
-            if let Err(error) = outcome {
-                tracing::debug!(%error, "the stream cannot read its reports");
-            }
-        }
-        self.serve(now);
-    }
-
-    /// Reads reports and answers them until `deadline`, for a thread that has nothing to push.
-    pub(crate) fn look_until(&self, deadline: Instant) -> Result<(), Error> {
-        loop {
-            let now = Instant::now();
-            self.serve(now);
-            if now >= deadline {
-                return Ok(());
-            }
-            let until = self.due().map_or(deadline, |due| due.min(deadline));
-            let news = lock(&self.news).count;
-            if let Ok(mut turn) = self.turn.try_lock() {
-                let read = self.read_once(None, &mut turn, until);
-                drop(turn);
-                self.tell();
-                read?;
-            } else {
-                self.wait_for_news(news, until);
-            }
-        }
-    }
-
-    fn due(&self) -> Option<Instant> {
-        match self.due.load(Relaxed) {
-            u64::MAX => None,
-            nanos => Some(self.epoch + Duration::from_nanos(nanos)),
-        }
-    }
-
-    fn due_at(&self, due: Instant) {
-        self.due.fetch_min(self.nanos(due), Relaxed);
-    }
-
-    fn nanos(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
     /// Datagrams from other hosts, and datagrams that no stream takes.
@@ -441,34 +299,6 @@ impl Port {
         Ok(self.hand_out(own, now, datagrams))
     }
 
-    /// Reads what is there of RTCP on its own socket.
-    fn read_control(&self, arena: &mut Option<Arena>) -> Result<(), Error> {
-        let (Control::Beside(socket), Some(arena)) = (&self.control, arena) else {
-            return Ok(());
-        };
-        loop {
-            let now = Instant::now();
-            let datagrams = socket.receive(arena, now, None)?;
-            if datagrams.is_empty() {
-                return Ok(());
-            }
-            for datagram in datagrams {
-                self.take_report(now, datagram.from, datagram.data);
-            }
-        }
-    }
-
-    fn take_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        if self.only_from.is_some_and(|host| host != from.ip()) {
-            self.foreign.fetch_add(1, Relaxed);
-            return;
-        }
-        for reporter in &*lock(&self.reporters) {
-            reporter.take(self, now, from, datagram);
-        }
-        self.due.store(0, Relaxed);
-    }
-
     /// Hands datagrams to the streams that they are for; how many there were.
     fn hand_out(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
@@ -505,17 +335,6 @@ impl Port {
         }
         self.finish(current);
         taken
-    }
-
-    /// Gives a receiver back, and notes when it wants something said.
-    fn finish(&self, current: Option<(&Inbox, MutexGuard<'_, Receiver>)>) {
-        let Some((_, receiver)) = current else { return };
-        if let Some(due) = receiver.requests_due() {
-            self.due_at(due);
-        }
-        if receiver.has_conflict() {
-            self.due.store(0, Relaxed);
-        }
     }
 
     /// Tells those who wait that a batch was read, or that the turn is free.
