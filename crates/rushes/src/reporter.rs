@@ -40,7 +40,7 @@ const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
 const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often to look whether there is somebody to report to.
-const NOBODY_YET: Duration = Duration::from_millis(20);
+const NOBODY_YET: Duration = Duration::from_millis(50);
 
 /// A function that is told of reports.
 pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;

@@ -27,6 +27,9 @@ impl Rtcp {
     /// Sets a function to be told of every report and request, on whichever thread reads the
     /// stream's port. It may call the stream. Without one, events wait for
     /// [`poll_event`](Self::poll_event).
+    ///
+    /// A hook that owns a clone of this handle keeps the stream's RTCP alive after the stream is
+    /// dropped; better let it send what it hears elsewhere.
     pub fn on_event(&self, hook: impl FnMut(ControlEvent) + Send + 'static) {
         self.reporting.reporter.set_hook(Box::new(hook));
         self.reporting.reporter.dispatch();

@@ -188,3 +188,98 @@ fn opus_is_read_as_opus() {
     let configurations = values(&frames, 111, "opus", "opus.TOC.config");
     assert!(configurations.iter().all(|configuration| !configuration.is_empty()));
 }
+
+/// One datagram of each kind of RTCP.
+fn reports() -> Vec<Vec<u8>> {
+    use rushes::proto::rtcp::{Arrival, Ecn, Writer};
+    use rushes::proto::rtcp::{BitRateLimit, Dlrr, Fir, Loss, ReportBlock, SdesKind, SenderInfo};
+    use rushes::{NtpTime, RtpTimestamp, SequenceNumber, Ssrc};
+
+    let (own, media) = (Ssrc(0x0102_0304), Ssrc(0x0506_0708));
+    let ntp = NtpTime(0xeeab_8000_4000_0000);
+    let block = ReportBlock {
+        ssrc: media,
+        fraction_lost: 64,
+        cumulative_lost: -2,
+        highest: 0x0003_1234,
+        jitter: 99,
+        last_sender_report: 0x1122_3344,
+        delay: 0x0001_0000,
+    };
+    let mut first = Writer::new();
+    let info = SenderInfo { ntp, rtp: RtpTimestamp(77), packets: 88, octets: 9999 };
+    first.sender_report(own, &info, &[block, block]);
+    let items: [(SdesKind, &[u8]); 2] = [(SdesKind::Cname, b"alice"), (SdesKind::Tool, b"Rushes")];
+    first.source_description(own, items);
+    first.app(own, 3, *b"name", &[1, 2, 3, 4]);
+    first.bye(&[own], "the end");
+    let mut second = Writer::new();
+    second.receiver_report(own, &[block]);
+    second.nack(own, media, [100, 101, 116].map(SequenceNumber));
+    second.picture_loss(own, media);
+    second.full_intra_request(own, &[Fir { ssrc: media, number: 9 }]);
+    let limit = BitRateLimit { ssrc: media, bit_rate: 1 << 20, overhead: 40 };
+    second.bit_rate_request(own, &[limit]);
+    second.bit_rate_notification(own, &[limit]);
+    second.slice_loss(own, media, &[Loss { first: 5, blocks: 6, picture: 7 }]);
+    second.estimate(own, 3 << 20, &[media]);
+    let mut third = Writer::new();
+    third.receiver_report(own, &[]);
+    third.reference_time(own, ntp);
+    third.delays(own, &[Dlrr { ssrc: media, last_reference_time: 5, delay: 6 }]);
+    let mut fourth = Writer::new();
+    fourth.receiver_report(own, &[]);
+    let arrival = Some((Ecn::Congestion, Arrival::Before(Duration::from_millis(250))));
+    fourth.congestion(own, [(media, SequenceNumber(7), [None, arrival, None])], ntp);
+    [first, second, third, fourth].iter().map(|writer| writer.bytes().to_vec()).collect()
+}
+
+#[test]
+fn tshark_reads_our_reports_and_requests() {
+    if !has_tshark() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reports.pcap");
+    write_pcap(&path, &reports());
+    let field = |name: &str| -> Vec<String> {
+        let output = Command::new("tshark")
+            .args(["-r", path.to_str().unwrap(), "-d", "udp.port==5004,rtcp", "-T", "fields"])
+            .args(["-E", "separator=;", "-e", name])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split([',', '\n', ';']).filter(|value| !value.is_empty()).map(str::to_owned).collect()
+    };
+    assert!(field("_ws.malformed").is_empty(), "{:?}", field("_ws.malformed"));
+    assert!(field("rtcp.length_check").iter().all(|check| check != "0"));
+    for (name, expected) in [
+        ("rtcp.pt", "200 202 204 203 201 205 206 206 205 205 206 206 201 207 207 201 205"),
+        ("rtcp.timestamp.rtp", "77"),
+        ("rtcp.sender.packetcount", "88"),
+        ("rtcp.sender.octetcount", "9999"),
+        ("rtcp.ssrc.fraction", "64 64 64"),
+        ("rtcp.ssrc.cum_nr", "-2 -2 -2"),
+        ("rtcp.ssrc.high_seq", "4660 4660 4660"),
+        ("rtcp.ssrc.high_cycles", "3 3 3"),
+        ("rtcp.ssrc.jitter", "99 99 99"),
+        ("rtcp.ssrc.dlsr", "65536 65536 65536"),
+        ("rtcp.sdes.text", "alice Rushes the end"),
+        ("rtcp.app.name", "name"),
+        ("rtcp.app.subtype", "3"),
+        ("rtcp.rtpfb.nack_pid", "100 101 116"),
+        ("rtcp.psfb.fir.sli.first", "5"),
+        ("rtcp.psfb.fir.sli.number", "6"),
+        ("rtcp.psfb.fir.sli.picture_id", "7"),
+        ("rtcp.rtpfb.tmmbr.fci.measuredoverhead", "40 40"),
+        ("rtcp.rtpfb.tmmbr.fci.mantissa", "65536 65536"),
+        ("rtcp.rtpfb.tmmbr.fci.exp", "4 4"),
+        ("rtcp.xr.lrr", "5"),
+        ("rtcp.psfb.fir.fci.csn", "9"),
+        ("rtcp.psfb.remb.fci.number_ssrcs", "1"),
+        ("rtcp.xr.bt", "4 5"),
+        ("rtcp.xr.dlrr", "6"),
+    ] {
+        assert_eq!(field(name).join(" "), expected, "{name}");
+    }
+}

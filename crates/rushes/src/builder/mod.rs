@@ -32,7 +32,7 @@ use crate::session::Session;
 /// them all.
 ///
 /// Streams of a session with the same local port share a socket; its settings (buffers, paths,
-/// multicast) are those of the stream that was opened first.
+/// multicast, where RTCP is) are those of the stream that was opened first.
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until `open`"]
 pub struct StreamBuilder {
