@@ -1,21 +1,12 @@
 //! FFmpeg at the other end.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::media::{H264, H265, Kind, OPUS, assert_same};
-use crate::rig::{Process, have, ports, receive, received, send, wait_for};
-
-/// Writes what `rushes send` would say of `file` to `port`.
-fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> PathBuf {
-    let sdp = folder.join(format!("{port}.sdp"));
-    let mut arguments = vec!["--sdp", sdp.to_str().unwrap(), "--dry-run"];
-    arguments.extend(more);
-    send(file, port, &arguments);
-    sdp
-}
+use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
 /// FFmpeg, receiving what `sdp` describes, with `output` as its last arguments.
 fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
@@ -64,6 +55,11 @@ fn ffmpeg_receives_h264() {
 #[test]
 fn ffmpeg_receives_h265() {
     to_ffmpeg(H265, &["--mtu", "700"]);
+}
+
+#[test]
+fn ffmpeg_receives_h265_with_retransmissions_on_offer() {
+    to_ffmpeg(H265, &["--recovery", "rtx"]);
 }
 
 #[test]

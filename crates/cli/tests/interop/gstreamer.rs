@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::media::{H264, H265, Kind, OPUS, assert_same, assert_same_but_delimiters};
-use crate::rig::{Process, have, ports, receive, received, send, wait_for};
+use crate::media::{
+    H264, H265, Kind, OPUS, assert_same, assert_same_behind_parameter_sets,
+    assert_same_but_delimiters,
+};
+use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
 /// The caps of what `rushes send` sends.
 pub(crate) fn caps(kind: Kind) -> String {
@@ -81,6 +84,29 @@ fn gstreamer_receives_h265() {
 #[test]
 fn gstreamer_receives_opus() {
     to_gstreamer(OPUS, &[]);
+}
+
+#[test]
+fn gstreamer_sets_itself_up_from_our_description() {
+    if !have(&["gst-launch-1.0", "ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The second with retransmissions on offer, which it may leave alone.
+    for (kind, more) in [(H264, &[][..]), (H265, &["--recovery", "rtx"])] {
+        let file = &kind.files(folder.path())[1];
+        let port = ports();
+        let sdp = describe(file, port, folder.path(), more);
+        let came = folder.path().join(format!("came.{}", kind.extension));
+        let process = launch(
+            &format!("filesrc location={} ! sdpdemux ! {}", sdp.display(), depayload(kind, &came)),
+            &[],
+        );
+        wait_for(port);
+        send(file, port, more);
+        process.stop_after(Duration::from_secs(1));
+        assert_same_behind_parameter_sets(file, &came);
+    }
 }
 
 fn from_gstreamer(kind: Kind, properties: &str) {

@@ -110,6 +110,16 @@ pub(crate) fn assert_same_but_delimiters(sent: &Path, came: &Path) {
     compare(sent, came, |unit| unit[0] & 0x1f != 9);
 }
 
+/// The same but for parameter sets in front: GStreamer puts those of a description there.
+pub(crate) fn assert_same_behind_parameter_sets(sent: &Path, came: &Path) {
+    let codec = codec_of(sent).unwrap();
+    let (sent, came) = (units(sent, codec), units(came, codec));
+    let more = came.len().saturating_sub(sent.len());
+    assert!(more <= 3, "{} sent and {} came", sent.len(), came.len());
+    assert!(came[more..] == sent[..], "other units behind {more} parameter sets");
+    assert!(came[..more].iter().all(|set| sent.contains(set)), "other parameter sets");
+}
+
 fn compare(sent: &Path, came: &Path, counts: fn(&Vec<u8>) -> bool) {
     let codec = codec_of(sent).unwrap();
     assert!(fs::metadata(came).is_ok_and(|file| file.len() > 0), "{}: nothing", came.display());

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::net::UdpSocket;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::thread::JoinHandle;
@@ -159,6 +159,15 @@ pub(crate) fn send(file: &Path, port: u16, more: &[&str]) -> Value {
     arguments.extend(more);
     let (out, err) = rushes(&arguments).finish();
     serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes send: {out}{err}"))
+}
+
+/// Writes what `rushes send` would say of `file` to `port`.
+pub(crate) fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> PathBuf {
+    let sdp = folder.join(format!("{port}.sdp"));
+    let mut arguments = vec!["--sdp", sdp.to_str().unwrap(), "--dry-run"];
+    arguments.extend(more);
+    send(file, port, &arguments);
+    sdp
 }
 
 /// `rushes recv` on `port` into `file`, listening.
