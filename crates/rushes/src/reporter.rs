@@ -13,6 +13,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
 use rushes_proto::control::ControlEvent;
 use rushes_proto::control::Participant;
 use rushes_proto::control::Reception;
@@ -117,13 +118,30 @@ impl Reporter {
         let mut state = self.state();
         let State { participant, learnt, .. } = &mut *state;
         let Some(participant) = participant else { return };
-        match participant.handle_datagram(now, Some(from), datagram) {
-            Ok(()) => *learnt = Some(from),
-            Err(error) => tracing::debug!(%error, %from, "a datagram is not RTCP"),
+        if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
+            tracing::debug!(%error, %from, "a datagram is not RTCP");
+            return;
+        }
+        // A stranger must not draw our reports away from the peer whose media we receive.
+        if learnt.is_none() || self.sends_media(datagram) {
+            *learnt = Some(from);
         }
         while let Some(event) = participant.poll_event() {
+            if let ControlEvent::Bye { from: source, .. } = &event {
+                self.inbox.lock().handle_bye(*source, from.ip());
+            }
             self.note(port, event);
         }
+    }
+
+    /// Whether a datagram of RTCP is of a source whose media is received.
+    fn sends_media(&self, datagram: &[u8]) -> bool {
+        let Some(sender) = datagram.get(4..8).and_then(|octets| octets.first_chunk::<4>()) else {
+            return false;
+        };
+        let sender = Ssrc(u32::from_be_bytes(*sender));
+        let receiver = self.inbox.lock();
+        receiver.receptions().any(|source| source.ssrc == sender)
     }
 
     /// Sends what is due at `now`; when something will be due next.
@@ -244,7 +262,6 @@ impl Reporter {
                 self.sending.set_ssrc(*new);
                 self.inbox.lock().set_own_ssrc(*new);
             }
-            ControlEvent::Bye { from, .. } => self.inbox.lock().handle_bye(*from),
             ControlEvent::PacketsLost { sequences, .. } => {
                 self.sending.send_again(port.socket(), sequences);
             }

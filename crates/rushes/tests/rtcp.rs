@@ -251,3 +251,40 @@ fn keep_alives_go_out_before_media_and_are_not_counted_as_losses() {
     assert!(received.discards.get(rushes::Discard::KeepAlive) >= 3, "{received:?}");
     assert_eq!((received.packets, received.packets_lost), (1, 0));
 }
+
+#[test]
+fn a_stranger_draws_no_reports_away_and_says_goodbye_for_nobody() {
+    let receiver = Context::new().session_any().local_address("127.0.0.1").unwrap();
+    let builder = receiver.stream(Codec::Generic).probation(1).feedback(true);
+    let mut receiver = builder.open().unwrap();
+    let port = receiver.local_address().port();
+    let builder = session().stream(Codec::Generic).feedback(true).remote_port(port);
+    let mut sender = builder.open().unwrap();
+    let own = sender.ssrc();
+    let reported = |event: &ControlEvent| matches!(event, ControlEvent::ReceiverReport { .. });
+    exchange(&mut sender, &mut receiver, true, |event| reported(event).then_some(()));
+
+    let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let mut writer = rushes::proto::rtcp::Writer::new();
+    writer.receiver_report(rushes::Ssrc(1), &[]);
+    writer.bye(&[own], "not me");
+    let mut media = [0; 20];
+    let header = rushes::proto::rtp::Header::new(
+        rushes::PayloadType::GENERIC,
+        rushes::SequenceNumber(1),
+        rushes::RtpTimestamp(1),
+        own,
+    );
+    header.write(&mut media[..12]).unwrap();
+    for _ in 0..20 {
+        stranger.send_to(writer.bytes(), ("127.0.0.1", port + 1)).unwrap();
+        stranger.send_to(&media, ("127.0.0.1", port)).unwrap();
+    }
+    for _ in 0..2 {
+        exchange(&mut sender, &mut receiver, true, |event| reported(event).then_some(()));
+    }
+    assert!(stranger.recv(&mut [0; 100]).is_err(), "the stranger was reported to");
+    let discards = receiver.statistics().receive.discards;
+    assert_eq!(discards.get(rushes::Discard::Conflict), 20);
+}

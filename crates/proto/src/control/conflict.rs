@@ -4,8 +4,9 @@ use core::net::SocketAddr;
 use std::time::Duration;
 use std::time::Instant;
 
-/// Addresses remembered.
-const ADDRESSES_MAX: usize = 16;
+/// Addresses remembered, and so changes of the SSRC that strangers can cause in that time: honest
+/// collisions hardly ever happen twice.
+const ADDRESSES_MAX: usize = 4;
 
 /// How long an address is remembered since it last conflicted: ten of the longest report
 /// intervals, as the RFC suggests.

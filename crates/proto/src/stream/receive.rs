@@ -15,6 +15,7 @@
 //!
 //! The mirror of this module is `send`; the wire layouts are in `rtp` and `payload`.
 
+use core::net::IpAddr;
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::fmt;
@@ -131,9 +132,13 @@ impl Receiver {
         self.conflict.take()
     }
 
-    /// Takes word that source `ssrc` has left: it may come again from another address at once.
-    pub fn handle_bye(&mut self, ssrc: Ssrc) {
-        if let Some(source) = self.sources.iter_mut().find(|source| source.ssrc() == ssrc) {
+    /// Takes word from `from` that source `ssrc` has left: it may come again from another address
+    /// at once. From another host than the source's own the word counts for nothing.
+    pub fn handle_bye(&mut self, ssrc: Ssrc, from: IpAddr) {
+        let is_its_own = |source: &&mut Inbound| {
+            source.ssrc() == ssrc && source.address().is_some_and(|address| address.ip() == from)
+        };
+        if let Some(source) = self.sources.iter_mut().find(is_its_own) {
             source.set_address(None);
         }
     }
