@@ -14,6 +14,10 @@ use crate::rig::{have, ports, receive, received, send, wait_for};
 const TELLING: [(&str, &str); 2] =
     [("GST_DEBUG", "rtpsession:6,rtpsource:6"), ("GST_DEBUG_NO_COLOR", "1")];
 
+/// How long the files take to be sent, on a busy machine too. A pipeline that sends may wait for
+/// reports after its end.
+const SENDING: Duration = Duration::from_secs(8);
+
 /// A pipeline that receives on `port` and reports to `back`.
 fn receiving(kind: Kind, port: u16, back: u16, bin: &str, caps_more: &str, then: &str) -> String {
     let caps = caps(kind);
@@ -100,7 +104,8 @@ fn rtpbin_reads_our_receiver_reports_and_we_read_its_sender_reports() {
         let process = receive(&came, port, &more);
         let control = if mux { port } else { port + 1 };
         let timed = timed(file, folder.path());
-        let (_, told) = launch(&sending(&timed, [port, control, back], "", ""), &TELLING).finish();
+        let (_, told) =
+            launch(&sending(&timed, [port, control, back], "", ""), &TELLING).stop_after(SENDING);
         let report = received(process);
         assert_same(file, &came);
         assert!(told.contains("got RR packet"), "{told}");
@@ -127,7 +132,7 @@ fn rtpbin_sends_again_what_we_ask_for() {
     let losing = "! identity drop-probability=0.03";
     let ports = [port, port + 1, back];
     let pipeline = sending(&timed(file, folder.path()), ports, queue, losing);
-    launch(&pipeline, &[]).finish();
+    launch(&pipeline, &[]).stop_after(SENDING);
     let report = received(process);
     assert!(report["received"]["recovered"].as_u64().unwrap() > 0, "{report}");
     // What is lost in the last moment is not asked for in time: nothing follows it.

@@ -97,13 +97,18 @@ impl Process {
         self.finish_within(PATIENCE)
     }
 
-    /// Asks it to end as Ctrl-C does, after `time` if it has not ended before.
+    /// Asks it to end as Ctrl-C does, after `time` if it has not ended before; ends it if it does
+    /// not listen, as GStreamer sometimes does not.
     pub(crate) fn stop_after(self, time: Duration) -> (String, String) {
         let id = self.child.id().to_string();
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let asking = thread::spawn(move || {
-            if stopped.recv_timeout(time).is_err() {
-                let _ = Command::new("kill").args(["-INT", &id]).status();
+            let patience = Duration::from_secs(3);
+            for (time, signal) in [(time, "-INT"), (patience, "-INT"), (patience, "-KILL")] {
+                if stopped.recv_timeout(time).is_ok() {
+                    return;
+                }
+                let _ = Command::new("kill").args([signal, &id]).status();
             }
         });
         let outputs = self.finish();
