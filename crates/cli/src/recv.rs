@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use rushes::file::{MediaWriter, codec_of};
 use rushes::net::resolve;
 use rushes::{Codec, Frame, MediaStream, Session, Ssrc, StreamBuilder, sdp};
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     }
     let interrupt = Interrupt::listen()?;
     let Described { builder, codec, parameter_sets } = build(args)?;
-    let mut stream = builder.open().context("cannot open the stream")?;
+    let mut stream = builder.open().map_err(stream::explain)?;
     let mut writer = Writer {
         media: MediaWriter::create(&args.output_file, codec)?,
         codec,

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use rushes::{MediaStream, Pacing, StreamBuilder};
 use serde_json::json;
 
@@ -46,7 +45,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
-    let mut stream = builder.open().context("cannot open the stream")?;
+    let mut stream = builder.open().map_err(stream::explain)?;
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
     let mut heard = Heard::default();

@@ -79,3 +79,12 @@ pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamB
 pub(crate) fn context(args: &ControlArgs) -> Result<Context, Error> {
     args.cname.as_deref().map_or_else(|| Ok(Context::new()), Context::with_cname)
 }
+
+/// Why a stream cannot be opened, with the options that would help.
+pub(crate) fn explain(error: Error) -> anyhow::Error {
+    let help = match error {
+        Error::RtcpPort { .. } => "cannot open the stream (try --rtcp-mux or --no-rtcp)",
+        _ => "cannot open the stream",
+    };
+    anyhow::Error::from(error).context(help)
+}

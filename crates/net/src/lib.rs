@@ -61,7 +61,7 @@ pub use counters::Counters;
 pub use error::{NetError, SendError, SendErrorKind};
 pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
 pub use receive::{Arena, Datagram, Datagrams};
-pub use resolve::{resolve, source_towards};
+pub use resolve::{is_local, resolve, source_towards};
 pub use send::SendQueue;
 pub use socket::{BufferSize, BufferSizes, UdpSocket};
 pub use sys::Waker;

@@ -29,6 +29,11 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
     )
 }
 
+/// Whether `address` is one of this machine's own.
+pub fn is_local(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
 /// The local address that datagrams to `peer` come from; `None` if there is no way there.
 pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
     let any = match peer {

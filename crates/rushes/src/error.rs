@@ -69,7 +69,7 @@ pub enum Error {
     /// The port for RTCP, one above the stream's, could not be had.
     #[error(
         "port {port} for RTCP, next to the stream's own: {source}; \
-         free it, or use rtcp_mux(true) or rtcp(false)"
+         or let RTCP share the stream's port (rtcp_mux), or do without it (rtcp)"
     )]
     RtcpPort {
         /// The port.

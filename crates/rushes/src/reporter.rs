@@ -43,6 +43,9 @@ const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 /// How often to look whether there is somebody to report to.
 const NOBODY_YET: Duration = Duration::from_millis(50);
 
+/// Own addresses remembered.
+const ECHOES_MAX: usize = 16;
+
 /// A function that is told of reports.
 pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;
 
@@ -71,6 +74,8 @@ struct State {
     participant: Option<Participant>,
     /// Where the last report came from.
     learnt: Option<SocketAddr>,
+    /// Our own addresses, from which a multicast group sends us our own packets back.
+    echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
     arrivals: Vec<Option<Instant>>,
@@ -95,6 +100,7 @@ impl Reporter {
             state: Mutex::new(State {
                 participant,
                 learnt: None,
+                echoes: Vec::new(),
                 receptions: Vec::new(),
                 sequences: Vec::new(),
                 arrivals: Vec::new(),
@@ -116,8 +122,11 @@ impl Reporter {
     /// Takes a datagram of RTCP.
     pub(crate) fn take(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
         let mut state = self.state();
-        let State { participant, learnt, .. } = &mut *state;
+        let State { participant, learnt, echoes, .. } = &mut *state;
         let Some(participant) = participant else { return };
+        if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
+            return;
+        }
         if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
             tracing::debug!(%error, %from, "a datagram is not RTCP");
             return;
@@ -136,18 +145,15 @@ impl Reporter {
 
     /// Whether a datagram of RTCP is of a source whose media is received.
     fn sends_media(&self, datagram: &[u8]) -> bool {
-        let Some(sender) = datagram.get(4..8).and_then(|octets| octets.first_chunk::<4>()) else {
-            return false;
-        };
-        let sender = Ssrc(u32::from_be_bytes(*sender));
+        let sender = sender(datagram);
         let receiver = self.inbox.lock();
-        receiver.receptions().any(|source| source.ssrc == sender)
+        receiver.receptions().any(|source| Some(source.ssrc) == sender)
     }
 
     /// Sends what is due at `now`; when something will be due next.
     pub(crate) fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
         let mut state = self.state();
-        let requests = self.look_at_receiver(&mut state, now);
+        let requests = self.look_at_receiver(&mut state, port, now);
         let State { participant, learnt, receptions, next_keep_alive, opened, announced, .. } =
             &mut *state;
         let mut due = requests;
@@ -225,8 +231,9 @@ impl Reporter {
     }
 
     /// Asks for missing packets, notes conflicts, and counts what was received.
-    fn look_at_receiver(&self, state: &mut State, now: Instant) -> Option<Instant> {
-        let State { participant, receptions, sequences, arrivals, next_arrivals, .. } = state;
+    fn look_at_receiver(&self, state: &mut State, port: &Port, now: Instant) -> Option<Instant> {
+        let State { participant, receptions, sequences, arrivals, next_arrivals, echoes, .. } =
+            state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
         let retry = participant.round_trip().map_or(RETRY, |time| time + RETRY_MARGIN);
@@ -238,7 +245,7 @@ impl Reporter {
                 participant.request_packets(now, media, sequences);
             }
         }
-        if let Some(from) = receiver.poll_conflict() {
+        if let Some(from) = receiver.poll_conflict().filter(|from| !is_echo(echoes, port, *from)) {
             participant.handle_conflict(now, from);
         }
         if now >= *next_arrivals && receiver.config().arrivals {
@@ -306,6 +313,28 @@ impl Reporter {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// Who sent a datagram of RTCP.
+fn sender(datagram: &[u8]) -> Option<Ssrc> {
+    let octets = datagram.get(4..)?.first_chunk::<4>()?;
+    Some(Ssrc(u32::from_be_bytes(*octets)))
+}
+
+/// Whether a packet with our own SSRC, which came from `from`, is simply our own: sent from our
+/// port and an address of this machine.
+fn is_echo(echoes: &mut Vec<SocketAddr>, port: &Port, from: SocketAddr) -> bool {
+    if echoes.contains(&from) {
+        return true;
+    }
+    let own = [Some(port.local_address()), port.control_address()];
+    let is_own_port = own.iter().flatten().any(|own| own.port() == from.port());
+    // One address for each of the machine's networks, and each port: asked for once.
+    let own = is_own_port && echoes.len() < ECHOES_MAX && rushes_net::is_local(from.ip());
+    if own {
+        echoes.push(from);
+    }
+    own
 }
 
 fn reception(source: SourceStatistics) -> Reception {

@@ -288,3 +288,48 @@ fn a_stranger_draws_no_reports_away_and_says_goodbye_for_nobody() {
     let discards = receiver.statistics().receive.discards;
     assert_eq!(discards.get(rushes::Discard::Conflict), 20);
 }
+
+#[test]
+fn members_of_a_group_report_to_it_and_take_their_own_echo_for_what_it_is() {
+    use rushes::MulticastOptions;
+    use rushes::net::Interface;
+
+    let group = std::net::Ipv4Addr::new(239, 255, 82, 83);
+    let probe = UdpSocket::bind("0.0.0.0:0").unwrap();
+    if probe.join_multicast_v4(&group, &std::net::Ipv4Addr::LOCALHOST).is_err() {
+        eprintln!("skipped: this machine joins no multicast group");
+        return;
+    }
+    let port = even_port();
+    let member = || {
+        let loopback = Interface::Address(std::net::Ipv4Addr::LOCALHOST);
+        let options = MulticastOptions::new(group.into());
+        let session = Context::new().session(&group.to_string()).unwrap();
+        session
+            .stream(Codec::Generic)
+            .probation(1)
+            .feedback(true)
+            .local_port(port)
+            .multicast(MulticastOptions { interface: Some(loopback), ..options })
+    };
+    let mut receiver = member().open().unwrap();
+    let mut sender = member().remote_port(port).open().unwrap();
+    let own = sender.ssrc();
+    exchange(&mut sender, &mut receiver, true, |event| match event {
+        ControlEvent::ReceiverReport { block, .. } => (block.ssrc == own).then_some(()),
+        ControlEvent::Collision { .. } | ControlEvent::Loop { .. } => panic!("{event:?}"),
+        _ => None,
+    });
+    assert_eq!(sender.ssrc(), own);
+}
+
+/// A free port whose next is free too.
+fn even_port() -> u16 {
+    loop {
+        let media = UdpSocket::bind("0.0.0.0:0").unwrap();
+        let port = media.local_addr().unwrap().port();
+        if port.is_multiple_of(2) && UdpSocket::bind(("0.0.0.0", port + 1)).is_ok() {
+            return port;
+        }
+    }
+}

@@ -24,22 +24,15 @@ pub enum Conflict {
 /// Addresses from which packets with our own SSRC came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conflicts {
-    addresses: Vec<(SocketAddr, Option<Instant>)>,
+    addresses: Vec<(SocketAddr, Instant)>,
 }
 
 impl Conflicts {
-    /// Expects our own packets from `address`, as on a multicast group that we send to.
-    pub(super) fn expect(&mut self, address: SocketAddr) {
-        self.addresses.push((address, None));
-    }
-
-    /// Judges a packet with our SSRC that came from `from` at `now`; `None` if it is expected.
+    /// Judges a packet with our SSRC that came from `from` at `now`; `None` if there is nothing
+    /// new to say of it.
     pub(super) fn judge(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
-        self.addresses.retain(|(_, last)| {
-            last.is_none_or(|last| now.saturating_duration_since(last) < MEMORY)
-        });
+        self.addresses.retain(|(_, last)| now.saturating_duration_since(*last) < MEMORY);
         if let Some((_, last)) = self.addresses.iter_mut().find(|(address, _)| *address == from) {
-            let last = last.as_mut()?;
             // Told once a second at most: a loop repeats every packet.
             let told = now.saturating_duration_since(*last) < Duration::from_secs(1);
             if !told {
@@ -48,7 +41,7 @@ impl Conflicts {
             return (!told).then_some(Conflict::Loop);
         }
         if self.addresses.len() < ADDRESSES_MAX {
-            self.addresses.push((from, Some(now)));
+            self.addresses.push((from, now));
             return Some(Conflict::Collision);
         }
         // More addresses than honest collisions make: changing again would not help.
@@ -86,15 +79,5 @@ mod tests {
             })
             .count();
         assert_eq!(collisions, ADDRESSES_MAX);
-    }
-
-    #[test]
-    fn our_own_echo_from_a_group_is_expected() {
-        let mut conflicts = Conflicts::default();
-        let own = SocketAddr::from(([192, 0, 2, 1], 5004));
-        conflicts.expect(own);
-        let now = Instant::now();
-        assert_eq!(conflicts.judge(now, own), None);
-        assert_eq!(conflicts.judge(now + MEMORY, own), None);
     }
 }

@@ -188,11 +188,6 @@ impl Participant {
         }
     }
 
-    /// Expects our own packets back from `address`, as on a multicast group that we send to.
-    pub fn expect_echo(&mut self, address: SocketAddr) {
-        self.conflicts.expect(address);
-    }
-
     /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2).
     pub fn report_at_once(&mut self, now: Instant) {
         self.timer.report_at_once(now);

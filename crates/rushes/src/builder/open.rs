@@ -88,7 +88,7 @@ impl StreamBuilder {
         };
         let port = self.session.port(self.local_port, &self.socket, control)?;
         let participant = if port.has_control() && self.control.rtcp {
-            Some(self.participant(&port, sender.config().ssrc, clock_rate)?)
+            Some(self.participant(sender.config().ssrc, clock_rate)?)
         } else {
             None
         };
@@ -167,36 +167,23 @@ impl StreamBuilder {
         Ok(Receiver::new(format, config)?)
     }
 
-    fn participant(
-        &self,
-        port: &Port,
-        ssrc: Ssrc,
-        clock_rate: ClockRate,
-    ) -> Result<Participant, Error> {
+    fn participant(&self, ssrc: Ssrc, clock_rate: ClockRate) -> Result<Participant, Error> {
         let context = &self.session.context;
-        let group = self.session.peer.filter(|peer| peer.ip().is_multicast());
+        let in_group = self.session.peer.is_some_and(|peer| peer.ip().is_multicast());
         let config = ParticipantConfig {
             ssrc,
             cname: context.cname()?.to_owned(),
             description: self.control.description.clone(),
             clock_rate,
             wall_clock: context.wall_clock(),
-            timer: self.control.timer(group.is_some()),
+            timer: self.control.timer(in_group),
             seed: u64::from(random_word()?) << 32 | u64::from(random_word()?),
             packet_len_max: self.mtu.min(REPORT_MTU_MAX) - self.headers_len(),
             header_len: self.headers_len(),
             reduced_size: self.control.reduced_size,
             sources_max: PEERS_MAX,
         };
-        let mut participant = Participant::new(config, Instant::now());
-        if let Some(own) = group.and_then(rushes_net::source_towards) {
-            // A group sends us our own packets back.
-            for address in [Some(port.local_address()), port.control_address()] {
-                let port = address.map_or(0, |address| address.port());
-                participant.expect_echo(SocketAddr::new(own, port));
-            }
-        }
-        Ok(participant)
+        Ok(Participant::new(config, Instant::now()))
     }
 
     fn headers_len(&self) -> usize {
@@ -220,7 +207,13 @@ impl StreamBuilder {
             again: recovers.then(Again::new),
         };
         let sending = Arc::new(Sending::new(core, to, self.send_timeout));
-        let to_control = to.and_then(|to| self.control_address(to));
+        let to_control = match to {
+            Some(to) => self.control_address(to),
+            // A group's members report to the group.
+            None => self.session.peer.filter(|peer| peer.ip().is_multicast()).and_then(|group| {
+                Some(SocketAddr::new(group.ip(), port.control_address()?.port()))
+            }),
+        };
         let config = ReporterConfig {
             to: to_control,
             port: self.control.remote_port,
