@@ -58,6 +58,13 @@ impl Batch {
         Some(place)
     }
 
+    /// Takes the last datagram away again.
+    pub(crate) fn take_back(&mut self) {
+        if let Some(len) = self.lengths.pop() {
+            self.used -= usize::from(len);
+        }
+    }
+
     /// Forgets all datagrams.
     pub fn clear(&mut self) {
         self.lengths.clear();
@@ -97,6 +104,11 @@ impl Batch {
     /// All datagrams, back to back.
     pub fn bytes(&self) -> &[u8] {
         &self.slab[self.start..self.used]
+    }
+
+    /// The same, to be changed in place.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.slab[self.start..self.used]
     }
 
     /// The length of each datagram, in octets.

@@ -17,19 +17,28 @@
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
+//! | `crypto` | the ciphers and tags that `srtp` is made of (with the feature `srtp`) |
 //! | [`sdp`] | session descriptions (RFC 8866) |
+//! | `srtp` | secured packets (RFC 3711), with the feature `srtp` |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 //! | [`timer`] | when RTCP may be sent, and who is in the session (RFC 3550, RFC 4585) |
 #![forbid(unsafe_code)]
 
 mod batch;
 pub mod control;
+#[cfg(feature = "srtp")]
+pub mod crypto;
 pub mod payload;
 pub mod repair;
 pub mod rtcp;
 pub mod rtp;
 pub mod sdp;
 mod seq;
+#[cfg(feature = "srtp")]
+pub mod srtp;
+#[cfg(not(feature = "srtp"))]
+#[path = "srtp/absent.rs"]
+mod srtp;
 mod ssrc;
 pub mod stream;
 mod time;

@@ -135,6 +135,20 @@ pub enum ControlEvent {
         /// The packets, in order, those that did not come included.
         packets: Vec<PacketReport>,
     },
+    /// Datagrams were refused because they are not authentic, came before, or are under a key that
+    /// is used up; only of secured participants, told once a second at most.
+    Refused {
+        /// How many since this was last told.
+        datagrams: u64,
+    },
+    /// A master key, of our media or of anybody's reports, has a sixteenth of its lifetime left,
+    /// or less.
+    KeyExpiring {
+        /// Packets that it may still protect.
+        left: u64,
+    },
+    /// A master key, of our media or of anybody's reports, is used up.
+    KeyExpired,
     /// This participant's SSRC is another's too: it goes on under a new one (RFC 3550 section 8.2).
     Collision {
         /// The SSRC until now.

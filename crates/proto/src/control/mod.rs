@@ -14,6 +14,7 @@ mod event;
 mod participant;
 mod pending;
 mod remote;
+mod secure;
 mod sync;
 
 pub use clock::ClockMapping;
@@ -23,4 +24,5 @@ pub use event::{ControlEvent, KeyFrameRequest};
 pub use participant::{ControlStatistics, Participant};
 pub use pending::AppData;
 pub use remote::RemoteStatistics;
+pub use secure::ControlError;
 pub use sync::LipSync;

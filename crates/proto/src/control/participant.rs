@@ -11,6 +11,7 @@ use super::conflict::{Conflict, Conflicts};
 use super::event::{ControlEvent, KeyFrameRequest};
 use super::pending::{AppData, Pending};
 use super::remote::{RemoteStatistics, Remotes, Standing};
+use super::secure::{ControlError, Security};
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Compound;
 use crate::rtcp::Dlrr;
@@ -49,6 +50,15 @@ pub struct ControlStatistics {
     pub octets_received: u64,
     /// Datagrams and packets that were malformed.
     pub malformed: u64,
+    /// Datagrams refused because they are not authentic; only of secured participants, like those
+    /// below.
+    pub unauthentic: u64,
+    /// Datagrams refused as replays.
+    pub replayed: u64,
+    /// Datagrams refused because their master key is used up.
+    pub key_expired: u64,
+    /// Datagrams not sent because our master key is used up.
+    pub unprotected: u64,
     /// Packets of unknown types, skipped.
     pub packets_unknown: u64,
     /// Events that were not collected in time and forgotten.
@@ -94,6 +104,8 @@ pub struct Participant {
     pub(super) delays: Vec<Dlrr>,
     events: VecDeque<ControlEvent>,
     pub(super) statistics: ControlStatistics,
+    /// `None` if reports are clear.
+    pub(super) security: Option<Box<Security>>,
 }
 
 impl Participant {
@@ -122,6 +134,7 @@ impl Participant {
             delays: Vec::new(),
             events: VecDeque::new(),
             statistics: ControlStatistics::default(),
+            security: None,
             config,
         }
     }
@@ -129,16 +142,44 @@ impl Participant {
     /// Takes one datagram of RTCP that came in at `now`.
     ///
     /// # Errors
-    /// [`RtcpError`], also counted, if it is not RTCP; nothing of it is taken then.
+    /// [`ControlError`], also counted, if it is not RTCP or, secured, not authentic; nothing of it
+    /// is taken then.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
         from: Option<SocketAddr>,
         datagram: &[u8],
-    ) -> Result<(), RtcpError> {
+    ) -> Result<(), ControlError> {
         let len = datagram.len() + self.config.header_len;
         self.statistics.received += 1;
         self.statistics.octets_received += len as u64;
+        let Some(mut security) = self.security.take() else {
+            return Ok(self.handle_clear(now, from, datagram, len)?);
+        };
+        let outcome = match security.open(datagram) {
+            Ok(end) => {
+                let clear = &security.datagram[..end];
+                self.handle_clear(now, from, clear, len).map_err(ControlError::from)
+            }
+            Err(error) => Err(error),
+        };
+        self.security = Some(security);
+        match outcome {
+            Err(error) if !matches!(error, ControlError::Rtcp(_)) => self.refuse(now, error),
+            _ => {}
+        }
+        self.tell_of_keys();
+        outcome
+    }
+
+    /// Takes a datagram that is not, or no longer, protected; it came as `len` octets.
+    fn handle_clear(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+        len: usize,
+    ) -> Result<(), RtcpError> {
         let compound = Compound::parse(datagram).inspect_err(|_| self.statistics.malformed += 1)?;
         let mut counted = false;
         let is_bye = |packet| matches!(packet, Ok(Packet::Bye(_)));
@@ -224,7 +265,7 @@ impl Participant {
             self.writer.clear();
             self.writer.receiver_report(old, &[]);
             self.writer.bye(&[old], "SSRC collision");
-            return Some(self.note_datagram());
+            return self.note_datagram();
         }
         if self.gone {
             return None;
@@ -246,10 +287,10 @@ impl Participant {
                 self.gone = true;
             }
         }
-        let len = self.writer.len() + self.config.header_len;
+        let len = self.sent_len();
         self.timer.note_sent_rtcp(now, len);
         self.note_left();
-        Some(self.note_datagram())
+        self.note_datagram()
     }
 
     /// The next thing that others said.
@@ -383,9 +424,27 @@ impl Participant {
         }
     }
 
-    fn note_datagram(&mut self) -> &[u8] {
-        self.statistics.octets_sent += (self.writer.len() + self.config.header_len) as u64;
-        self.writer.bytes()
+    /// Octets of the datagram in hand, as they count against the bandwidth.
+    fn sent_len(&self) -> usize {
+        let trailer = self.security.as_ref().map_or(0, |security| security.protector.overhead());
+        self.writer.len() + trailer + self.config.header_len
+    }
+
+    /// The datagram to send; `None` if it could not be protected.
+    fn note_datagram(&mut self) -> Option<&[u8]> {
+        let len = self.sent_len() as u64;
+        if let Some(security) = &mut self.security {
+            if security.seal(self.writer.bytes()).is_none() {
+                self.statistics.unprotected += 1;
+                return None;
+            }
+            self.tell_of_keys();
+        }
+        self.statistics.octets_sent += len;
+        Some(match &self.security {
+            Some(security) => &security.datagram,
+            None => self.writer.bytes(),
+        })
     }
 
     /// The next number of a splitmix64 generator (Steele, Lea, Flood 2014).

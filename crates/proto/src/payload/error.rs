@@ -9,6 +9,10 @@ pub enum FrameError {
     /// There is nothing to send.
     #[error("the frame is empty")]
     Empty,
+    /// The stream is secured, and its master key has protected as many packets as it may (RFC 3711
+    /// section 9.2).
+    #[error("the stream's master key is used up: set another one")]
+    KeyExpired,
     /// A length field of length-prefixed input does not fit the frame.
     #[error(
         "the NAL unit at octet {offset} claims {claimed} octets, but {remaining} octets are left"

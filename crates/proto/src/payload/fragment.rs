@@ -101,21 +101,41 @@ impl Fragment {
         &self.pieces
     }
 
+    /// Copies all but the last run of the frame's octets into `out`: how many they are, and the
+    /// run, which is to be written after them.
+    ///
+    /// # Panics
+    /// As [`write`](Self::write).
+    #[inline]
+    pub(crate) fn write_but_last<'f>(&self, frame: &'f [u8], out: &mut [u8]) -> (usize, &'f [u8]) {
+        let (first, last) = match self.pieces.split_last() {
+            Some((Piece::Frame { start, end }, first)) => (first, &frame[*start..*end]),
+            _ => (&self.pieces[..], &[][..]),
+        };
+        write(first, frame, out);
+        (self.len - last.len(), last)
+    }
+
     /// Copies the payload into `out`, whose length is [`len`](Self::len).
     ///
     /// # Panics
     /// If `out` is shorter, or a piece reaches past the end of `frame`.
     #[inline]
     pub fn write(&self, frame: &[u8], out: &mut [u8]) {
-        let mut rest = out;
-        for piece in &self.pieces {
-            let octets = match piece {
-                Piece::Own { octets, len } => &octets[..usize::from(*len)],
-                Piece::Frame { start, end } => &frame[*start..*end],
-            };
-            let (place, tail) = rest.split_at_mut(octets.len());
-            place.copy_from_slice(octets);
-            rest = tail;
-        }
+        write(&self.pieces, frame, out);
+    }
+}
+
+#[inline]
+fn write(pieces: &[Piece], frame: &[u8], out: &mut [u8]) {
+    let mut rest = out;
+    for piece in pieces {
+        let octets = match piece {
+            Piece::Own { octets, len } => &octets[..usize::from(*len)],
+            Piece::Frame { start, end } => &frame[*start..*end],
+        };
+        let (place, tail) = rest.split_at_mut(octets.len());
+        place.copy_from_slice(octets);
+        rest = tail;
     }
 }

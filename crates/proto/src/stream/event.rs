@@ -1,5 +1,6 @@
 //! What a receiver tells besides frames.
 
+use super::stats::Discard;
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
@@ -21,6 +22,14 @@ pub enum Event {
         /// The source.
         ssrc: Ssrc,
     },
+    /// The master key that packets leave or come under has a sixteenth of its lifetime left, or less.
+    KeyExpiring {
+        /// Packets that it may still protect.
+        left: u64,
+    },
+    /// The master key that packets leave or come under is used up: nothing more is sent or
+    /// accepted under it.
+    KeyExpired,
     /// Packets are missing and will not be waited for any longer.
     PacketsLost {
         /// Their source.
@@ -28,6 +37,14 @@ pub enum Event {
         /// The first of them.
         first: ExtendedSequence,
         /// How many there are.
+        packets: u64,
+    },
+    /// Packets of a secured stream were refused. Told once a second at most for each reason.
+    Refused {
+        /// Why: [`Discard::Authentication`], [`Discard::Replayed`], [`Discard::KeyExpired`] or
+        /// [`Discard::UnknownKey`].
+        reason: Discard,
+        /// How many since this was last told.
         packets: u64,
     },
     /// A source has given way to another, after a long silence.

@@ -11,6 +11,7 @@ mod inbound;
 mod jitter;
 mod receive;
 mod reorder;
+mod secure;
 mod send;
 mod sequence;
 mod stats;

@@ -27,6 +27,7 @@ use super::config::ConfigError;
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::inbound::{Arrived, Candidate, Inbound, Report};
+use super::secure::Security;
 use super::stats::Discard;
 use super::stats::ReceiveStatistics;
 use super::stats::SourceStatistics;
@@ -70,6 +71,8 @@ pub struct Receiver {
     gone_repairs: (u64, u64),
     own_ssrc: Option<Ssrc>,
     conflict: Option<SocketAddr>,
+    /// `None` if packets come clear.
+    pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
     retransmissions: VecDeque<(Ssrc, Ssrc)>,
 }
@@ -98,8 +101,24 @@ impl Receiver {
             gone_repairs: (0, 0),
             own_ssrc: None,
             conflict: None,
+            security: None,
             retransmissions: VecDeque::new(),
         })
+    }
+
+    /// The receiver, which takes protected packets (RFC 3711) and no others. Sources whose packets
+    /// are authentic need no probation.
+    #[cfg(feature = "srtp")]
+    #[must_use]
+    pub fn secured(mut self, unprotector: crate::srtp::Unprotector) -> Self {
+        self.security = Some(Box::new(Security::new(unprotector)));
+        self
+    }
+
+    /// What takes packets out of protection, if anything does.
+    #[cfg(feature = "srtp")]
+    pub fn unprotector(&mut self) -> Option<&mut crate::srtp::Unprotector> {
+        self.security.as_mut().map(|security| security.unprotector())
     }
 
     /// Takes one datagram that came in at `now`.
@@ -117,9 +136,28 @@ impl Receiver {
         from: Option<SocketAddr>,
         datagram: &[u8],
     ) {
-        if let Err(reason) = self.take(now, from, datagram) {
-            self.statistics.discards.count(reason);
+        if self.security.is_some() {
+            self.handle_protected(now, from, datagram);
+        } else {
+            self.handle_clear(now, from, datagram);
         }
+    }
+
+    /// Takes a datagram that is not, or no longer, protected.
+    #[inline]
+    pub(super) fn handle_clear(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) {
+        if let Err(reason) = self.take(now, from, datagram) {
+            self.discard(reason);
+        }
+    }
+
+    pub(super) fn discard(&mut self, reason: Discard) {
+        self.statistics.discards.count(reason);
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+        self.forget_events();
     }
 
     /// Sets the SSRC that is our own: packets that carry it are not taken.
@@ -346,7 +384,9 @@ impl Receiver {
             Some(n) => n,
             None => self.add_candidate(ssrc, now),
         };
-        let probation = if self.config.remote_ssrc.is_some() { 1 } else { self.config.probation };
+        let is_authentic = self.security.as_ref().is_some_and(|security| security.authenticates());
+        let is_known = self.config.remote_ssrc.is_some() || is_authentic;
+        let probation = if is_known { 1 } else { self.config.probation };
         let Self { candidates, statistics, events, .. } = self;
         if !candidates[n].take(packet, probation, &mut Report { statistics, events }) {
             return Ok(());

@@ -11,8 +11,11 @@
 use std::fmt;
 use std::time::Instant;
 
+#[cfg(feature = "srtp")]
+use super::PACKET_LEN_MIN;
 use super::config::ConfigError;
 use super::config::SenderConfig;
+use super::event::Event;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::Fragment;
@@ -23,6 +26,7 @@ use crate::repair::Refusal;
 use crate::repair::rtx;
 use crate::rtp::HEADER_LEN;
 use crate::seq::SequenceNumber;
+use crate::srtp::Protector;
 use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
@@ -50,6 +54,7 @@ struct Repair {
     retransmission: Retransmission,
     /// The next packet of the retransmission stream.
     sequence: SequenceNumber,
+    scratch: Vec<u8>,
 }
 
 /// The sending half of a stream: splits frames, numbers packets, writes them into batches.
@@ -62,7 +67,19 @@ pub struct Sender {
     clock_frames: u64,
     fragment: Fragment,
     repair: Option<Repair>,
+    protector: Option<Box<Protector>>,
     statistics: SendStatistics,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Written {
+    /// It is in the batch.
+    Placed,
+    /// It does not fit the batch.
+    Full,
+    /// It could not be protected, and must not go out clear.
+    Refused,
 }
 
 impl Sender {
@@ -80,6 +97,7 @@ impl Sender {
             config,
             fragment: Fragment::default(),
             repair: None,
+            protector: None,
             statistics: SendStatistics::default(),
         })
     }
@@ -94,8 +112,51 @@ impl Sender {
             Retransmission::Rtx { first_sequence, .. } => first_sequence,
             Retransmission::Verbatim => SequenceNumber(0),
         };
-        self.repair = Some(Repair { history: History::new(packets), retransmission, sequence });
+        let (history, scratch) = (History::new(packets), Vec::new());
+        self.repair = Some(Repair { history, retransmission, sequence, scratch });
         self
+    }
+
+    /// The sender, whose packets leave protected (RFC 3711); none leaves in any other way.
+    ///
+    /// # Errors
+    /// [`ConfigError::PacketLen`] if the largest datagram is too small for what that adds.
+    #[cfg(feature = "srtp")]
+    pub fn secured(mut self, protector: Protector) -> Result<Self, ConfigError> {
+        let len = self.config.packet_len_max;
+        if len < PACKET_LEN_MIN / 2 + protector.overhead() {
+            return Err(ConfigError::PacketLen { len });
+        }
+        self.protector = Some(Box::new(protector));
+        Ok(self)
+    }
+
+    /// Goes on under another master key, from the next packet on. Packets under the key before
+    /// can no longer be sent again in a stream of their own.
+    ///
+    /// # Errors
+    /// [`PolicyError`](crate::srtp::PolicyError) if the key does not fit, or nothing is secured.
+    #[cfg(feature = "srtp")]
+    pub fn set_master_key(
+        &mut self,
+        key: &crate::srtp::MasterKey,
+    ) -> Result<(), crate::srtp::PolicyError> {
+        let Some(protector) = &mut self.protector else {
+            return Err(crate::srtp::PolicyError::KeyOfAnotherSuite);
+        };
+        protector.set_master_key(key)?;
+        if let Some(repair) = &mut self.repair
+            && repair.retransmission != Retransmission::Verbatim
+        {
+            repair.history.clear();
+        }
+        Ok(())
+    }
+
+    /// What protects the packets, if anything does.
+    #[cfg(feature = "srtp")]
+    pub fn protector(&mut self) -> Option<&mut Protector> {
+        self.protector.as_deref_mut()
     }
 
     /// Adds packet `sequence`, found in `sent`, once more to `batch`; `false` if `batch` is full.
@@ -112,8 +173,9 @@ impl Sender {
         if batch.free() < self.config.packet_len_max + rtx::HEADER_LEN {
             return Ok(false);
         }
+        let protector = self.protector.as_deref_mut();
         let outcome = match &mut self.repair {
-            Some(repair) => repair.write(now, sequence, sent, batch),
+            Some(repair) => repair.write(now, sequence, sent, batch, protector),
             None => Err(Refusal::Unknown),
         };
         match outcome {
@@ -137,6 +199,13 @@ impl Sender {
         }
     }
 
+    /// The next thing to know about the master key that packets leave under:
+    /// [`Event::KeyExpiring`] or [`Event::KeyExpired`].
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.protector.as_mut()?.poll_event()?;
+        Some(event.into())
+    }
+
     /// Takes up `frame`, sampled at `timestamp` or, without one, one frame interval (or, in
     /// formats that know it, one frame duration) after the frame before.
     ///
@@ -147,7 +216,11 @@ impl Sender {
         frame: &'f [u8],
         timestamp: Option<RtpTimestamp>,
     ) -> Result<Outgoing<'s, 'f>, FrameError> {
-        self.packetiser.start(frame, self.config.packet_len_max - HEADER_LEN)?;
+        if self.protector.as_mut().is_some_and(|protector| protector.is_expired()) {
+            return Err(FrameError::KeyExpired);
+        }
+        let trailer = self.trailer_len();
+        self.packetiser.start(frame, self.config.packet_len_max - HEADER_LEN - trailer)?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
             self.clock_frames = 0;
@@ -174,6 +247,7 @@ impl Sender {
         self.fragment.clear();
         let timestamp = self.next_timestamp();
         self.write(&[], timestamp, batch);
+        self.finish(batch);
     }
 
     /// The timestamp of the next frame that is given none.
@@ -192,28 +266,54 @@ impl Sender {
         &self.config
     }
 
-    /// Writes the packet of the fragment in hand; `false` if it is too long for the batch.
+    /// Octets that protection adds to a packet.
     #[inline]
-    fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> bool {
+    fn trailer_len(&self) -> usize {
+        self.protector.as_ref().map_or(0, |protector| protector.overhead())
+    }
+
+    /// Completes the protection of the packets in `batch`.
+    #[inline]
+    fn finish(&mut self, batch: &mut Batch) {
+        if let Some(protector) = &mut self.protector {
+            protector.finish(batch.bytes_mut());
+        }
+    }
+
+    /// Writes the packet of the fragment in hand.
+    #[inline]
+    fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> Written {
         let payload_len = self.fragment.len();
-        let position = batch.position();
-        let Some(packet) = batch.place(HEADER_LEN + payload_len) else { return false };
+        let len = HEADER_LEN + payload_len + self.trailer_len();
+        let (position, at) = (batch.position(), batch.bytes().len());
+        let Some(packet) = batch.place(len) else { return Written::Full };
         let Some((header, payload)) = packet.split_first_chunk_mut::<HEADER_LEN>() else {
-            return false;
+            return Written::Full;
         };
         header[0] = 0x80;
         header[1] = u8::from(self.fragment.marker()) << 7 | self.config.payload_type.value();
         header[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
         header[4..8].copy_from_slice(&timestamp.0.to_be_bytes());
         header[8..12].copy_from_slice(&self.config.ssrc.0.to_be_bytes());
-        self.fragment.write(frame, payload);
+        if let Some(protector) = &mut self.protector {
+            let (written, rest) = self.fragment.write_but_last(frame, payload);
+            if protector.protect_in_place(at, packet, HEADER_LEN + written, rest).is_err() {
+                batch.take_back();
+                return Written::Refused;
+            }
+            if protector.is_full() {
+                protector.finish(batch.bytes_mut());
+            }
+        } else {
+            self.fragment.write(frame, payload);
+        }
         if let Some(repair) = &mut self.repair {
-            repair.history.note(self.sequence, position, HEADER_LEN + payload_len);
+            repair.history.note(self.sequence, position, len);
         }
         self.sequence = self.sequence.plus(1);
         self.statistics.packets += 1;
         self.statistics.payload_octets += payload_len as u64;
-        true
+        Written::Placed
     }
 }
 
@@ -224,6 +324,7 @@ impl Repair {
         sequence: SequenceNumber,
         sent: &Batch,
         batch: &mut Batch,
+        protector: Option<&mut Protector>,
     ) -> Result<bool, Refusal> {
         let packet = self.history.recall(now, sequence, sent)?;
         let Retransmission::Rtx { payload_type, ssrc, .. } = self.retransmission else {
@@ -231,16 +332,33 @@ impl Repair {
             place.copy_from_slice(packet);
             return Ok(true);
         };
-        let Some((header, payload)) = packet.split_at_checked(HEADER_LEN) else {
-            return Err(Refusal::Unknown);
+        let (at, len) = (batch.bytes().len(), packet.len() + rtx::HEADER_LEN);
+        let Some(place) = batch.place(len) else { return Ok(false) };
+        let header = |place: &mut [u8], original: &[u8]| {
+            place[..HEADER_LEN].copy_from_slice(&original[..HEADER_LEN]);
+            place[1] = original[1] & 0x80 | payload_type.value();
+            place[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
+            place[8..12].copy_from_slice(&ssrc.0.to_be_bytes());
+            place[12..14].copy_from_slice(&sequence.0.to_be_bytes());
         };
-        let Some(place) = batch.place(packet.len() + rtx::HEADER_LEN) else { return Ok(false) };
-        place[..HEADER_LEN].copy_from_slice(header);
-        place[1] = header[1] & 0x80 | payload_type.value();
-        place[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
-        place[8..12].copy_from_slice(&ssrc.0.to_be_bytes());
-        place[12..14].copy_from_slice(&sequence.0.to_be_bytes());
-        place[14..].copy_from_slice(payload);
+        header(place, packet);
+        if let Some(protector) = protector {
+            // In the slab it is encrypted under the media's own source and sequence number.
+            self.scratch.clear();
+            self.scratch.extend_from_slice(packet);
+            let clear = protector.reveal(&mut self.scratch);
+            let outcome = clear.map(|clear| {
+                let payload = &self.scratch[HEADER_LEN..clear];
+                protector.protect_in_place(at, place, HEADER_LEN + rtx::HEADER_LEN, payload)
+            });
+            if !matches!(outcome, Some(Ok(()))) {
+                batch.take_back();
+                return Err(Refusal::Unknown);
+            }
+            protector.finish(batch.bytes_mut());
+        } else {
+            place[HEADER_LEN + rtx::HEADER_LEN..].copy_from_slice(&packet[HEADER_LEN..]);
+        }
         self.sequence = self.sequence.plus(1);
         Ok(true)
     }
@@ -279,15 +397,24 @@ impl Outgoing<'_, '_> {
                     break;
                 }
             }
-            if !self.sender.write(self.frame, self.timestamp, batch) {
-                // Formats that cannot split make packets longer than asked for; one that is
-                // longer than a datagram can be is a mistake of its format.
-                self.waiting = !batch.is_empty();
-                self.done = batch.is_empty();
-                debug_assert!(self.waiting, "a payload longer than any datagram");
-                break;
+            match self.sender.write(self.frame, self.timestamp, batch) {
+                Written::Placed => {}
+                Written::Full => {
+                    // Formats that cannot split make packets longer than asked for; one that is
+                    // longer than a datagram can be is a mistake of its format.
+                    self.waiting = !batch.is_empty();
+                    self.done = batch.is_empty();
+                    debug_assert!(self.waiting, "a payload longer than any datagram");
+                    break;
+                }
+                Written::Refused => {
+                    self.sender.statistics.frames_cut += 1;
+                    self.done = true;
+                    break;
+                }
             }
         }
+        self.sender.finish(batch);
         !batch.is_empty()
     }
 

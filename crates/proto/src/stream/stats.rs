@@ -45,11 +45,20 @@ pub enum Discard {
     FragmentWithoutStart,
     /// A packet of a frame larger than the stream allows.
     FrameTooLarge,
+    /// On a secured stream, a packet whose tag does not match: forged, damaged, clear, or under
+    /// another key.
+    Authentication,
+    /// On a secured stream, a packet that came before or is older than the replay window.
+    Replayed,
+    /// On a secured stream, a packet under a master key that is used up.
+    KeyExpired,
+    /// On a secured stream, a packet that names a master key that is not known.
+    UnknownKey,
 }
 
 impl Discard {
     /// All reasons, in the order of a packet's way.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         Self::KeepAlive,
         Self::NotRtp,
         Self::Rtcp,
@@ -67,6 +76,10 @@ impl Discard {
         Self::OutsideMode,
         Self::FragmentWithoutStart,
         Self::FrameTooLarge,
+        Self::Authentication,
+        Self::Replayed,
+        Self::KeyExpired,
+        Self::UnknownKey,
     ];
 
     /// The reason in a few lower-case words.
@@ -89,6 +102,10 @@ impl Discard {
             Self::OutsideMode => "interleaved mode",
             Self::FragmentWithoutStart => "fragment without start",
             Self::FrameTooLarge => "frame too large",
+            Self::Authentication => "authentication failed",
+            Self::Replayed => "replayed",
+            Self::KeyExpired => "key used up",
+            Self::UnknownKey => "unknown key",
         }
     }
 }
@@ -131,6 +148,8 @@ pub struct SendStatistics {
     pub frame_octets: u64,
     /// Packets sent once more because they were asked for; not among `packets`.
     pub retransmitted: u64,
+    /// Frames not sent to their end, because the master key was used up.
+    pub frames_cut: u64,
     /// Requests for packets that are gone, or that came too often.
     pub retransmissions_refused: u64,
 }

@@ -1,0 +1,105 @@
+//! What can be wrong with keys, policies and packets.
+
+use thiserror::Error;
+
+/// Why octets are not a master key.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Key and salt together have another length.
+    #[error("a master key and its salt have {need} octets for this suite, not {have}")]
+    Len {
+        /// Octets that the suite needs.
+        need: usize,
+        /// Octets that were given.
+        have: usize,
+    },
+    /// The master key identifier is too long.
+    #[error("a master key identifier has at most 128 octets, not {have}")]
+    Mki {
+        /// Octets that were given.
+        have: usize,
+    },
+    /// The lifetime is zero or longer than packet indices are.
+    #[error("a master key lives for 1 to 2^48 packets of SRTP and 1 to 2^31 of SRTCP")]
+    Lifetime,
+}
+
+/// Why packets cannot be protected as a policy says.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// An AEAD suite encrypts and authenticates media or does neither (RFC 7714 section 8).
+    #[error("media under an AEAD suite is always encrypted and authenticated")]
+    AeadIsWhole,
+    /// The key derivation rate is out of range.
+    #[error("a key derivation rate is 2^0 to 2^24")]
+    DerivationRate,
+    /// The key was made for a suite with other lengths.
+    #[error("the master key was made for another suite")]
+    KeyOfAnotherSuite,
+    /// Keys are told apart by identifiers of one length, each used once.
+    #[error("master key identifiers of one stream have one length and are all different")]
+    Mki,
+    /// No source may be protected.
+    #[error("at least one source must be allowed")]
+    NoSources,
+    /// The primitives refused a key.
+    #[error("the cryptographic library refused a session key")]
+    Refused,
+    /// Header extensions are encrypted by RFC 6904 or by RFC 9335.
+    #[error("header extensions are encrypted by RFC 6904 or by RFC 9335 (cryptex), not by both")]
+    TwiceEncrypted,
+    /// The replay window is out of range.
+    #[error("a replay window of {packets} packets is outside 128 to 32768")]
+    Window {
+        /// The window asked for.
+        packets: usize,
+    },
+}
+
+/// Why a packet was not protected.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ProtectError {
+    /// The master key protected as many packets as it may (RFC 3711 section 9.2).
+    #[error("the master key is used up; set another one")]
+    Expired,
+    /// It is not an RTP or RTCP packet.
+    #[error("not a packet that can be protected")]
+    Malformed,
+    /// Its sequence number is more than 2¹⁵ behind, or was used before: the same key stream must
+    /// not be used twice.
+    #[error("a packet with this sequence number was protected before")]
+    Repeated,
+    /// The cryptographic library refused.
+    #[error("the cryptographic library refused a packet")]
+    Refused,
+    /// More sources than the policy allows.
+    #[error("more sources than the policy allows under one master key")]
+    TooManySources,
+}
+
+/// Why a packet was refused. Nothing is remembered of it.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum UnprotectError {
+    /// Its tag does not match: it is forged, damaged, clear, or under another key.
+    #[error("authentication failed")]
+    Authentication,
+    /// Its master key is used up (RFC 3711 section 9.2).
+    #[error("the packet is under a master key that is used up")]
+    Expired,
+    /// It is too short, or its header reaches past its end.
+    #[error("not a protected packet")]
+    Malformed,
+    /// It came before, or is older than the replay window.
+    #[error("the packet is a replay, or older than the replay window")]
+    Replayed,
+    /// As many sources as the policy allows are followed.
+    #[error("more sources than the policy allows under one master key")]
+    TooManySources,
+    /// It names a master key that is not known.
+    #[error("the packet names a master key that is not known")]
+    UnknownKey,
+}

@@ -1,0 +1,60 @@
+//! Packet indices: sequence numbers that do not wrap (RFC 3711 section 3.3.1).
+
+/// One more than the largest index.
+pub(super) const INDEX_END: u64 = 1 << 48;
+
+/// The index of the packet with `sequence` that is closest to `highest`, the highest index so far.
+///
+/// Where that would be before the first packet, it is the packet of the first round: libsrtp does
+/// the same, and the tag tells.
+#[inline]
+pub(super) fn estimate(highest: u64, sequence: u16) -> u64 {
+    let newest = highest as u16;
+    let ahead = sequence.wrapping_sub(newest);
+    // RFC 3711 decides the tie of half a round by which half the newest packet is in.
+    let is_ahead = ahead < 0x8000 || (ahead == 0x8000 && newest < 0x8000);
+    if is_ahead {
+        return highest + u64::from(ahead);
+    }
+    let behind = u64::from(newest.wrapping_sub(sequence));
+    highest.checked_sub(behind).unwrap_or_else(|| u64::from(sequence))
+}
+
+/// The roll-over counter of a packet index.
+#[inline]
+pub(super) fn roll_over_counter(index: u64) -> u32 {
+    (index >> 16) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3711 appendix A, as it is written there.
+    fn appendix_a(highest: u64, sequence: u16) -> u64 {
+        let (roc, newest, seq) =
+            ((highest >> 16).cast_signed(), highest as u16, i64::from(sequence));
+        let newest = i64::from(newest);
+        let v = if newest < 32_768 {
+            if seq - newest > 32_768 { roc - 1 } else { roc }
+        } else if newest - 32_768 > seq {
+            roc + 1
+        } else {
+            roc
+        };
+        (v.max(0) as u64) << 16 | u64::from(sequence)
+    }
+
+    #[test]
+    fn estimates_are_those_of_the_appendix() {
+        for roc in [0, 1, 7, 0xffff_fffe] {
+            for newest in (0..65_536).step_by(257).chain([1, 32_767, 32_768, 65_535]) {
+                for sequence in (0..65_536).step_by(127).chain([32_767, 32_768, 65_535]) {
+                    let (highest, sequence) = (roc << 16 | newest, sequence as u16);
+                    let expected = appendix_a(highest, sequence);
+                    assert_eq!(estimate(highest, sequence), expected, "{highest:x} {sequence:x}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The master keys in use: which one a packet is under, and how many packets it has left.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use super::derive::Derivation;
+use super::error::PolicyError;
+use super::master::MasterKey;
+use super::policy::Policy;
+use super::transform::{Protocol, Transform};
+
+/// SRTP packets under one master key at most (RFC 3711 section 9.2).
+pub const RTP_LIFETIME_MAX: u64 = 1 << 48;
+
+/// SRTCP packets under one master key at most (RFC 3711 section 9.2).
+pub const RTCP_LIFETIME_MAX: u64 = 1 << 31;
+
+/// Master keys that are kept at once: the one in use, the next, and those of late packets.
+pub(super) const KEYS_MAX: usize = 4;
+
+/// Something to know about the master key in use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum KeyEvent {
+    /// A sixteenth of its lifetime, or less, is left: time for another key.
+    Expiring {
+        /// Packets that it may still protect.
+        left: u64,
+    },
+    /// It is used up: nothing more is sent or accepted under it.
+    Expired,
+}
+
+/// One master key and the session keys that follow from it.
+pub(super) struct Key {
+    pub(super) mki: Vec<u8>,
+    derivation: Derivation,
+    /// The session keys of the newest epoch, and of the one before.
+    epochs: VecDeque<(u64, Transform)>,
+    used: u64,
+    lifetime: u64,
+    told: Option<KeyEvent>,
+}
+
+/// The master keys of one direction of SRTP or SRTCP.
+pub(super) struct Keys {
+    policy: Policy,
+    protocol: Protocol,
+    /// The one in use first.
+    list: VecDeque<Key>,
+    /// Counts the changes of the key in use.
+    generation: u64,
+    events: VecDeque<KeyEvent>,
+}
+
+impl Key {
+    fn new(policy: &Policy, protocol: Protocol, master: &MasterKey) -> Result<Self, PolicyError> {
+        if !master.fits(policy.suite) {
+            return Err(PolicyError::KeyOfAnotherSuite);
+        }
+        let derivation = Derivation::new(master)?;
+        let first = Transform::derive(policy, protocol, &derivation, 0)?;
+        let lifetime = match protocol {
+            Protocol::Rtp => master.rtp_lifetime(),
+            Protocol::Rtcp => master.rtcp_lifetime(),
+        };
+        Ok(Self {
+            mki: master.mki().to_vec(),
+            derivation,
+            epochs: VecDeque::from([(0, first)]),
+            used: 0,
+            lifetime,
+            told: None,
+        })
+    }
+
+    pub(super) fn is_expired(&self) -> bool {
+        self.used >= self.lifetime
+    }
+
+    /// The session keys for a packet index; `None` if the library refuses them.
+    #[inline]
+    pub(super) fn transform(
+        &mut self,
+        policy: &Policy,
+        protocol: Protocol,
+        index: u64,
+    ) -> Option<&Transform> {
+        let epoch = policy.key_derivation_rate.map_or(0, |power| index >> power);
+        if let Some(n) = self.epochs.iter().position(|(known, _)| *known == epoch) {
+            return self.epochs.get(n).map(|(_, transform)| transform);
+        }
+        let transform = Transform::derive(policy, protocol, &self.derivation, epoch).ok()?;
+        self.epochs.push_front((epoch, transform));
+        // The newest, and the one that its late packets are under.
+        self.epochs.truncate(2);
+        self.epochs.front().map(|(_, transform)| transform)
+    }
+}
+
+impl Keys {
+    pub(super) fn new(
+        policy: &Policy,
+        protocol: Protocol,
+        master: &MasterKey,
+    ) -> Result<Self, PolicyError> {
+        policy.check()?;
+        let list = VecDeque::from([Key::new(policy, protocol, master)?]);
+        Ok(Self { policy: *policy, protocol, list, generation: 0, events: VecDeque::new() })
+    }
+
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// How often the key in use has changed.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Octets of the identifier that packets carry.
+    #[inline]
+    pub(super) fn mki_len(&self) -> usize {
+        self.list.front().map_or(0, |key| key.mki.len())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Lets `master` be the key in use from now on, and forgets all others.
+    pub(super) fn replace(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
+        let key = self.prepare(master)?;
+        self.list.clear();
+        self.list.push_front(key);
+        self.generation += 1;
+        Ok(())
+    }
+
+    /// Lets packets be under `master` too; the oldest key is forgotten if there are many.
+    pub(super) fn add(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
+        let key = self.prepare(master)?;
+        if self.list.iter().any(|other| other.mki == key.mki) && !key.mki.is_empty() {
+            return Err(PolicyError::Mki);
+        }
+        self.list.truncate(KEYS_MAX - 1);
+        self.list.push_back(key);
+        Ok(())
+    }
+
+    fn prepare(&self, master: &MasterKey) -> Result<Key, PolicyError> {
+        if master.mki().len() != self.mki_len() {
+            return Err(PolicyError::Mki);
+        }
+        Key::new(&self.policy, self.protocol, master)
+    }
+
+    /// The key in use.
+    #[inline]
+    pub(super) fn current(&mut self) -> Option<&mut Key> {
+        self.list.front_mut()
+    }
+
+    #[inline]
+    pub(super) fn get(&mut self, n: usize) -> Option<&mut Key> {
+        self.list.get_mut(n)
+    }
+
+    /// Which key is called `mki`.
+    pub(super) fn find(&self, mki: &[u8]) -> Option<usize> {
+        self.list.iter().position(|key| key.mki == mki)
+    }
+
+    /// Counts a packet under key `n`, which is the key in use from now on.
+    #[inline]
+    pub(super) fn count(&mut self, n: usize) {
+        if n > 0
+            && let Some(key) = self.list.remove(n)
+        {
+            self.list.push_front(key);
+            self.generation += 1;
+        }
+        let Some(key) = self.list.front_mut() else { return };
+        key.used += 1;
+        let left = key.lifetime.saturating_sub(key.used);
+        if left > key.lifetime / 16 {
+            return;
+        }
+        let event = if left == 0 { KeyEvent::Expired } else { KeyEvent::Expiring { left } };
+        let news = match key.told {
+            None => true,
+            Some(KeyEvent::Expiring { .. }) => left == 0,
+            Some(KeyEvent::Expired) => false,
+        };
+        if news {
+            key.told = Some(event);
+            // Two for each key; nobody may be collecting them.
+            self.events.truncate(2 * KEYS_MAX);
+            self.events.push_back(event);
+        }
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<KeyEvent> {
+        self.events.pop_front()
+    }
+
+    /// Takes these session keys instead of those that follow from the master key.
+    #[cfg(test)]
+    pub(super) fn set_session_keys(&mut self, transform: Transform) {
+        if let Some(key) = self.list.front_mut() {
+            key.epochs = VecDeque::from([(0, transform)]);
+        }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key")
+            .field("mki", &self.mki)
+            .field("used", &self.used)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys")
+            .field("policy", &self.policy)
+            .field("list", &self.list)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! What both ends of a secured stream agree on besides its keys.
+
+use super::error::PolicyError;
+use super::extension::ExtensionIds;
+use super::suite::Suite;
+
+/// The options of a secured stream; both ends must be told the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Policy {
+    /// Cipher and tag.
+    pub suite: Suite,
+    /// Whether media is encrypted, as it is by default; if not, it is still authenticated
+    /// (`UNENCRYPTED_SRTP`, RFC 4568 section 6.3.2).
+    pub encrypt_rtp: bool,
+    /// Whether RTCP is encrypted, as it is by default (`UNENCRYPTED_SRTCP`).
+    pub encrypt_rtcp: bool,
+    /// Whether media carries a tag, as it does by default (`UNAUTHENTICATED_SRTP`).
+    pub authenticate_rtp: bool,
+    /// Packets between two derivations of session keys: 2 to the power of this (RFC 3711 section
+    /// 4.3.1), 0..=24; with `None`, the default, they are derived once.
+    pub key_derivation_rate: Option<u8>,
+    /// Packets back from the newest one whose replay is recognised, 128..=32 768; older packets
+    /// are refused. By default 1 024.
+    pub window: usize,
+    /// Elements of the header extension that are encrypted (RFC 6904); by default none.
+    pub encrypted_extensions: ExtensionIds,
+    /// Whether the whole header extension and the contributing sources are encrypted (RFC 9335);
+    /// by default not.
+    pub cryptex: bool,
+    /// Synchronisation sources that one master key may protect, 1 or more; by default 256.
+    pub sources_max: usize,
+}
+
+impl Policy {
+    /// The defaults for `suite`.
+    pub fn new(suite: Suite) -> Self {
+        Self {
+            suite,
+            encrypt_rtp: true,
+            encrypt_rtcp: true,
+            authenticate_rtp: true,
+            key_derivation_rate: None,
+            window: 1024,
+            encrypted_extensions: ExtensionIds::default(),
+            cryptex: false,
+            sources_max: 256,
+        }
+    }
+
+    /// Octets that an SRTP packet is longer than its RTP packet, with a master key identifier of
+    /// `mki_len` octets. Cryptex adds four to a packet that has contributing sources and no
+    /// header extension.
+    pub fn overhead(&self, mki_len: usize) -> usize {
+        self.rtp_tag_len() + mki_len
+    }
+
+    /// Octets that an SRTCP packet is longer than its RTCP packet.
+    pub fn rtcp_overhead(&self, mki_len: usize) -> usize {
+        self.suite.rtcp_tag_len() + super::rtcp::INDEX_LEN + mki_len
+    }
+
+    pub(super) fn rtp_tag_len(&self) -> usize {
+        if self.authenticate_rtp { self.suite.rtp_tag_len() } else { 0 }
+    }
+
+    pub(super) fn check(&self) -> Result<(), PolicyError> {
+        if self.suite.is_aead() && !(self.encrypt_rtp && self.authenticate_rtp) {
+            return Err(PolicyError::AeadIsWhole);
+        }
+        if self.key_derivation_rate.is_some_and(|power| power > 24) {
+            return Err(PolicyError::DerivationRate);
+        }
+        if !(128..=32_768).contains(&self.window) {
+            return Err(PolicyError::Window { packets: self.window });
+        }
+        if self.cryptex && !self.encrypted_extensions.is_empty() {
+            return Err(PolicyError::TwiceEncrypted);
+        }
+        if self.sources_max == 0 {
+            return Err(PolicyError::NoSources);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Replay windows (RFC 3711 section 3.3.2).
+
+/// A packet came before, or is too old to tell.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Replayed;
+
+/// Which of the newest packets came, as a ring of bits.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    highest: Option<u64>,
+    /// Bit `n` is for indices that are `n` modulo their number.
+    bits: Box<[u64]>,
+}
+
+impl Window {
+    /// A window of `packets`, rounded up to whole words of 64.
+    pub(super) fn new(packets: usize) -> Self {
+        Self { highest: None, bits: vec![0; packets.div_ceil(64).max(1)].into_boxed_slice() }
+    }
+
+    /// The highest index that came.
+    #[inline]
+    pub(super) fn highest(&self) -> Option<u64> {
+        self.highest
+    }
+
+    /// Takes `highest` for the highest index that came, and nothing near it as seen.
+    pub(super) fn start_at(&mut self, highest: Option<u64>) {
+        self.bits.fill(0);
+        self.highest = highest;
+    }
+
+    #[inline]
+    fn len(&self) -> u64 {
+        self.bits.len() as u64 * 64
+    }
+
+    #[inline]
+    fn place(&self, index: u64) -> (usize, u64) {
+        let bit = index % self.len();
+        ((bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    /// Whether the packet with `index` is new.
+    #[inline]
+    pub(super) fn check(&self, index: u64) -> Result<(), Replayed> {
+        let Some(highest) = self.highest else { return Ok(()) };
+        if index > highest {
+            return Ok(());
+        }
+        let (word, bit) = self.place(index);
+        if highest - index >= self.len() || self.bits[word] & bit != 0 {
+            return Err(Replayed);
+        }
+        Ok(())
+    }
+
+    /// Notes that the packet with `index`, which [`check`](Self::check) found new, came.
+    #[inline]
+    pub(super) fn note(&mut self, index: u64) {
+        match self.highest {
+            Some(highest) if index <= highest => {}
+            Some(highest) if index - highest < self.len() => {
+                for passed in highest + 1..index {
+                    let (word, bit) = self.place(passed);
+                    self.bits[word] &= !bit;
+                }
+                self.highest = Some(index);
+            }
+            _ => self.start_at(Some(index)),
+        }
+        let (word, bit) = self.place(index);
+        self.bits[word] |= bit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_window_knows_what_a_set_knows() {
+        let mut window = Window::new(128);
+        let mut seen = BTreeSet::new();
+        let mut state = 1_u64;
+        let mut base = 0_u64;
+        for step in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let random = state >> 33;
+            base += if step % 5000 == 0 { 1000 } else { random % 2 };
+            let index = (base + random % 190).saturating_sub(150);
+            let highest = seen.last().copied();
+            let known =
+                seen.contains(&index) || highest.is_some_and(|highest: u64| highest >= index + 128);
+            assert_eq!(window.check(index).is_err(), known, "{index} after {highest:?}");
+            if !known {
+                window.note(index);
+                seen.insert(index);
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The way out, a slab at a time: payload is encrypted from its frame into its place among the
+//! datagrams, and the tags of many packets are made at once.
+
+use super::error::ProtectError;
+use super::index::roll_over_counter;
+use super::layout::{FIXED_LEN, Layout};
+use super::protect::Protector;
+use super::transform::{Body, Protocol};
+use crate::crypto::LANES_MAX;
+use crate::crypto::MAC_LEN;
+use crate::crypto::Message;
+use crate::crypto::TAG_LEN;
+use crate::ssrc::Ssrc;
+
+/// A packet in the slab that is encrypted and lacks its tag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    /// Where it begins in the slab.
+    at: usize,
+    /// Octets before the master key identifier and the tag.
+    len: usize,
+    roc: u32,
+}
+
+impl Protector {
+    /// Protects a packet in its place, `at` octets from the slab's beginning.
+    ///
+    /// `place` is [`overhead`](Self::overhead) octets longer than the packet. Its first `written`
+    /// octets are there, a header of 12 octets and the beginning of the payload; the rest is
+    /// `source`. Until [`finish`](Self::finish) the packet may lack its tag.
+    #[inline]
+    pub(crate) fn protect_in_place(
+        &mut self,
+        at: usize,
+        place: &mut [u8],
+        written: usize,
+        source: &[u8],
+    ) -> Result<(), ProtectError> {
+        let head = place.first_chunk::<FIXED_LEN>().ok_or(ProtectError::Malformed)?;
+        let ssrc = Ssrc(u32::from_be_bytes([head[8], head[9], head[10], head[11]]));
+        let index = self.next_index(ssrc, u16::from_be_bytes([head[2], head[3]]))?;
+        let refused = ProtectError::Refused;
+        let policy = *self.keys.policy();
+        let key = self.keys.current().ok_or(ProtectError::Expired)?;
+        let mki_len = key.mki.len();
+        let len = written + source.len();
+        let transform = key.transform(&policy, Protocol::Rtp, index).ok_or(refused)?;
+        match &transform.body {
+            Body::Null => place[written..len].copy_from_slice(source),
+            Body::CounterMode(cipher, salt) => {
+                // The second look at these octets finds them in the first-level cache, and is
+                // faster than the ciphers that read here and write there (bench/README.md).
+                place[written..len].copy_from_slice(source);
+                let start = salt.counter(ssrc, index);
+                cipher.apply(start, &mut place[FIXED_LEN..len]).map_err(|_| refused)?;
+            }
+            Body::Gcm(cipher, salt) => {
+                let (header, payload) = place.split_at_mut(FIXED_LEN);
+                let (first, rest) = payload.split_at_mut(written - FIXED_LEN);
+                let nonce = salt.nonce(ssrc, index);
+                let out = &mut rest[..source.len() + TAG_LEN];
+                cipher.seal(nonce, header, first, source, out).map_err(|_| refused)?;
+            }
+        }
+        let roc = roll_over_counter(index);
+        let mki_at = if policy.suite.is_aead() { len + TAG_LEN } else { len };
+        let mut is_pending = false;
+        if let Some(mac) = &transform.mac {
+            // Session keys that change with the index may be gone when the group is whole.
+            is_pending = policy.key_derivation_rate.is_none();
+            if !is_pending {
+                let tag = mac.sign(&place[..len], &roc.to_be_bytes());
+                let (tag_at, tag_len) = (mki_at + mki_len, policy.rtp_tag_len());
+                place[tag_at..tag_at + tag_len].copy_from_slice(&tag[..tag_len]);
+            }
+        }
+        place[mki_at..mki_at + mki_len].copy_from_slice(&key.mki);
+        if is_pending {
+            self.pending.push(Pending { at, len, roc });
+        }
+        self.keys.count(0);
+        Ok(())
+    }
+
+    /// Whether [`finish`](Self::finish) should be called before the next packet, so that its
+    /// octets are still near.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= LANES_MAX
+    }
+
+    /// Takes a packet that was protected under the key in use, not more than 2¹⁵ packets ago, out
+    /// of protection again, in place: its first octets, as many as are returned, are the RTP
+    /// packet then.
+    pub(crate) fn reveal(&mut self, packet: &mut [u8]) -> Option<usize> {
+        let layout = Layout::of(packet)?;
+        let policy = *self.keys.policy();
+        let trailer = self.overhead();
+        let end = packet.len().checked_sub(trailer)?;
+        let source = self.sources.get(layout.ssrc)?;
+        let index = source.index(layout.sequence);
+        let key = self.keys.current()?;
+        match &key.transform(&policy, Protocol::Rtp, index)?.body {
+            Body::Null => {}
+            Body::CounterMode(cipher, salt) => {
+                let start = salt.counter(layout.ssrc, index);
+                cipher.apply(start, packet.get_mut(layout.payload..end)?).ok()?;
+            }
+            Body::Gcm(cipher, salt) => {
+                let nonce = salt.nonce(layout.ssrc, index);
+                let sealed = packet.get_mut(..end + TAG_LEN)?;
+                let (associated, message) = sealed.split_at_mut_checked(layout.payload)?;
+                cipher.open(nonce, associated, message).ok()?;
+            }
+        }
+        Some(end)
+    }
+
+    /// Gives the packets in `slab` the tags that they lack.
+    #[inline]
+    pub(crate) fn finish(&mut self, slab: &mut [u8]) {
+        let Self { keys, pending, .. } = self;
+        let tag_len = keys.policy().rtp_tag_len();
+        let mki_len = keys.mki_len();
+        let policy = *keys.policy();
+        let mut tags = [[0; MAC_LEN]; LANES_MAX];
+        while !pending.is_empty() {
+            let count = pending.len().min(LANES_MAX);
+            let group = &pending[..count];
+            let mut messages = [Message { body: &[], suffix: [0; 4] }; LANES_MAX];
+            for (message, packet) in messages.iter_mut().zip(group) {
+                let body = &slab[packet.at..packet.at + packet.len];
+                *message = Message { body, suffix: packet.roc.to_be_bytes() };
+            }
+            let key = keys.current();
+            let mac = key.and_then(|key| key.transform(&policy, Protocol::Rtp, 0)?.mac.as_ref());
+            if let Some(mac) = mac {
+                mac.sign_many(&messages[..count], &mut tags);
+            }
+            for (packet, tag) in group.iter().zip(&tags) {
+                let at = packet.at + packet.len + mki_len;
+                slab[at..at + tag_len].copy_from_slice(&tag[..tag_len]);
+            }
+            pending.drain(..count);
+        }
+    }
+}

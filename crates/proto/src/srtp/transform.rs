@@ -1,0 +1,162 @@
+//! One packet's encryption and tag, under given session keys.
+
+use zeroize::Zeroizing;
+
+use super::derive::{Derivation, Label};
+use super::error::PolicyError;
+use super::extension;
+use super::policy::Policy;
+use super::suite::Cipher;
+use crate::crypto::Aead;
+use crate::crypto::CounterMode;
+use crate::crypto::Mac;
+use crate::crypto::NONCE_LEN;
+use crate::crypto::Refused;
+use crate::ssrc::Ssrc;
+
+/// Octets in a session key for authentication (RFC 3711 section 5.2).
+const MAC_KEY_LEN: usize = 20;
+
+/// Which packets session keys are for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Protocol {
+    Rtp,
+    Rtcp,
+}
+
+/// What encrypts the payload, with its session salt.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one of each key, in the cache or nowhere")]
+pub(super) enum Body {
+    Null,
+    CounterMode(CounterMode, Salt),
+    Gcm(Aead, Salt),
+}
+
+/// A session salt; that of AES-GCM is two octets shorter, and zeros.
+pub(super) struct Salt(Zeroizing<[u8; 14]>);
+
+/// The session keys of one epoch.
+#[derive(Debug)]
+pub(super) struct Transform {
+    pub(super) body: Body,
+    /// `None` if packets have no tag, or the cipher makes it.
+    pub(super) mac: Option<Mac>,
+    header: Option<(CounterMode, Salt)>,
+}
+
+impl Salt {
+    fn new(octets: &[u8]) -> Self {
+        let mut salt = Zeroizing::new([0; 14]);
+        salt[..octets.len()].copy_from_slice(octets);
+        Self(salt)
+    }
+
+    /// The counter that a packet's key stream begins at (RFC 3711 section 4.1.1).
+    #[inline]
+    pub(super) fn counter(&self, ssrc: Ssrc, index: u64) -> [u8; 16] {
+        let packet = u128::from(ssrc.0) << 64 | u128::from(index) << 16;
+        let mut salt = [0; 16];
+        salt[..14].copy_from_slice(&*self.0);
+        (u128::from_be_bytes(salt) ^ packet).to_be_bytes()
+    }
+
+    /// The initialisation vector of a packet (RFC 7714 sections 8.1 and 9.1).
+    #[inline]
+    pub(super) fn nonce(&self, ssrc: Ssrc, index: u64) -> [u8; NONCE_LEN] {
+        let mut nonce = [0; NONCE_LEN];
+        nonce[2..6].copy_from_slice(&ssrc.0.to_be_bytes());
+        nonce[6..].copy_from_slice(&index.to_be_bytes()[2..]);
+        for (octet, salt) in nonce.iter_mut().zip(&*self.0) {
+            *octet ^= salt;
+        }
+        nonce
+    }
+}
+
+impl core::fmt::Debug for Salt {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Salt(secret)")
+    }
+}
+
+impl Transform {
+    /// The session keys for `protocol` and `r`, the packet index divided by the key derivation
+    /// rate.
+    pub(super) fn derive(
+        policy: &Policy,
+        protocol: Protocol,
+        derivation: &Derivation,
+        r: u64,
+    ) -> Result<Self, PolicyError> {
+        let suite = policy.suite;
+        let (key, salt, mac, encrypted, authenticated) = match protocol {
+            Protocol::Rtp => (
+                Label::RtpCipher,
+                Label::RtpSalt,
+                Label::RtpAuthentication,
+                policy.encrypt_rtp,
+                policy.rtp_tag_len() > 0,
+            ),
+            // AES-GCM makes a tag even where it does not encrypt.
+            Protocol::Rtcp => (
+                Label::RtcpCipher,
+                Label::RtcpSalt,
+                Label::RtcpAuthentication,
+                policy.encrypt_rtcp || suite.is_aead(),
+                true,
+            ),
+        };
+        let key = derivation.derive(key, r, suite.key_len())?;
+        let salt = Salt::new(&derivation.derive(salt, r, suite.salt_len())?);
+        let refused = |_: Refused| PolicyError::Refused;
+        let body = match suite.cipher() {
+            _ if !encrypted => Body::Null,
+            Cipher::Null => Body::Null,
+            Cipher::CounterMode => {
+                Body::CounterMode(CounterMode::new(&key).map_err(refused)?, salt)
+            }
+            Cipher::Gcm => Body::Gcm(Aead::new(&key).map_err(refused)?, salt),
+        };
+        let mac = if authenticated && !suite.is_aead() {
+            Some(Mac::new(&derivation.derive(mac, r, MAC_KEY_LEN)?))
+        } else {
+            None
+        };
+        let has_header = protocol == Protocol::Rtp
+            && !policy.encrypted_extensions.is_empty()
+            && suite.cipher() != Cipher::Null;
+        let header = if has_header {
+            let key = derivation.derive(Label::HeaderCipher, r, suite.key_len())?;
+            let salt = derivation.derive(Label::HeaderSalt, r, suite.salt_len())?;
+            Some((CounterMode::new(&key).map_err(refused)?, Salt::new(&salt)))
+        } else {
+            None
+        };
+        Ok(Self { body, mac, header })
+    }
+
+    /// AES-GCM under these session keys.
+    #[cfg(test)]
+    pub(super) fn gcm(key: &[u8], salt: &[u8]) -> Self {
+        let cipher = Aead::new(key).expect("16 or 32 octets");
+        Self { body: Body::Gcm(cipher, Salt::new(salt)), mac: None, header: None }
+    }
+
+    /// Encrypts the chosen elements of a header extension, or decrypts them; `false` if it is
+    /// broken. `key_stream` is scratch memory.
+    pub(super) fn apply_to_header(
+        &self,
+        policy: &Policy,
+        ssrc: Ssrc,
+        index: u64,
+        (profile, data): (u16, &mut [u8]),
+        key_stream: &mut Vec<u8>,
+    ) -> bool {
+        let Some((cipher, salt)) = &self.header else { return true };
+        key_stream.clear();
+        key_stream.resize(data.len(), 0);
+        cipher.apply(salt.counter(ssrc, index), key_stream).is_ok()
+            && extension::apply(profile, data, policy.encrypted_extensions, key_stream).is_ok()
+    }
+}

@@ -1,0 +1,296 @@
+//! The way in: SRTP packets into RTP packets, or nothing.
+
+use core::fmt;
+use core::ops::Range;
+
+use super::cryptex;
+use super::error::{PolicyError, UnprotectError};
+use super::index::{INDEX_END, roll_over_counter};
+use super::keys::{KeyEvent, Keys};
+use super::layout::Layout;
+use super::master::MasterKey;
+use super::policy::Policy;
+use super::sources::Sources;
+use super::transform::{Body, Protocol};
+use crate::crypto::TAG_LEN;
+use crate::crypto::tags_are_equal;
+use crate::ssrc::Ssrc;
+
+/// Packets refused in a row after which a source is looked for in later rounds: more than half a
+/// round may have been lost.
+const SEARCH_AFTER: u32 = 64;
+
+/// Rounds that are searched.
+const SEARCH_ROUNDS: u64 = 16;
+
+/// The receiving half of SRTP under one master key, or a few while they change.
+///
+/// Keeps one replay window and roll-over counter per source, of sources that sent at least one
+/// authentic packet.
+pub struct Unprotector {
+    pub(super) keys: Keys,
+    pub(super) sources: Sources,
+    scratch: Vec<u8>,
+}
+
+/// Where the parts of a protected packet are.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    pub(super) layout: Layout,
+    /// Where the ciphertext ends, its tag included if the cipher makes one.
+    pub(super) end: usize,
+    pub(super) mki: Range<usize>,
+    pub(super) tag: Range<usize>,
+}
+
+impl Unprotector {
+    /// A receiver under `key`.
+    ///
+    /// # Errors
+    /// [`PolicyError`] if `policy` contradicts itself or `key` is of another suite.
+    pub fn new(policy: &Policy, key: &MasterKey) -> Result<Self, PolicyError> {
+        Ok(Self {
+            keys: Keys::new(policy, Protocol::Rtp, key)?,
+            sources: Sources::new(policy.sources_max, policy.window),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Accepts packets under `key` too, from now on.
+    ///
+    /// The keys before stay good for late packets, three of them at most. Which key a packet is
+    /// under is told by its master key identifier or, without one, found by trying. Without tags
+    /// there is nothing to try by: then the new key replaces the old one at once.
+    ///
+    /// # Errors
+    /// [`PolicyError`] if the key is of another suite, or its identifier of another length or
+    /// known already.
+    pub fn add_master_key(&mut self, key: &MasterKey) -> Result<(), PolicyError> {
+        if self.keys.policy().rtp_tag_len() == 0 && self.keys.mki_len() == 0 {
+            return self.keys.replace(key);
+        }
+        self.keys.add(key)
+    }
+
+    /// Expects the next packet of `ssrc` in the round `roc`, as a receiver that joins late must
+    /// be told (RFC 3711 section 3.3.1); by default a source is joined in its first two rounds.
+    ///
+    /// # Errors
+    /// [`UnprotectError::TooManySources`].
+    pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), UnprotectError> {
+        let source = self.sources.find_or_add(ssrc).map_err(|_| UnprotectError::TooManySources)?;
+        source.start_in_round(roc);
+        Ok(())
+    }
+
+    /// Authenticates and decrypts one SRTP packet in place (RFC 3711 section 3.3): its first
+    /// octets, as many as are returned, are the RTP packet then.
+    ///
+    /// # Errors
+    /// [`UnprotectError`]; nothing is remembered of the packet, and its octets are worthless.
+    pub fn unprotect(&mut self, packet: &mut [u8]) -> Result<usize, UnprotectError> {
+        let parts = self.parts(packet).ok_or(UnprotectError::Malformed)?;
+        let keys = if parts.mki.is_empty() {
+            0..self.keys.len()
+        } else {
+            let n = self.keys.find(&packet[parts.mki.clone()]);
+            let n = n.ok_or(UnprotectError::UnknownKey)?;
+            n..n + 1
+        };
+        let (indices, count) = self.indices(&parts.layout)?;
+        let outcome = self.try_all(packet, &parts, keys, &indices[..count]);
+        if outcome == Err(UnprotectError::Authentication)
+            && let Some(source) = self.sources.find(parts.layout.ssrc)
+        {
+            source.failures = source.failures.wrapping_add(1);
+        }
+        outcome
+    }
+
+    /// Whether packets carry tags, so that only those of who has the key are accepted.
+    pub fn authenticates(&self) -> bool {
+        self.keys.policy().rtp_tag_len() > 0
+    }
+
+    /// The next thing to know about the key in use.
+    pub fn poll_event(&mut self) -> Option<KeyEvent> {
+        self.keys.poll_event()
+    }
+
+    /// Where the parts of `packet` are; `None` if it is too short for them.
+    #[inline]
+    pub(super) fn parts(&self, packet: &[u8]) -> Option<Parts> {
+        let layout = Layout::of(packet)?;
+        let (policy, mki_len) = (self.keys.policy(), self.keys.mki_len());
+        let len = packet.len();
+        let (end, mki, tag) = if policy.suite.is_aead() {
+            let end = len.checked_sub(mki_len)?;
+            (layout.payload.checked_add(TAG_LEN)?, end..len, end..end)
+        } else {
+            let tag = len.checked_sub(policy.rtp_tag_len())?;
+            let mki = tag.checked_sub(mki_len)?;
+            (layout.payload, mki..tag, tag..len)
+        };
+        (end <= mki.start).then_some(Parts { layout, end: mki.start, mki, tag })
+    }
+
+    /// The indices that a packet may have, the likeliest first.
+    fn indices(
+        &mut self,
+        layout: &Layout,
+    ) -> Result<([u64; SEARCH_ROUNDS as usize + 1], usize), UnprotectError> {
+        let mut indices = [INDEX_END; SEARCH_ROUNDS as usize + 1];
+        let is_full = self.sources.is_full();
+        let (first, rounds) = match self.sources.find(layout.ssrc) {
+            Some(source) => {
+                let lost = source.failures % SEARCH_AFTER == SEARCH_AFTER - 1;
+                (source.index(layout.sequence), if lost { SEARCH_ROUNDS } else { 0 })
+            }
+            None if is_full => return Err(UnprotectError::TooManySources),
+            // The last packets of a source's first round may be all that was missed.
+            None => (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000)),
+        };
+        for (round, index) in (0..=rounds).zip(&mut indices) {
+            *index = first + (round << 16);
+        }
+        Ok((indices, rounds as usize + 1))
+    }
+
+    fn try_all(
+        &mut self,
+        packet: &mut [u8],
+        parts: &Parts,
+        keys: Range<usize>,
+        indices: &[u64],
+    ) -> Result<usize, UnprotectError> {
+        let mut refusal = UnprotectError::Expired;
+        let attempts = keys.len() * indices.len();
+        for n in keys {
+            if self.keys.get(n).is_none_or(|key| key.is_expired()) {
+                continue;
+            }
+            for &index in indices.iter().filter(|index| **index < INDEX_END) {
+                let known = self.sources.find(parts.layout.ssrc);
+                if known.is_some_and(|source| source.window.check(index).is_err()) {
+                    if refusal == UnprotectError::Expired {
+                        refusal = UnprotectError::Replayed;
+                    }
+                    continue;
+                }
+                refusal = match self.open(n, index, packet, parts, attempts > 1) {
+                    Ok(len) => return self.accept(n, index, parts, len),
+                    Err(refusal) => refusal,
+                };
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Remembers an authentic packet.
+    #[inline]
+    pub(super) fn accept(
+        &mut self,
+        n: usize,
+        index: u64,
+        parts: &Parts,
+        len: usize,
+    ) -> Result<usize, UnprotectError> {
+        let source = self.sources.find_or_add(parts.layout.ssrc);
+        let source = source.map_err(|_| UnprotectError::TooManySources)?;
+        source.window.note(index);
+        source.failures = 0;
+        self.keys.count(n);
+        Ok(len)
+    }
+
+    /// Authenticates and decrypts a packet as if it were under key `n` and had this index.
+    fn open(
+        &mut self,
+        n: usize,
+        index: u64,
+        packet: &mut [u8],
+        parts: &Parts,
+        is_attempt: bool,
+    ) -> Result<usize, UnprotectError> {
+        let Self { keys, scratch, .. } = self;
+        let policy = *keys.policy();
+        let key = keys.get(n).ok_or(UnprotectError::UnknownKey)?;
+        let failed = UnprotectError::Authentication;
+        let transform = key.transform(&policy, Protocol::Rtp, index).ok_or(failed)?;
+        if let Some(mac) = &transform.mac {
+            let roc = roll_over_counter(index).to_be_bytes();
+            let tag = mac.sign(&packet[..parts.end], &roc);
+            if !tags_are_equal(&tag[..parts.tag.len()], &packet[parts.tag.clone()]) {
+                return Err(failed);
+            }
+        }
+        // The cipher that authenticates leaves nothing of what it could not open.
+        let is_attempt = is_attempt && policy.suite.is_aead();
+        if is_attempt {
+            scratch.clear();
+            scratch.extend_from_slice(packet);
+        }
+        let outcome = self.decrypt(n, index, packet, parts);
+        if is_attempt && outcome == Err(failed) {
+            packet.copy_from_slice(&self.scratch);
+        }
+        outcome
+    }
+
+    /// Decrypts a packet whose tag, if the cipher does not look at it, was found right.
+    #[inline]
+    pub(super) fn decrypt(
+        &mut self,
+        n: usize,
+        index: u64,
+        packet: &mut [u8],
+        parts: &Parts,
+    ) -> Result<usize, UnprotectError> {
+        let Self { keys, scratch, .. } = self;
+        let policy = *keys.policy();
+        let failed = UnprotectError::Authentication;
+        let key = keys.get(n).ok_or(failed)?;
+        let transform = key.transform(&policy, Protocol::Rtp, index).ok_or(failed)?;
+        let layout = &parts.layout;
+        let hidden = cryptex::is_encrypted(layout);
+        if hidden && !policy.cryptex {
+            return Err(UnprotectError::Malformed);
+        }
+        let hidden = hidden && !matches!(transform.body, Body::Null);
+        let mut from = layout.payload;
+        if hidden {
+            cryptex::rearrange(packet, layout.sources_end);
+            from = cryptex::ENCRYPTED_FROM;
+        }
+        let mut end = parts.end;
+        match &transform.body {
+            Body::Null => {}
+            Body::CounterMode(cipher, salt) => {
+                let start = salt.counter(layout.ssrc, index);
+                cipher.apply(start, &mut packet[from..end]).map_err(|_| failed)?;
+            }
+            Body::Gcm(cipher, salt) => {
+                let (associated, message) = packet[..end].split_at_mut(from);
+                let nonce = salt.nonce(layout.ssrc, index);
+                cipher.open(nonce, associated, message).map_err(|_| failed)?;
+                end -= TAG_LEN;
+            }
+        }
+        if hidden {
+            cryptex::restore(packet, layout.sources_end);
+            cryptex::unmark(packet, layout);
+        } else if let Some((profile, data)) = &layout.extension {
+            let data = (*profile, &mut packet[data.clone()]);
+            if !transform.apply_to_header(&policy, layout.ssrc, index, data, scratch) {
+                return Err(UnprotectError::Malformed);
+            }
+        }
+        Ok(end)
+    }
+}
+
+impl fmt::Debug for Unprotector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unprotector").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
