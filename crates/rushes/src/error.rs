@@ -60,6 +60,14 @@ pub enum Error {
         /// The share given.
         share: f32,
     },
+    /// A key of a secured stream does not fit its suite.
+    #[cfg(feature = "srtp")]
+    #[error(transparent)]
+    Key(#[from] rushes_proto::srtp::KeyError),
+    /// Keys or policy of a secured stream contradict each other, or the stream is not secured.
+    #[cfg(feature = "srtp")]
+    #[error(transparent)]
+    Policy(#[from] rushes_proto::srtp::PolicyError),
     /// The operating system gave no random numbers.
     #[error("no random numbers: {0}")]
     Random(String),

@@ -56,6 +56,11 @@ mod receiver;
 mod reporter;
 mod rtcp;
 pub mod sdp;
+#[cfg(feature = "srtp")]
+mod security;
+#[cfg(not(feature = "srtp"))]
+#[path = "insecure.rs"]
+mod security;
 mod sender;
 mod sending;
 mod session;
@@ -70,6 +75,8 @@ pub use hook::Hook;
 pub use pace::{Pacing, sleep_until};
 pub use receiver::StreamReceiver;
 pub use rtcp::Rtcp;
+#[cfg(feature = "srtp")]
+pub use security::Security;
 pub use sender::StreamSender;
 pub use session::Session;
 pub use stats::Statistics;
@@ -91,6 +98,8 @@ pub use rushes_proto::payload;
 pub use rushes_proto::payload::Delivery;
 pub use rushes_proto::payload::Frame;
 pub use rushes_proto::payload::Framing;
+#[cfg(feature = "srtp")]
+pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};
 pub use rushes_proto::stream::Discard;
 pub use rushes_proto::stream::Event;
 pub use rushes_proto::stream::FrameRate;

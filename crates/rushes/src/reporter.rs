@@ -17,6 +17,7 @@ use rushes_proto::Ssrc;
 use rushes_proto::control::ControlEvent;
 use rushes_proto::control::Participant;
 use rushes_proto::control::Reception;
+use rushes_proto::stream::Event;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::SourceStatistics;
 
@@ -262,6 +263,16 @@ impl Reporter {
         earlier(receiver.requests_due(), arrivals_due)
     }
 
+    /// Tells of the key that media leaves under.
+    pub(crate) fn tell_of_key(&self, event: Event) {
+        let event = match event {
+            Event::KeyExpiring { left } => ControlEvent::KeyExpiring { left },
+            Event::KeyExpired => ControlEvent::KeyExpired,
+            _ => return,
+        };
+        self.queue(event);
+    }
+
     /// What an event means here, before the application hears of it.
     fn note(&self, port: &Port, event: ControlEvent) {
         match &event {
@@ -274,6 +285,10 @@ impl Reporter {
             }
             _ => {}
         }
+        self.queue(event);
+    }
+
+    fn queue(&self, event: ControlEvent) {
         let mut events = lock(&self.events);
         if events.len() >= EVENTS_MAX {
             events.pop_front();

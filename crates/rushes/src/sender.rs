@@ -81,7 +81,11 @@ impl StreamSender {
             }
         }
         self.sending.note(Instant::now(), &core.sender, Some((timestamp, captured)));
+        let key_event = core.sender.poll_event();
         drop(core);
+        if let Some(event) = key_event {
+            self.reporting.reporter.tell_of_key(event);
+        }
         self.attend();
         Ok(outcome?)
     }

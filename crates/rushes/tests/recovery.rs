@@ -12,7 +12,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes::proto::stream::{ReceiveStatistics, SendStatistics};
-use rushes::{Codec, Context, Recovery, StreamBuilder};
+use rushes::{Codec, Context, Recovery, Security, StreamBuilder, Suite};
 
 /// How long a frame may wait for its packets.
 const DEADLINE: Duration = Duration::from_millis(500);
@@ -106,10 +106,15 @@ struct Run {
 }
 
 /// Streams all frames, one every two milliseconds; every frame that comes is intact.
-fn run(recovery: Recovery) -> Run {
+fn run(recovery: Recovery, security: Option<Security>) -> Run {
     let session = Context::new().session("127.0.0.1").unwrap();
     let adjust = |builder: StreamBuilder| {
-        builder.recovery(recovery).reorder_time(DEADLINE).reorder_window(4096, 16 << 20)
+        let builder =
+            builder.recovery(recovery).reorder_time(DEADLINE).reorder_window(4096, 16 << 20);
+        match &security {
+            Some(security) => builder.security(security.clone()),
+            None => builder,
+        }
     };
     let mut receiver = adjust(session.stream(Codec::Generic).probation(1)).open().unwrap();
     let relay = Lossy::new(receiver.local_address().port());
@@ -141,7 +146,7 @@ fn run(recovery: Recovery) -> Run {
 #[test]
 fn with_recovery_999_of_1000_frames_come_in_time() {
     for recovery in [Recovery::On, Recovery::Verbatim] {
-        let run = run(recovery);
+        let run = run(recovery, None);
         let Run { whole, sent, received, lost } = &run;
         assert!(*whole >= FRAMES / 1000 * 999, "{recovery:?}: {whole} {sent:?} {received:?}");
         assert!(received.recovered > lost / 2, "{recovery:?}: {lost} {sent:?} {received:?}");
@@ -150,8 +155,22 @@ fn with_recovery_999_of_1000_frames_come_in_time() {
 }
 
 #[test]
+fn what_is_secured_is_recovered_as_well() {
+    let suites = [Suite::AesCm128HmacSha1_80, Suite::AeadAes128Gcm];
+    for (recovery, suite) in [Recovery::On, Recovery::Verbatim].into_iter().zip(suites) {
+        let key: Vec<u8> = (0..).take(suite.key_and_salt_len()).collect();
+        let run = run(recovery, Some(Security::shared(suite, &key).unwrap()));
+        let Run { whole, sent, received, lost } = &run;
+        assert!(*whole >= FRAMES / 1000 * 999, "{recovery:?}: {whole} {sent:?} {received:?}");
+        assert!(received.recovered > lost / 2, "{recovery:?}: {lost} {sent:?} {received:?}");
+        let forged = received.discards.get(rushes::Discard::Authentication);
+        assert_eq!(forged, 0, "{recovery:?}: {received:?}");
+    }
+}
+
+#[test]
 fn without_recovery_the_damage_is_counted_exactly() {
-    let run = run(Recovery::Off);
+    let run = run(Recovery::Off, None);
     assert!(run.lost > 100, "{}", run.lost);
     assert_eq!(run.received.packets_lost, run.lost);
     assert_eq!(run.received.packets + run.lost, run.sent.packets);

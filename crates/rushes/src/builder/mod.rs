@@ -26,6 +26,7 @@ use rushes_proto::stream::ReceiverConfig;
 use self::control::ControlSettings;
 use crate::codec::Carried;
 use crate::pace::Pacing;
+use crate::security::Security;
 use crate::session::Session;
 
 /// A stream being set up. Every setting has a default that works; [`open`](Self::open) checks
@@ -60,6 +61,7 @@ pub struct StreamBuilder {
     first: Option<(SequenceNumber, RtpTimestamp)>,
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
+    pub(crate) security: Option<Security>,
 }
 
 impl StreamBuilder {
@@ -95,6 +97,7 @@ impl StreamBuilder {
             first: None,
             socket,
             control: ControlSettings::default(),
+            security: None,
         }
     }
 

@@ -9,7 +9,6 @@ use rushes_proto::Batch;
 use rushes_proto::ClockRate;
 use rushes_proto::PayloadType;
 use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
 use rushes_proto::Ssrc;
 use rushes_proto::control::Participant;
 use rushes_proto::control::ParticipantConfig;
@@ -115,7 +114,7 @@ impl StreamBuilder {
         };
         let (first_sequence, first_timestamp) = match self.first {
             Some(first) => first,
-            None => (SequenceNumber(random_word()? as u16), RtpTimestamp(random_word()?)),
+            None => (self.first_sequence(random_word()?), RtpTimestamp(random_word()?)),
         };
         // A retransmission is two octets longer than its packet.
         let again = if self.retransmission_type().is_some() { 2 } else { 0 };
@@ -128,14 +127,14 @@ impl StreamBuilder {
             frame_rate: self.frame_rate.unwrap_or_default(),
             packet_len_max: self.mtu - self.headers_len() - again,
         };
-        let sender = Sender::new(format.packetiser(), config)?;
+        let sender = self.secure_sender(Sender::new(format.packetiser(), config)?)?;
         let retransmission = match (self.control.recovery, self.retransmission_type()) {
             (Recovery::Off, _) => return Ok(sender),
             (_, None) => Retransmission::Verbatim,
             (_, Some(payload_type)) => Retransmission::Rtx {
                 payload_type,
                 ssrc: Ssrc(random_word()?),
-                first_sequence: SequenceNumber(random_word()? as u16),
+                first_sequence: self.first_sequence(random_word()?),
             },
         };
         Ok(sender.with_history(HISTORY_PACKETS, retransmission))
@@ -164,7 +163,7 @@ impl StreamBuilder {
             source_timeout: self.source_timeout,
             ..defaults
         };
-        Ok(Receiver::new(format, config)?)
+        self.secure_receiver(Receiver::new(format, config)?)
     }
 
     fn participant(&self, ssrc: Ssrc, clock_rate: ClockRate) -> Result<Participant, Error> {
@@ -183,7 +182,7 @@ impl StreamBuilder {
             reduced_size: self.control.reduced_size,
             sources_max: PEERS_MAX,
         };
-        Ok(Participant::new(config, Instant::now()))
+        self.secure_participant(Participant::new(config, Instant::now()))
     }
 
     fn headers_len(&self) -> usize {

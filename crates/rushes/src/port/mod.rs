@@ -5,6 +5,7 @@
 //! one stream on the port that is a function call and two uncontended locks per batch.
 
 mod reports;
+mod run;
 
 use std::net::IpAddr;
 use std::net::SocketAddr;
@@ -31,13 +32,10 @@ use rushes_proto::stream::Event;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::Route;
 
+use self::run::Run;
 use crate::error::Error;
 use crate::reporter::Reporter;
 use crate::reporter::earlier;
-
-/// Octets of finished frames that may wait for a stream's reader while another stream's reader
-/// drives the port.
-const UNCOLLECTED_MAX: usize = 64 << 20;
 
 /// Where a stream's datagrams go.
 #[derive(Debug)]
@@ -303,12 +301,13 @@ impl Port {
     fn hand_out(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
         let mut taken = 0;
-        // Datagrams come in runs of one stream, so its lock is kept until another comes.
-        let mut current: Option<(&Inbox, MutexGuard<'_, Receiver>)> = None;
+        // Datagrams come in runs of one stream, so its lock is kept until another comes, and a
+        // secured stream authenticates many at once.
+        let mut run = Run::new(now);
         for datagram in datagrams {
             taken += 1;
             if self.is_muxed() && is_rtcp(datagram.data) {
-                self.finish(current.take());
+                self.finish(run.end());
                 self.take_report(now, datagram.from, datagram.data);
                 continue;
             }
@@ -320,20 +319,16 @@ impl Port {
                 self.unrouted.fetch_add(1, Relaxed);
                 continue;
             };
-            if current.as_ref().is_none_or(|(inbox, _)| inbox.id != id) {
-                self.finish(current.take());
-                let inbox = inboxes.list.iter().find(|inbox| inbox.id == id);
-                current = inbox.map(|inbox| (&**inbox, inbox.lock()));
+            if !run.is_of(id) {
+                self.finish(run.end());
+                let Some(inbox) = inboxes.list.iter().find(|inbox| inbox.id == id) else {
+                    continue;
+                };
+                run.begin(inbox, own.is_some_and(|own| own.id == id));
             }
-            let Some((inbox, receiver)) = &mut current else { continue };
-            let is_own = own.is_some_and(|own| own.id == inbox.id);
-            if !is_own && receiver.ready_octets() > UNCOLLECTED_MAX {
-                inbox.uncollected.fetch_add(1, Relaxed);
-                continue;
-            }
-            receiver.handle_datagram_from(now, Some(datagram.from), datagram.data);
+            run.add(datagram);
         }
-        self.finish(current);
+        self.finish(run.end());
         taken
     }
 

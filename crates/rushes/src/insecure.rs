@@ -1,0 +1,38 @@
+//! What a build without SRTP has in the place of `security`: nothing to do.
+
+use rushes_proto::SequenceNumber;
+use rushes_proto::control::Participant;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::Sender;
+
+use crate::builder::StreamBuilder;
+use crate::error::Error;
+
+/// How a stream would be secured.
+#[derive(Clone, Debug)]
+pub(crate) enum Security {}
+
+#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in a build with SRTP")]
+impl StreamBuilder {
+    pub(crate) fn secure_sender(&self, sender: Sender) -> Result<Sender, Error> {
+        match &self.security {
+            Some(security) => match *security {},
+            None => Ok(sender),
+        }
+    }
+
+    pub(crate) fn secure_receiver(&self, receiver: Receiver) -> Result<Receiver, Error> {
+        Ok(receiver)
+    }
+
+    pub(crate) fn secure_participant(
+        &self,
+        participant: Participant,
+    ) -> Result<Participant, Error> {
+        Ok(participant)
+    }
+
+    pub(crate) fn first_sequence(&self, random: u32) -> SequenceNumber {
+        SequenceNumber(random as u16)
+    }
+}

@@ -1,0 +1,170 @@
+//! How a stream is secured: which keys, under which policy.
+
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::control::Participant;
+use rushes_proto::srtp::KeyError;
+use rushes_proto::srtp::MasterKey;
+use rushes_proto::srtp::Policy;
+use rushes_proto::srtp::PolicyError;
+use rushes_proto::srtp::Protector;
+use rushes_proto::srtp::SrtcpProtector;
+use rushes_proto::srtp::SrtcpUnprotector;
+use rushes_proto::srtp::Suite;
+use rushes_proto::srtp::Unprotector;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::Sender;
+
+use crate::builder::StreamBuilder;
+use crate::error::Error;
+use crate::stream::MediaStream;
+
+/// Where a secured stream's keys come from. `Debug` prints none.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Security {
+    /// The application has them: both ends got them in some safe way.
+    Keys {
+        /// What both ends agree on besides the keys.
+        policy: Policy,
+        /// The master key of what this end sends.
+        send: MasterKey,
+        /// The master key of what this end receives; it may be the same.
+        receive: MasterKey,
+    },
+}
+
+impl Security {
+    /// The same master key both ways, `key_and_salt` holding it and its salt: 30 octets for
+    /// [`Suite::AesCm128HmacSha1_80`], 28 for [`Suite::AeadAes128Gcm`].
+    ///
+    /// # Errors
+    /// [`KeyError::Len`] if the suite needs another number of octets.
+    ///
+    /// ```
+    /// use rushes::{Codec, Context, Security, Suite};
+    /// # fn main() -> Result<(), rushes::Error> {
+    /// let key = [0x5a; 28]; // from a random number generator, in the life of a key
+    /// let stream = Context::new()
+    ///     .session("127.0.0.1")?
+    ///     .stream(Codec::H264)
+    ///     .security(Security::shared(Suite::AeadAes128Gcm, &key)?)
+    ///     .open()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shared(suite: Suite, key_and_salt: &[u8]) -> Result<Self, KeyError> {
+        let key = MasterKey::new(suite, key_and_salt)?;
+        Ok(Self::Keys { policy: Policy::new(suite), send: key.clone(), receive: key })
+    }
+
+    /// Master keys of their own for what is sent and for what is received.
+    ///
+    /// # Errors
+    /// As [`shared`](Self::shared).
+    pub fn separate(suite: Suite, send: &[u8], receive: &[u8]) -> Result<Self, KeyError> {
+        let (send, receive) = (MasterKey::new(suite, send)?, MasterKey::new(suite, receive)?);
+        Ok(Self::Keys { policy: Policy::new(suite), send, receive })
+    }
+}
+
+impl StreamBuilder {
+    /// Secures the stream: nothing leaves it in the clear, media or reports, and nothing clear or
+    /// forged is taken. Both ends must agree.
+    ///
+    /// A secured stream begins at a sequence number below 2¹⁵, so that a receiver that misses its
+    /// first packets does not misjudge it (RFC 3711 section 3.3.1).
+    pub fn security(mut self, security: Security) -> Self {
+        self.security = Some(security);
+        self
+    }
+
+    pub(crate) fn secure_sender(&self, sender: Sender) -> Result<Sender, Error> {
+        let Some(Security::Keys { policy, send, .. }) = &self.security else { return Ok(sender) };
+        Ok(sender.secured(Protector::new(policy, send)?)?)
+    }
+
+    pub(crate) fn secure_receiver(&self, receiver: Receiver) -> Result<Receiver, Error> {
+        let Some(Security::Keys { policy, receive, .. }) = &self.security else {
+            return Ok(receiver);
+        };
+        // What is still waited for must not be too old to be believed.
+        let window = policy.window.max(receiver.config().reorder_packets_max);
+        let policy = Policy { window, ..*policy };
+        Ok(receiver.secured(Unprotector::new(&policy, receive)?))
+    }
+
+    pub(crate) fn secure_participant(
+        &self,
+        participant: Participant,
+    ) -> Result<Participant, Error> {
+        let Some(Security::Keys { policy, send, receive }) = &self.security else {
+            return Ok(participant);
+        };
+        let protector = SrtcpProtector::new(policy, send)?;
+        Ok(participant.secured(protector, SrtcpUnprotector::new(policy, receive)?))
+    }
+
+    /// A first sequence number, where `random` decides.
+    pub(crate) fn first_sequence(&self, random: u32) -> SequenceNumber {
+        let highest = if self.security.is_some() { 0x7fff } else { 0xffff };
+        SequenceNumber((random & highest) as u16)
+    }
+}
+
+impl MediaStream {
+    /// Sends under another master key from the next packet and the next report on. The peer should
+    /// have been told before, so that it accepts the key already.
+    ///
+    /// Packets sent before can no longer be sent again in a stream of their own
+    /// ([`Recovery::On`](crate::Recovery::On)).
+    ///
+    /// # Errors
+    /// [`Error::Policy`] if the stream is not secured, the key is of another suite, or its
+    /// identifier has another length.
+    pub fn set_send_key(&self, key: &MasterKey) -> Result<(), Error> {
+        self.sender.sending.lock().sender.set_master_key(key)?;
+        let outcome = self.sender.reporting.reporter.with(|participant| {
+            participant.protection().map_or(Ok(()), |(protector, _)| protector.set_master_key(key))
+        });
+        Ok(outcome.unwrap_or(Ok(()))?)
+    }
+
+    /// Accepts packets and reports under another master key too, from now on. Those before stay
+    /// good for what is late, so that nothing is lost while keys change.
+    ///
+    /// # Errors
+    /// As [`set_send_key`](Self::set_send_key).
+    pub fn add_receive_key(&self, key: &MasterKey) -> Result<(), Error> {
+        let mut receiver = self.shared.inbox.lock();
+        let unprotector = receiver.unprotector().ok_or(PolicyError::KeyOfAnotherSuite)?;
+        unprotector.add_master_key(key)?;
+        drop(receiver);
+        let outcome = self.sender.reporting.reporter.with(|participant| {
+            let add = |unprotector: &mut SrtcpUnprotector| unprotector.add_master_key(key);
+            participant.protection().map_or(Ok(()), |(_, unprotector)| add(unprotector))
+        });
+        Ok(outcome.unwrap_or(Ok(()))?)
+    }
+
+    /// Expects the next packet of `source` to be in the round `roc` (RFC 3711 section 3.3.1):
+    /// needed to join a stream that has run for more than 2¹⁶ packets, whose sender tells it.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] if the stream is not secured or follows as many sources as it may.
+    pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
+        let mut receiver = self.shared.inbox.lock();
+        let unprotector = receiver.unprotector().ok_or(PolicyError::KeyOfAnotherSuite)?;
+        let outcome = unprotector.set_roll_over_counter(source, roc);
+        outcome.map_err(|_| PolicyError::NoSources.into())
+    }
+
+    /// The roll-over counter of what this end sends, for those who join late; 0 before the first
+    /// packet and if the stream is not secured.
+    pub fn roll_over_counter(&self) -> u32 {
+        let ssrc = self.ssrc();
+        let mut core = self.sender.sending.lock();
+        let protector = core.sender.protector();
+        protector.and_then(|protector| protector.roll_over_counter(ssrc)).unwrap_or(0)
+    }
+}
