@@ -11,6 +11,7 @@ use rushes::{
 
 use crate::bench::BenchArgs;
 use crate::inspect::InspectArgs;
+use crate::security::SecurityArgs;
 use crate::values::{
     Endpoint, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
     parse_rate, parse_size, parse_ssrc,
@@ -221,7 +222,8 @@ receiver keeps up; with --flat-out, faster, and what is lost is told.
 Examples:
   rushes loopback
   rushes loopback film.266 --mtu 9000 --ipv6
-  rushes loopback speech.opus --fps 50 --json")]
+  rushes loopback speech.opus --fps 50 --json
+  rushes loopback film.265 --srtp AEAD_AES_128_GCM     encrypted, with a key of its own")]
 pub(crate) struct LoopbackArgs {
     /// File to send; without one, a short H.265 clip that is built in
     pub(crate) file: Option<PathBuf>,
@@ -240,6 +242,8 @@ pub(crate) struct LoopbackArgs {
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -249,7 +253,8 @@ Examples:
   rushes send film.265 --to 192.0.2.7:5004
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
-  rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp")]
+  rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
+  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key")]
 pub(crate) struct SendArgs {
     /// File to send
     pub(crate) file: PathBuf,
@@ -279,6 +284,8 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -292,7 +299,8 @@ Examples:
   rushes recv --from 5004 --codec h265 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
-  rushes recv --sdp camera.sdp -o camera.264")]
+  rushes recv --sdp camera.sdp -o camera.264
+  rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
     /// Port to listen on, with an address to bind to or a multicast group to join in front
     #[arg(
@@ -327,6 +335,8 @@ pub(crate) struct RecvArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

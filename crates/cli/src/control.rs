@@ -5,6 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, Ssrc};
 use serde_json::{Value, json};
 
+use crate::security;
+
 /// How often the sender's clock mapping is looked at, and the shortest latency begins anew.
 const STRETCH: Duration = Duration::from_secs(1);
 
@@ -68,6 +70,7 @@ impl Heard {
     pub(crate) fn listen(&mut self, stream: &MediaStream) {
         let rtcp = stream.rtcp();
         while let Some(event) = rtcp.poll_event() {
+            security::tell_of_reports(&event);
             match event {
                 ControlEvent::KeyFrameRequested { .. } => self.key_frames += 1,
                 ControlEvent::PacketsLost { sequences, .. } => {
@@ -121,6 +124,8 @@ impl Heard {
             "datagrams_received": statistics.received,
             "reports_received": self.reports,
             "malformed": statistics.malformed,
+            "unauthentic": statistics.unauthentic,
+            "replayed": statistics.replayed,
             "key_frames_requested": self.key_frames,
             "packets_requested": self.packets,
             "goodbyes": goodbyes,

@@ -15,6 +15,7 @@ use crate::compare::Comparer;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
+use crate::security;
 use crate::source::{Schedule, Source};
 use crate::stream;
 
@@ -86,7 +87,11 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
 fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<(StreamSender, StreamReceiver)> {
     let host = if args.ipv6 { "::1" } else { "127.0.0.1" };
     let session = Context::new().session(host)?.local_address(host)?;
-    let stream = || stream::set(session.stream(source.codec), &session, &args.stream);
+    let secured = args.security.security_or_random()?;
+    let stream = || {
+        let builder = stream::set(session.stream(source.codec), &session, &args.stream);
+        security::set(builder, secured.clone())
+    };
     let builder = stream().probation(1).delivery(args.delivery.into());
     let receiver = builder.open().context("cannot open the receiving stream")?;
     let port = receiver.local_address().port();

@@ -17,6 +17,7 @@ use crate::describe::{self, Described};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
+use crate::security;
 use crate::source::unknown_codec;
 use crate::stream;
 use crate::values::Endpoint;
@@ -44,6 +45,9 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         // In one piece, for whoever reads the address from a pipe.
         let line = format!("listening on {}\n", stream.local_address());
         std::io::stderr().write_all(line.as_bytes())?;
+    }
+    if !args.output.quiet {
+        stream.on_event(|event| security::tell(&event))?;
     }
     let mut received = receive(args, &mut stream, &mut writer, &interrupt)?;
     let keep = received.frames > 0;
@@ -107,7 +111,9 @@ fn build(args: &RecvArgs) -> anyhow::Result<Described> {
         (None, Some(from)) => listened(args, from)?,
         (None, None) => return Err(Usage("recv needs --from or --sdp".to_owned()).into()),
     };
-    Ok(Described { builder: finish(args, described.builder), ..described })
+    let builder = finish(args, described.builder);
+    let builder = security::set(builder, args.security.security()?);
+    Ok(Described { builder, ..described })
 }
 
 /// A stream from an address that the command line names.

@@ -13,6 +13,7 @@ use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
+use crate::security;
 use crate::source::{Schedule, Source};
 use crate::stream;
 
@@ -130,7 +131,7 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);
     }
-    Ok(builder)
+    Ok(security::set(builder, args.security.security()?))
 }
 
 fn print(

@@ -1,0 +1,155 @@
+//! `--srtp` and `--key`: how a stream is secured.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use rushes::{ControlEvent, Event, Security, StreamBuilder, Suite};
+
+use crate::Usage;
+
+/// How a stream is secured.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SecurityArgs {
+    /// Secure the stream (SRTP) with this suite; both sides must agree. The fastest is
+    /// AEAD_AES_128_GCM, the one that everybody understands AES_CM_128_HMAC_SHA1_80
+    #[arg(long, value_parser = parse_suite, value_name = "SUITE", help_heading = "Security")]
+    pub(crate) srtp: Option<Suite>,
+    /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Others on
+    /// this machine can read a command line: --key-file is safer
+    #[arg(
+        long,
+        value_name = "BASE64",
+        requires = "srtp",
+        conflicts_with = "key_file",
+        help_heading = "Security"
+    )]
+    pub(crate) key: Option<SecretText>,
+    /// A file that holds what --key would say
+    #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+/// Text of the command line that no message repeats.
+#[derive(Clone)]
+pub(crate) struct SecretText(String);
+
+impl From<String> for SecretText {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+fn parse_suite(name: &str) -> Result<Suite, String> {
+    let known = || Suite::ALL.map(Suite::name).join(", ");
+    name.parse().map_err(|_| format!("not a suite that is known here; known are {}", known()))
+}
+
+impl SecurityArgs {
+    /// The key that was given, if any was.
+    fn octets(&self, suite: Suite) -> anyhow::Result<Option<Vec<u8>>> {
+        let text = match (&self.key, &self.key_file) {
+            (Some(SecretText(text)), _) => text.clone(),
+            (None, Some(file)) => {
+                std::fs::read_to_string(file).with_context(|| file.display().to_string())?
+            }
+            (None, None) => return Ok(None),
+        };
+        let usage = |reason: String| anyhow::Error::from(Usage(reason));
+        let octets =
+            STANDARD.decode(text.trim()).map_err(|_| usage("the key is not base64".to_owned()))?;
+        let (need, have) = (suite.key_and_salt_len(), octets.len());
+        if need != have {
+            let reason = format!("{suite} needs a key of {need} octets, this one has {have}");
+            return Err(usage(reason));
+        }
+        Ok(Some(octets))
+    }
+
+    /// How the stream is to be secured, if at all.
+    ///
+    /// # Errors
+    /// [`Usage`] if there is no key or it does not fit.
+    pub(crate) fn security(&self) -> anyhow::Result<Option<Security>> {
+        let Some(suite) = self.srtp else { return Ok(None) };
+        let need = suite.key_and_salt_len();
+        let octets = self.octets(suite)?.ok_or_else(|| {
+            Usage(format!(
+                "--srtp needs a key of {need} octets that both sides know: --key or --key-file; \
+                 make one with: head -c {need} /dev/urandom | base64 -w0"
+            ))
+        })?;
+        Ok(Some(Security::shared(suite, &octets)?))
+    }
+
+    /// The same, with a random key where none was given.
+    pub(crate) fn security_or_random(&self) -> anyhow::Result<Option<Security>> {
+        let Some(suite) = self.srtp else { return Ok(None) };
+        let octets = match self.octets(suite)? {
+            Some(octets) => octets,
+            None => random_key(suite)?,
+        };
+        Ok(Some(Security::shared(suite, &octets)?))
+    }
+}
+
+/// A master key and salt that nobody has had before.
+pub(crate) fn random_key(suite: Suite) -> anyhow::Result<Vec<u8>> {
+    let mut octets = vec![0; suite.key_and_salt_len()];
+    getrandom::fill(&mut octets).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
+    Ok(octets)
+}
+
+/// Secures a stream if that was asked for.
+pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamBuilder {
+    match security {
+        Some(security) => builder.security(security),
+        None => builder,
+    }
+}
+
+/// Tells on the error output, once a second at most, which packets were refused.
+pub(crate) fn tell(event: &Event) {
+    match event {
+        Event::Refused { reason, packets } => {
+            eprintln!("rushes: refused {packets} packets: {}", reason.name());
+        }
+        Event::KeyExpiring { left } => eprintln!("rushes: the key is good for {left} more packets"),
+        Event::KeyExpired => eprintln!("rushes: the key is used up"),
+        _ => {}
+    }
+}
+
+/// The same for reports.
+pub(crate) fn tell_of_reports(event: &ControlEvent) {
+    if let ControlEvent::Refused { datagrams } = event {
+        eprintln!("rushes: refused {datagrams} reports that are not authentic");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_not_repeated() {
+        let args = SecurityArgs {
+            srtp: Some(Suite::AeadAes128Gcm),
+            key: Some(SecretText("c2VjcmV0".to_owned())),
+            key_file: None,
+        };
+        assert!(!format!("{args:?}").contains("c2Vj"));
+        let error = args.security().unwrap_err().to_string();
+        assert!(error.contains("28 octets, this one has 6"), "{error}");
+        assert!(!error.contains("c2Vj") && !error.contains("secret"), "{error}");
+    }
+}
