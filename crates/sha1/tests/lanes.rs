@@ -129,6 +129,17 @@ fn places_without_a_message_are_left_as_they_were() {
 }
 
 #[test]
+fn tags_are_made_without_an_allocation() {
+    let body = octets(1, 1400);
+    let messages = [Message { body: &body, suffix: [6; 4] }; 40];
+    for lanes in all(b"one key") {
+        let mut tags = [[0; 20]; 40];
+        let seen = allocation_counter::measure(|| lanes.tags(&messages, &mut tags));
+        assert_eq!(seen.count_total, 0, "{lanes:?}");
+    }
+}
+
+#[test]
 fn what_is_printed_does_not_depend_on_the_key() {
     for (one, other) in all(&[0xab; 20]).iter().zip(all(&[0xcd; 70])) {
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
