@@ -40,20 +40,22 @@ fn words(blocks: &[&[Block]; 16], n: usize) -> [__m512i; 16] {
     // Four lanes at a time: `quads[q][k]` holds words k, 4 + k, 8 + k, 12 + k of lanes 4q to 4q + 3.
     let mut quads = [[constant(0); 4]; 4];
     for (quad, lanes) in quads.iter_mut().zip(blocks.as_chunks::<4>().0) {
-        let [a, b, c, d] = lanes;
-        *quad = transpose([load512(&a[n]), load512(&b[n]), load512(&c[n]), load512(&d[n])]);
+        for (row, lane) in quad.iter_mut().zip(lanes) {
+            *row = load512(&lane[n]);
+        }
+        *quad = transpose(*quad);
     }
     let mut words = [constant(0); 16];
     for k in 0..4 {
-        let [a, b, c, d] = [quads[0][k], quads[1][k], quads[2][k], quads[3][k]];
-        let ab_low = _mm512_shuffle_i32x4::<0x44>(a, b);
-        let ab_high = _mm512_shuffle_i32x4::<0xee>(a, b);
-        let cd_low = _mm512_shuffle_i32x4::<0x44>(c, d);
-        let cd_high = _mm512_shuffle_i32x4::<0xee>(c, d);
-        words[k] = _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low);
-        words[4 + k] = _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low);
-        words[8 + k] = _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high);
-        words[12 + k] = _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high);
+        let [first, second, third, fourth] = quads.map(|quad| quad[k]);
+        let front_low = _mm512_shuffle_i32x4::<0x44>(first, second);
+        let front_high = _mm512_shuffle_i32x4::<0xee>(first, second);
+        let back_low = _mm512_shuffle_i32x4::<0x44>(third, fourth);
+        let back_high = _mm512_shuffle_i32x4::<0xee>(third, fourth);
+        words[k] = _mm512_shuffle_i32x4::<0x88>(front_low, back_low);
+        words[4 + k] = _mm512_shuffle_i32x4::<0xdd>(front_low, back_low);
+        words[8 + k] = _mm512_shuffle_i32x4::<0x88>(front_high, back_high);
+        words[12 + k] = _mm512_shuffle_i32x4::<0xdd>(front_high, back_high);
     }
     for word in &mut words {
         *word = _mm512_shuffle_epi8(*word, big_endian);

@@ -19,50 +19,99 @@ use crate::schedule::Kernel;
 use crate::schedule::States;
 use crate::shani;
 
-/// An instruction set that this processor has.
+/// Up to so many messages are not worth a turn of all lanes: the SHA instructions are faster.
+///
+/// A turn costs the same for one message as for all; measured with messages of 1400 octets.
+const STRAGGLERS: usize = 4;
+
+/// The instruction sets that are used: at least one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Processor {
+pub(crate) struct Processor {
+    /// What most of the messages go to.
+    wide: Option<Wide>,
+    /// What the few go to that would leave most lanes empty.
+    narrow: Option<ShaNi>,
+}
+
+/// Vectors with a lane for each message.
+#[derive(Clone, Copy, Debug)]
+enum Wide {
     /// Sixteen lanes.
     Avx512(Avx512),
     /// Eight lanes.
     Avx2(Avx2),
-    /// Two streams.
-    ShaNi(ShaNi),
 }
 
 impl Processor {
-    /// The first of these that there is, in the order of their measured speed.
+    /// Everything that there is and that is faster than the rest, as measured.
     pub(crate) fn fastest() -> Option<Self> {
-        InstructionSet::ALL.into_iter().find_map(Self::with)
+        let avx512 = Avx512::detect().map(Wide::Avx512);
+        let wide = avx512.or_else(|| Avx2::detect().map(Wide::Avx2));
+        Self::of(wide, ShaNi::detect())
     }
 
+    /// One instruction set alone.
     pub(crate) fn with(set: InstructionSet) -> Option<Self> {
         match set {
-            InstructionSet::Avx512 => Avx512::detect().map(Self::Avx512),
-            InstructionSet::Avx2 => Avx2::detect().map(Self::Avx2),
-            InstructionSet::ShaNi => ShaNi::detect().map(Self::ShaNi),
+            InstructionSet::Avx512 => Self::of(Avx512::detect().map(Wide::Avx512), None),
+            InstructionSet::Avx2 => Self::of(Avx2::detect().map(Wide::Avx2), None),
+            InstructionSet::ShaNi => Self::of(None, ShaNi::detect()),
         }
     }
 
+    fn of(wide: Option<Wide>, narrow: Option<ShaNi>) -> Option<Self> {
+        (wide.is_some() || narrow.is_some()).then_some(Self { wide, narrow })
+    }
+
+    /// Where there are no SHA instructions, one message after the other is slower too.
     pub(crate) fn worthwhile(self) -> usize {
-        match self {
-            Self::Avx512(_) => 4,
-            Self::Avx2(_) => 4,
-            Self::ShaNi(_) => 2,
-        }
+        if self.narrow.is_some() { 2 } else { 3 }
     }
 
     pub(crate) fn tags(self, key: &Prepared, messages: &[Message<'_>], tags: &mut [[u8; 20]]) {
-        match self {
-            Self::Avx512(kernel) => schedule::tags(kernel, key, messages, tags),
-            Self::Avx2(kernel) => schedule::tags(kernel, key, messages, tags),
-            Self::ShaNi(kernel) => schedule::tags::<_, STREAMS>(kernel, key, messages, tags),
+        let count = messages.len().min(tags.len());
+        let Some(wide) = self.wide else {
+            return self.narrow.map_or((), |narrow| narrow.tags(key, messages, tags));
+        };
+        let left = count % wide.lanes();
+        let (first, last) = match self.narrow {
+            Some(narrow) if left <= STRAGGLERS => (count - left, Some(narrow)),
+            _ => (count, None),
+        };
+        let (wide_tags, narrow_tags) = tags.split_at_mut(first);
+        wide.tags(key, &messages[..first], wide_tags);
+        if let Some(narrow) = last {
+            narrow.tags(key, &messages[first..], narrow_tags);
         }
     }
 }
 
-/// How many streams of the SHA instructions are interleaved.
-const STREAMS: usize = 2;
+impl Wide {
+    fn lanes(self) -> usize {
+        match self {
+            Self::Avx512(_) => 16,
+            Self::Avx2(_) => 8,
+        }
+    }
+
+    fn tags(self, key: &Prepared, messages: &[Message<'_>], tags: &mut [[u8; 20]]) {
+        match self {
+            Self::Avx512(kernel) => schedule::tags(kernel, key, messages, tags),
+            Self::Avx2(kernel) => schedule::tags(kernel, key, messages, tags),
+        }
+    }
+}
+
+impl ShaNi {
+    /// Two messages at a time: more do not fit in the registers, and two keep the unit busy.
+    fn tags(self, key: &Prepared, messages: &[Message<'_>], tags: &mut [[u8; 20]]) {
+        let count = messages.len().min(tags.len());
+        let (pairs, single) = tags.split_at_mut(count - count % 2);
+        let (paired, alone) = messages.split_at(pairs.len());
+        schedule::tags::<_, 2>(self, key, paired, pairs);
+        schedule::tags::<_, 1>(self, key, alone, single);
+    }
+}
 
 /// The proof that there is AVX-512 with its instructions for octets.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ pub(crate) const INITIAL: [u32; 5] =
 pub(crate) const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
 /// The state after one more block.
+#[allow(clippy::many_single_char_names, reason = "the standard's names")]
 pub(crate) fn compress(state: [u32; 5], block: &[u8; 64]) -> [u32; 5] {
     let mut words = [0; 16];
     for (word, octets) in words.iter_mut().zip(block.as_chunks::<4>().0) {
@@ -39,10 +40,10 @@ pub(crate) fn compress(state: [u32; 5], block: &[u8; 64]) -> [u32; 5] {
 /// The digest of a message.
 pub(crate) fn digest(message: &[u8]) -> [u8; 20] {
     let (blocks, rest) = message.as_chunks::<64>();
-    let state = blocks.iter().fold(INITIAL, |state, block| compress(state, block));
+    let state = blocks.iter().fold(INITIAL, compress);
     let mut end = [[0; 64]; 2];
     let count = finish(&mut end, rest, [], message.len() as u64);
-    let state = end[..count].iter().fold(state, |state, block| compress(state, block));
+    let state = end[..count].iter().fold(state, compress);
     octets(state)
 }
 

@@ -68,11 +68,11 @@ pub(crate) fn tags<K: Kernel<LANES> + Copy, const LANES: usize>(
 }
 
 impl<const LANES: usize> States<LANES> {
-    fn get(&self, lane: usize) -> [u32; 5] {
+    pub(crate) fn get(&self, lane: usize) -> [u32; 5] {
         self.0.map(|words| words[lane])
     }
 
-    fn set(&mut self, lane: usize, state: [u32; 5]) {
+    pub(crate) fn set(&mut self, lane: usize, state: [u32; 5]) {
         for (words, word) in self.0.iter_mut().zip(state) {
             words[lane] = word;
         }

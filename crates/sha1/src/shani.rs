@@ -33,11 +33,10 @@ pub(crate) fn compress<const STREAMS: usize>(
 ) {
     let zero = _mm_setzero_si128();
     let mut streams = [Stream { abcd: zero, before: zero, words: [zero; 4] }; STREAMS];
-    let [a, b, c, d, e] = &mut states.0;
     for (n, stream) in streams.iter_mut().enumerate() {
-        let words = [a[n], b[n], c[n], d[n]].map(u32::cast_signed);
-        stream.abcd = _mm_set_epi32(words[0], words[1], words[2], words[3]);
-        stream.before = _mm_set_epi32(e[n].cast_signed(), 0, 0, 0);
+        let state = states.get(n).map(u32::cast_signed);
+        stream.abcd = _mm_set_epi32(state[0], state[1], state[2], state[3]);
+        stream.before = _mm_set_epi32(state[4], 0, 0, 0);
     }
     for n in 0..count {
         let start = streams;
@@ -51,11 +50,14 @@ pub(crate) fn compress<const STREAMS: usize>(
         }
     }
     for (n, stream) in streams.iter().enumerate() {
-        a[n] = _mm_extract_epi32::<3>(stream.abcd).cast_unsigned();
-        b[n] = _mm_extract_epi32::<2>(stream.abcd).cast_unsigned();
-        c[n] = _mm_extract_epi32::<1>(stream.abcd).cast_unsigned();
-        d[n] = _mm_extract_epi32::<0>(stream.abcd).cast_unsigned();
-        e[n] = _mm_extract_epi32::<3>(stream.before).cast_unsigned();
+        let state = [
+            _mm_extract_epi32::<3>(stream.abcd),
+            _mm_extract_epi32::<2>(stream.abcd),
+            _mm_extract_epi32::<1>(stream.abcd),
+            _mm_extract_epi32::<0>(stream.abcd),
+            _mm_extract_epi32::<3>(stream.before),
+        ];
+        states.set(n, state.map(i32::cast_unsigned));
     }
 }
 
