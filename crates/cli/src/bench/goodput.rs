@@ -1,15 +1,11 @@
 //! `rushes bench goodput`: what each path to the kernel costs.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{ChildStdout, Command, Stdio};
-
-use anyhow::{Context as _, bail};
 use clap::Args;
 use rushes::{ReceivePath, SendPath};
 use serde_json::json;
 
-use super::hosts::{Hosts, Side};
-use super::sides::Measured;
+use super::hosts::Hosts;
+use super::pairs::{FASTEST, Figures, Load, Pair, Row, figures, measure};
 use super::table;
 use crate::Outcome;
 use crate::values::parse_size;
@@ -48,28 +44,6 @@ pub(crate) struct GoodputArgs {
     json: bool,
 }
 
-/// One way of sending and receiving.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    name: &'static str,
-    raw: bool,
-    send: SendPath,
-    receive: ReceivePath,
-    /// Whether lost packets would be asked for and sent again.
-    recovery: bool,
-    /// Runs take this part of the amount: slow rows need not take minutes.
-    part: usize,
-}
-
-const FASTEST: Row = Row {
-    name: "gso/gro",
-    raw: false,
-    send: SendPath::Gso,
-    receive: ReceivePath::Gro,
-    recovery: false,
-    part: 1,
-};
-
 const ROWS: [Row; 5] = [
     Row { name: "raw gso/gro", raw: true, ..FASTEST },
     FASTEST,
@@ -90,18 +64,16 @@ const ROWS: [Row; 5] = [
     },
 ];
 
-/// What one run of a row measured, sender and receiver.
-type Pair = (Measured, Measured);
-
 pub(crate) fn run(args: &GoodputArgs) -> anyhow::Result<Outcome> {
     let hosts = if args.veth { Hosts::namespaces()? } else { Hosts::loopback() };
+    let load = Load { frame_len: args.frame_size, amount: args.amount };
     let mut runs: Vec<Vec<Pair>> = vec![Vec::new(); ROWS.len()];
     for run in 0..args.runs {
         for (row, pairs) in ROWS.iter().zip(&mut runs) {
             if !args.json {
                 eprintln!("run {} of {}: {}", run + 1, args.runs, row.name);
             }
-            pairs.push(measure(args, &hosts, *row, None)?);
+            pairs.push(measure(load, &hosts, *row, None)?);
         }
     }
     let best = figures(&runs[1]).gigabits;
@@ -109,7 +81,7 @@ pub(crate) fn run(args: &GoodputArgs) -> anyhow::Result<Outcome> {
     let mut paced = Vec::new();
     for _ in 0..args.runs {
         let rate = Some(frames_per_second);
-        paced.push(measure(args, &hosts, ROWS[1], rate)?);
+        paced.push(measure(load, &hosts, ROWS[1], rate)?);
     }
     let names = ROWS.iter().map(|row| row.name).chain(["paced"]);
     let rows: Vec<(&str, Figures)> =
@@ -117,37 +89,6 @@ pub(crate) fn run(args: &GoodputArgs) -> anyhow::Result<Outcome> {
     print(args, &rows);
     let lost = rows.iter().any(|(_, figures)| figures.lost > 0);
     Ok(if lost { Outcome::Fell } else { Outcome::Done })
-}
-
-/// Medians of a row's runs.
-#[derive(Clone, Copy, Debug)]
-struct Figures {
-    gigabits: f64,
-    send_cpu: f64,
-    receive_cpu: f64,
-    send_calls: f64,
-    receive_calls: f64,
-    lost: u64,
-}
-
-fn figures(pairs: &[Pair]) -> Figures {
-    let median = |figure: &dyn Fn(&Pair) -> f64| {
-        table::median(&mut pairs.iter().map(figure).collect::<Vec<f64>>())
-    };
-    let per_gigabyte = |value: f64, octets: u64| value / (octets as f64 / 1e9).max(1e-9);
-    let frames = |measured: &Measured| measured.frames.max(1) as f64;
-    Figures {
-        gigabits: median(&|(send, receive)| {
-            receive.payload_octets as f64 * 8e-9 / send.seconds.max(receive.seconds).max(1e-9)
-        }),
-        send_cpu: median(&|(send, _)| per_gigabyte(send.cpu_seconds, send.payload_octets)),
-        receive_cpu: median(&|(_, receive)| {
-            per_gigabyte(receive.cpu_seconds, receive.payload_octets)
-        }),
-        send_calls: median(&|(send, _)| send.system_calls as f64 / frames(send)),
-        receive_calls: median(&|(_, receive)| receive.system_calls as f64 / frames(receive)),
-        lost: pairs.iter().map(|(_, receive)| receive.packets_lost).sum(),
-    }
 }
 
 fn print(args: &GoodputArgs, rows: &[(&str, Figures)]) {
@@ -190,71 +131,4 @@ fn print(args: &GoodputArgs, rows: &[(&str, Figures)]) {
     let place = if args.veth { "two namespaces, virtual Ethernet" } else { "loopback" };
     println!("{} octets a frame, {place}, medians of {} runs", args.frame_size, args.runs);
     table::print(&heads, &rows);
-}
-
-/// Runs both sides once.
-fn measure(
-    args: &GoodputArgs,
-    hosts: &Hosts,
-    row: Row,
-    frame_rate: Option<f64>,
-) -> anyhow::Result<Pair> {
-    let frames = (args.amount / row.part / args.frame_size).max(10);
-    let side = |side: Side, core: &str, more: &[String]| -> anyhow::Result<Command> {
-        let mut command = hosts.command(side)?;
-        command
-            .args(["bench", "side", "--host", hosts.receiver, "--core", core])
-            .args(["--frames", &frames.to_string(), "--frame-len", &args.frame_size.to_string()])
-            .args(["--send-path", &row.send.to_string()])
-            .args(["--receive-path", &row.receive.to_string()])
-            .args(more)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        if row.raw {
-            command.arg("--raw");
-        }
-        if row.recovery {
-            command.arg("--recovery");
-        }
-        Ok(command)
-    };
-    let mut receiver = side(Side::Receive, "1", &[])?.spawn().context("cannot start a process")?;
-    let mut from_receiver = reader(receiver.stdout.take())?;
-    let port = line(&mut from_receiver)?;
-    let mut more = vec!["--send".to_owned(), "--port".to_owned(), port];
-    if let Some(rate) = frame_rate {
-        more.extend(["--fps".to_owned(), rate.to_string()]);
-    }
-    let mut sender = side(Side::Send, "0", &more)?.spawn().context("cannot start a process")?;
-    let mut from_sender = reader(sender.stdout.take())?;
-    let news = line(&mut from_sender)?.replace("0.0.0.0", hosts.sender);
-    if let Some(mut stdin) = receiver.stdin.take() {
-        writeln!(stdin, "{news}")?;
-    }
-    let sent = measured(&mut from_sender)?;
-    let received = measured(&mut from_receiver)?;
-    for (name, child) in [("sender", &mut sender), ("receiver", &mut receiver)] {
-        if !child.wait()?.success() {
-            bail!("the {name} of row {:?} failed", row.name);
-        }
-    }
-    Ok((sent, received))
-}
-
-fn reader(stdout: Option<ChildStdout>) -> anyhow::Result<BufReader<ChildStdout>> {
-    stdout.map(BufReader::new).context("a side has no output")
-}
-
-fn line(from: &mut impl BufRead) -> anyhow::Result<String> {
-    let mut line = String::new();
-    if from.read_line(&mut line)? == 0 {
-        bail!("a side ended before it began");
-    }
-    Ok(line.trim().to_owned())
-}
-
-fn measured(from: &mut impl Read) -> anyhow::Result<Measured> {
-    let mut text = String::new();
-    from.read_to_string(&mut text)?;
-    serde_json::from_str(&text).with_context(|| format!("a side said {text:?}"))
 }

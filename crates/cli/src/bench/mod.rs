@@ -3,7 +3,9 @@
 mod cpu;
 mod goodput;
 mod hosts;
+mod pairs;
 mod sides;
+mod srtp;
 mod table;
 
 use clap::{Args, Subcommand};
@@ -20,6 +22,8 @@ pub(crate) struct BenchArgs {
 enum What {
     /// Payload rate and CPU time of each path to the kernel, beside a loop without RTP
     Goodput(goodput::GoodputArgs),
+    /// What encryption costs: the whole path under each suite, beside the path in the clear
+    Srtp(srtp::SrtpArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
@@ -28,6 +32,7 @@ enum What {
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     match &args.what {
         What::Goodput(args) => goodput::run(args),
+        What::Srtp(args) => srtp::run(args),
         What::Side(args) => sides::run(args),
     }
 }

@@ -11,11 +11,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use rushes::net::{self, SocketOptions};
-use rushes::{Codec, Context, FrameRate, Pacing, ReceivePath, Recovery, SendPath, sleep_until};
+use rushes::{
+    Codec, Context, FrameRate, Pacing, ReceivePath, Recovery, Security, SendPath, Suite,
+    sleep_until,
+};
 use serde::{Deserialize, Serialize};
 
 use super::cpu::{cpu_time, pin_to};
 use crate::Outcome;
+use crate::security;
 
 /// Octets of UDP payload in the loop without RTP: those of an Ethernet packet.
 const RAW_DATAGRAM_LEN: usize = 1472;
@@ -50,6 +54,9 @@ pub(crate) struct SideArgs {
     /// Lost packets would be asked for and sent again
     #[arg(long)]
     pub(crate) recovery: bool,
+    /// Packets are secured
+    #[arg(long)]
+    pub(crate) srtp: Option<Suite>,
     /// Frames per second, paced; without, as fast as the receiver keeps up
     #[arg(long)]
     pub(crate) fps: Option<f64>,
@@ -176,6 +183,12 @@ fn recovery(args: &SideArgs) -> Recovery {
     if args.recovery { Recovery::On } else { Recovery::Off }
 }
 
+/// How packets are secured: both sides know the key, and nobody else has a use for it.
+fn security(args: &SideArgs) -> anyhow::Result<Option<Security>> {
+    let shared = |suite: Suite| Security::shared(suite, &vec![0x2d; suite.key_and_salt_len()]);
+    Ok(args.srtp.map(shared).transpose()?)
+}
+
 fn send(args: &SideArgs) -> anyhow::Result<Measured> {
     let mut builder = Context::new()
         .session(&args.host)?
@@ -187,7 +200,7 @@ fn send(args: &SideArgs) -> anyhow::Result<Measured> {
     if let Some(rate) = args.fps.and_then(FrameRate::from_f64) {
         builder = builder.frame_rate(rate);
     }
-    let mut stream = builder.open()?;
+    let mut stream = security::set(builder, security(args)?).open()?;
     let frame = access_unit(args.frame_len);
     let local = if args.host.starts_with("127.") { "127.0.0.1" } else { "0.0.0.0" };
     let mut window = Window::open(local)?;
@@ -218,7 +231,8 @@ fn send(args: &SideArgs) -> anyhow::Result<Measured> {
 fn receive(args: &SideArgs) -> anyhow::Result<Measured> {
     let session = Context::new().session_any().local_address(&args.host)?;
     let builder = session.stream(Codec::H265).receive_path(args.receive_path).probation(1);
-    let mut stream = builder.recovery(recovery(args)).open()?;
+    let builder = security::set(builder.recovery(recovery(args)), security(args)?);
+    let mut stream = builder.open()?;
     let telling = Telling::open(&args.host, stream.local_address().port())?;
     let mut measured = Measured::default();
     let mut watch = None;

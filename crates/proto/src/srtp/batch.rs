@@ -33,6 +33,11 @@ impl Unprotector {
         }
     }
 
+    /// Packets that should come together: more than one only where that is faster.
+    pub(crate) fn group_len(&self) -> usize {
+        if self.keys.policy().suite.is_aead() { 1 } else { BATCH_MAX }
+    }
+
     fn hashes_together(&mut self, packets: usize) -> bool {
         let policy = *self.keys.policy();
         if policy.key_derivation_rate.is_some() {

@@ -47,10 +47,10 @@ mod tests {
 
     #[test]
     fn estimates_are_those_of_the_appendix() {
-        for roc in [0, 1, 7, 0xffff_fffe] {
-            for newest in (0..65_536).step_by(257).chain([1, 32_767, 32_768, 65_535]) {
-                for sequence in (0..65_536).step_by(127).chain([32_767, 32_768, 65_535]) {
-                    let (highest, sequence) = (roc << 16 | newest, sequence as u16);
+        for roc in [0, 1, 7, 0xffff_fffe_u64] {
+            for newest in (0..=u16::MAX).step_by(257).chain([1, 32_767, 32_768, 65_535]) {
+                for sequence in (0..=u16::MAX).step_by(127).chain([32_767, 32_768, 65_535]) {
+                    let highest = roc << 16 | u64::from(newest);
                     let expected = appendix_a(highest, sequence);
                     assert_eq!(estimate(highest, sequence), expected, "{highest:x} {sequence:x}");
                 }

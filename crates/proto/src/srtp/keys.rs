@@ -86,7 +86,10 @@ impl Key {
         protocol: Protocol,
         index: u64,
     ) -> Option<&Transform> {
-        let epoch = policy.key_derivation_rate.map_or(0, |power| index >> power);
+        let Some(power) = policy.key_derivation_rate else {
+            return self.epochs.front().map(|(_, transform)| transform);
+        };
+        let epoch = index >> power;
         if let Some(n) = self.epochs.iter().position(|(known, _)| *known == epoch) {
             return self.epochs.get(n).map(|(_, transform)| transform);
         }
@@ -111,6 +114,14 @@ impl Keys {
 
     pub(super) fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The session keys for a packet index under key `n`.
+    #[inline]
+    pub(super) fn transform(&mut self, n: usize, index: u64) -> Option<(&Policy, &Transform)> {
+        let Self { policy, protocol, list, .. } = self;
+        let transform = list.get_mut(n)?.transform(policy, *protocol, index)?;
+        Some((policy, transform))
     }
 
     /// How often the key in use has changed.

@@ -21,7 +21,7 @@ pub struct Policy {
     /// 4.3.1), 0..=24; with `None`, the default, they are derived once.
     pub key_derivation_rate: Option<u8>,
     /// Packets back from the newest one whose replay is recognised, 128..=32 768; older packets
-    /// are refused. By default 1 024.
+    /// are refused. By default 1 024; rounded up to a power of two.
     pub window: usize,
     /// Elements of the header extension that are encrypted (RFC 6904); by default none.
     pub encrypted_extensions: ExtensionIds,

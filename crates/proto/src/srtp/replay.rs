@@ -13,9 +13,10 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window of `packets`, rounded up to whole words of 64.
+    /// A window of `packets`, rounded up to a power of two, 64 or more.
     pub(super) fn new(packets: usize) -> Self {
-        Self { highest: None, bits: vec![0; packets.div_ceil(64).max(1)].into_boxed_slice() }
+        let words = packets.div_ceil(64).next_power_of_two();
+        Self { highest: None, bits: vec![0; words].into_boxed_slice() }
     }
 
     /// The highest index that came.
@@ -37,7 +38,7 @@ impl Window {
 
     #[inline]
     fn place(&self, index: u64) -> (usize, u64) {
-        let bit = index % self.len();
+        let bit = index & (self.len() - 1);
         ((bit / 64) as usize, 1 << (bit % 64))
     }
 

@@ -64,6 +64,13 @@ impl Sources {
         self.list.get_mut(self.recent).ok_or(Full)
     }
 
+    /// Counts a refused packet of a source that is known.
+    pub(super) fn note_failure(&mut self, ssrc: Ssrc) {
+        if let Some(source) = self.find(ssrc) {
+            source.failures = source.failures.wrapping_add(1);
+        }
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.list.len() >= self.max
     }

@@ -90,6 +90,15 @@ impl Unprotector {
     /// [`UnprotectError`]; nothing is remembered of the packet, and its octets are worthless.
     pub fn unprotect(&mut self, packet: &mut [u8]) -> Result<usize, UnprotectError> {
         let parts = self.parts(packet).ok_or(UnprotectError::Malformed)?;
+        if let Some(index) = self.only_index(&parts) {
+            return match self.open(0, index, packet, &parts, false) {
+                Ok(len) => self.accept(0, index, &parts, len),
+                Err(error) => {
+                    self.sources.note_failure(parts.layout.ssrc);
+                    Err(error)
+                }
+            };
+        }
         let keys = if parts.mki.is_empty() {
             0..self.keys.len()
         } else {
@@ -99,12 +108,24 @@ impl Unprotector {
         };
         let (indices, count) = self.indices(&parts.layout)?;
         let outcome = self.try_all(packet, &parts, keys, &indices[..count]);
-        if outcome == Err(UnprotectError::Authentication)
-            && let Some(source) = self.sources.find(parts.layout.ssrc)
-        {
-            source.failures = source.failures.wrapping_add(1);
+        if outcome == Err(UnprotectError::Authentication) {
+            self.sources.note_failure(parts.layout.ssrc);
         }
         outcome
+    }
+
+    /// The index of a packet that can have no other, under a key that is the only one.
+    #[inline]
+    fn only_index(&mut self, parts: &Parts) -> Option<u64> {
+        if !parts.mki.is_empty() || self.keys.len() > 1 {
+            return None;
+        }
+        let source = self.sources.find(parts.layout.ssrc)?;
+        let index = source.index(parts.layout.sequence);
+        let is_usual = source.failures % SEARCH_AFTER != SEARCH_AFTER - 1 && index < INDEX_END;
+        let is_new = is_usual && source.window.check(index).is_ok();
+        let is_fresh = is_new && self.keys.current().is_some_and(|key| !key.is_expired());
+        is_fresh.then_some(index)
     }
 
     /// Whether packets carry tags, so that only those of who has the key are accepted.
@@ -212,11 +233,8 @@ impl Unprotector {
         parts: &Parts,
         is_attempt: bool,
     ) -> Result<usize, UnprotectError> {
-        let Self { keys, scratch, .. } = self;
-        let policy = *keys.policy();
-        let key = keys.get(n).ok_or(UnprotectError::UnknownKey)?;
         let failed = UnprotectError::Authentication;
-        let transform = key.transform(&policy, Protocol::Rtp, index).ok_or(failed)?;
+        let (policy, transform) = self.keys.transform(n, index).ok_or(failed)?;
         if let Some(mac) = &transform.mac {
             let roc = roll_over_counter(index).to_be_bytes();
             let tag = mac.sign(&packet[..parts.end], &roc);
@@ -227,8 +245,8 @@ impl Unprotector {
         // The cipher that authenticates leaves nothing of what it could not open.
         let is_attempt = is_attempt && policy.suite.is_aead();
         if is_attempt {
-            scratch.clear();
-            scratch.extend_from_slice(packet);
+            self.scratch.clear();
+            self.scratch.extend_from_slice(packet);
         }
         let outcome = self.decrypt(n, index, packet, parts);
         if is_attempt && outcome == Err(failed) {
@@ -247,10 +265,8 @@ impl Unprotector {
         parts: &Parts,
     ) -> Result<usize, UnprotectError> {
         let Self { keys, scratch, .. } = self;
-        let policy = *keys.policy();
         let failed = UnprotectError::Authentication;
-        let key = keys.get(n).ok_or(failed)?;
-        let transform = key.transform(&policy, Protocol::Rtp, index).ok_or(failed)?;
+        let (policy, transform) = keys.transform(n, index).ok_or(failed)?;
         let layout = &parts.layout;
         let hidden = cryptex::is_encrypted(layout);
         if hidden && !policy.cryptex {
@@ -281,7 +297,7 @@ impl Unprotector {
             cryptex::unmark(packet, layout);
         } else if let Some((profile, data)) = &layout.extension {
             let data = (*profile, &mut packet[data.clone()]);
-            if !transform.apply_to_header(&policy, layout.ssrc, index, data, scratch) {
+            if !transform.apply_to_header(policy, layout.ssrc, index, data, scratch) {
                 return Err(UnprotectError::Malformed);
             }
         }
