@@ -13,6 +13,7 @@ use crate::Usage;
 
 /// How a stream is secured.
 #[derive(Args, Clone, Debug)]
+#[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct SecurityArgs {
     /// Secure the stream (SRTP) with this suite; both sides must agree. The fastest is
     /// AEAD_AES_128_GCM, the one that everybody understands AES_CM_128_HMAC_SHA1_80

@@ -57,7 +57,7 @@ impl<'i, 'd> Run<'i, 'd> {
 
     /// Adds a datagram.
     #[inline]
-    pub(super) fn add(&mut self, datagram: Datagram<'d>) {
+    pub(super) fn add(&mut self, datagram: &Datagram<'d>) {
         self.from[self.len] = datagram.from;
         self.datagrams[self.len] = datagram.data;
         self.len += 1;
