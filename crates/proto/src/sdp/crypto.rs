@@ -1,18 +1,34 @@
-//! Keys in the description (`a=crypto`, RFC 4568), taken apart but not understood.
+//! Keys in the description (`a=crypto`, RFC 4568): the line as written, and what it means for SRTP.
 
 use core::fmt;
 
+use zeroize::Zeroize;
+use zeroize::Zeroizing;
+
+use super::crypto_error::CryptoError;
+use super::crypto_error::KeyError;
+use super::crypto_key::InlineKey;
+use super::crypto_key::read_keys;
+use super::crypto_key::write_keys;
+use super::crypto_session::SessionParameters;
+use super::crypto_session::Shown;
 use super::error::SdpError;
 use super::line::Line;
 
 /// An `a=crypto` line: a cipher suite and a key for it.
 ///
-/// `Debug` does not print the key.
+/// The fields have the line as written, also where it is of no use to SRTP; [`keys`](Self::keys)
+/// and [`session`](Self::session) say what it means.
+///
+/// `Debug` prints no key. Key and session parameters are overwritten with zeros when they are
+/// dropped; the text of the description, before it is read and after it is written, is the
+/// caller's.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Crypto {
     /// Tells the lines of one media apart; up to nine digits.
     pub tag: u32,
-    /// The cipher suite, such as `AES_CM_128_HMAC_SHA1_80`.
+    /// The cipher suite, such as `AES_CM_128_HMAC_SHA1_80`: see
+    /// [`crypto_suite`](super::crypto_suite).
     pub suite: String,
     /// The key parameters, such as `inline:` and a master key with its salt in base64.
     pub key_params: String,
@@ -21,6 +37,79 @@ pub struct Crypto {
 }
 
 impl Crypto {
+    /// The line that offers `keys` for `suite`.
+    ///
+    /// # Errors
+    /// [`CryptoError`] if the line would not be valid: what [`keys`](Self::keys) and
+    /// [`session`](Self::session) would say of it, and [`CryptoError::Tag`] and
+    /// [`CryptoError::Suite`] if those do not fit the grammar of section 9.1.
+    pub fn new(
+        tag: u32,
+        suite: &str,
+        keys: &[InlineKey],
+        session: &SessionParameters,
+    ) -> Result<Self, CryptoError> {
+        if tag > 999_999_999 {
+            return Err(CryptoError::Tag(tag));
+        }
+        if suite.is_empty() || !suite.bytes().all(|one| one.is_ascii_alphanumeric() || one == b'_')
+        {
+            return Err(CryptoError::Suite);
+        }
+        if keys.is_empty() {
+            return Err(CryptoError::Key { key: 1, reason: KeyError::Missing });
+        }
+        let mut key_params = Zeroizing::new(String::new());
+        write_keys(&mut key_params, keys);
+        let line = Self {
+            tag,
+            suite: suite.to_owned(),
+            key_params: core::mem::take(&mut *key_params),
+            session_params: session.write(),
+        };
+        line.valid()?;
+        Ok(line)
+    }
+
+    /// The master keys (section 6.1), at most [`CRYPTO_KEYS_MAX`](super::CRYPTO_KEYS_MAX).
+    ///
+    /// Whether they have the length that the suite wants, and may live as long, is for the caller
+    /// to check. Padding of base64, which the RFC wants, may be absent.
+    ///
+    /// # Errors
+    /// [`CryptoError::Key`] says which key is wrong, and what is wrong with it.
+    pub fn keys(&self) -> Result<Vec<InlineKey>, CryptoError> {
+        read_keys(&self.key_params).map_err(|(key, reason)| CryptoError::Key { key, reason })
+    }
+
+    /// The session parameters (section 6.3). Unknown ones that begin with `-` are left out, as
+    /// section 6.3.7 allows.
+    ///
+    /// # Errors
+    /// [`CryptoError::UnknownParameter`] for any other unknown one, which makes the line invalid;
+    /// [`CryptoError::Parameter`], [`CryptoError::FecKey`] and
+    /// [`CryptoError::RepeatedParameter`] for known ones that cannot be.
+    pub fn session(&self) -> Result<SessionParameters, CryptoError> {
+        SessionParameters::read(&self.session_params)
+    }
+
+    /// Keys and session parameters together.
+    ///
+    /// # Errors
+    /// Those of [`keys`](Self::keys) and [`session`](Self::session), and
+    /// [`KeyError::RepeatedKey`] for a key of `FEC_KEY` that is also among the keys
+    /// (section 6.3.5).
+    pub fn valid(&self) -> Result<ValidCrypto<'_>, CryptoError> {
+        let (keys, session) = (self.keys()?, self.session()?);
+        let mut fec_keys = session.fec_keys.iter();
+        let repeated = fec_keys
+            .position(|fec| keys.iter().any(|key| key.key_and_salt == fec.key_and_salt));
+        if let Some(index) = repeated {
+            return Err(CryptoError::FecKey { key: index + 1, reason: KeyError::RepeatedKey });
+        }
+        Ok(ValidCrypto { line: self, keys, session })
+    }
+
     pub(super) fn parse(line: Line<'_>, value: &str) -> Result<Self, SdpError> {
         let mut fields = value.split_ascii_whitespace();
         let mut next = |what| fields.next().ok_or_else(|| line.malformed(what));
@@ -37,15 +126,68 @@ impl Crypto {
         let session_params = fields.map(str::to_owned).collect();
         Ok(Self { tag, suite, key_params: key_params.to_owned(), session_params })
     }
+
+    fn erase(&mut self) {
+        self.key_params.zeroize();
+        self.session_params.zeroize();
+    }
+}
+
+impl Drop for Crypto {
+    fn drop(&mut self) {
+        self.erase();
+    }
 }
 
 impl fmt::Debug for Crypto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let session_params: Vec<_> = self.session_params.iter().map(|text| Shown(text)).collect();
         f.debug_struct("Crypto")
             .field("tag", &self.tag)
             .field("suite", &self.suite)
             .field("key_params", &format_args!("(secret)"))
-            .field("session_params", &self.session_params)
+            .field("session_params", &session_params)
             .finish()
+    }
+}
+
+/// An `a=crypto` line that is valid for SRTP, with what it means.
+///
+/// `Debug` prints no key.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ValidCrypto<'a> {
+    /// The line, which has the suite and, for the answer, the tag.
+    pub line: &'a Crypto,
+    /// The master keys: one, or several with an MKI each.
+    pub keys: Vec<InlineKey>,
+    /// The session parameters.
+    pub session: SessionParameters,
+}
+
+impl<'a> ValidCrypto<'a> {
+    /// The first of `lines` that is valid and that `accepts` likes.
+    pub(super) fn first(
+        lines: &'a [Crypto],
+        mut accepts: impl FnMut(&ValidCrypto<'a>) -> bool,
+    ) -> Option<Self> {
+        lines.iter().enumerate().find_map(|(index, line)| {
+            let valid = line.valid().ok().filter(&mut accepts)?;
+            let repeated = lines[..index].iter().any(|other| other.tag == line.tag);
+            (!repeated).then_some(valid)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_an_erased_line() {
+        let key_params = "inline:QUFB".to_owned();
+        let session_params = vec!["FEC_KEY=inline:QkJC".to_owned()];
+        let mut line = Crypto { tag: 1, suite: "X".to_owned(), key_params, session_params };
+        line.erase();
+        assert!(line.key_params.is_empty() && line.session_params.is_empty());
     }
 }

@@ -7,6 +7,7 @@ use super::address::Address;
 use super::attribute::Attribute;
 use super::attribute::Bandwidth;
 use super::crypto::Crypto;
+use super::crypto::ValidCrypto;
 use super::error::Unsupported;
 use super::format::Encoding;
 use super::format::Format;
@@ -144,6 +145,38 @@ impl Media {
         self.formats.iter().find(
             |format| matches!(&format.encoding, Encoding::Rtx { apt, .. } if *apt == payload_type),
         )
+    }
+
+    /// The line of [`crypto`](Self::crypto) to answer an offer with: the first one that is valid
+    /// and that `accepts` likes (RFC 4568 sections 5.1.2 and 7.1.2). If there is none, the media
+    /// must be refused.
+    ///
+    /// `accepts` is to check the suite, the length of its keys, their lifetimes and the session
+    /// parameters. A line with the tag of an earlier one is not valid. That other lines have other
+    /// keys, as section 6.1 wants, is not checked: peers offer one key for several suites.
+    ///
+    /// The transport is not looked at: FFmpeg writes keys below RTP/AVP.
+    ///
+    /// ```
+    /// use rushes_proto::sdp::{Description, crypto_suite};
+    ///
+    /// let text = b"v=0\nm=video 5004 RTP/SAVP 31\n\
+    ///     a=crypto:1 AEAD_AES_256_GCM inline:QUFB KDR=1\n\
+    ///     a=crypto:2 AES_CM_128_HMAC_SHA1_80 \
+    ///     inline:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNk\n";
+    /// let offer = Description::parse(text)?;
+    /// let chosen = offer.media[0].first_acceptable_crypto(|crypto| {
+    ///     crypto.line.suite == crypto_suite::AES_CM_128_HMAC_SHA1_80
+    ///         && crypto.keys.iter().all(|key| key.key_and_salt.len() == 30)
+    /// });
+    /// assert_eq!(chosen.map(|crypto| crypto.line.tag), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn first_acceptable_crypto<'a>(
+        &'a self,
+        accepts: impl FnMut(&ValidCrypto<'a>) -> bool,
+    ) -> Option<ValidCrypto<'a>> {
+        ValidCrypto::first(&self.crypto, accepts)
     }
 
     /// The value of the first attribute called `name` among [`attributes`](Self::attributes).

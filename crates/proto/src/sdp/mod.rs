@@ -27,6 +27,10 @@
 mod address;
 mod attribute;
 mod crypto;
+mod crypto_error;
+mod crypto_key;
+mod crypto_session;
+pub mod crypto_suite;
 mod description;
 mod error;
 mod feedback;
@@ -48,6 +52,13 @@ pub use address::Address;
 pub use attribute::Attribute;
 pub use attribute::Bandwidth;
 pub use crypto::Crypto;
+pub use crypto::ValidCrypto;
+pub use crypto_error::CryptoError;
+pub use crypto_error::KeyError;
+pub use crypto_key::InlineKey;
+pub use crypto_key::Mki;
+pub use crypto_session::FecOrder;
+pub use crypto_session::SessionParameters;
 pub use description::Description;
 pub use description::Origin;
 pub use error::ParameterSetError;
@@ -81,3 +92,11 @@ pub const FORMATS_MAX: usize = 64;
 pub const FEEDBACK_MAX: usize = 32;
 /// Sources of one media that are announced.
 pub const SOURCES_MAX: usize = 128;
+/// Master keys in the key parameters of one `a=crypto` line.
+pub const CRYPTO_KEYS_MAX: usize = 16;
+/// Octets in one master key and its salt; the longest suite known here has 46.
+pub const KEY_AND_SALT_LEN_MAX: usize = 128;
+/// Octets in one master key identifier (RFC 4568 section 6.1).
+pub const MKI_LEN_MAX: usize = 128;
+/// Packets that one master key may protect (RFC 4568 section 6.2, RFC 7714 section 13.1).
+pub const LIFETIME_MAX: u64 = 1 << 48;
