@@ -1,5 +1,6 @@
 //! Descriptions (SDP): read for `recv`, written for `send`.
 
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
@@ -71,9 +72,19 @@ pub(crate) fn write(file: &Path, builder: &StreamBuilder, source: &Source) -> an
     }
     // Renamed when whole: a receiver may be waiting for it.
     let part = file.with_extension("sdp.part");
-    std::fs::write(&part, text)
+    create(&part)
+        .and_then(|mut part| part.write_all(text.as_bytes()))
         .and_then(|()| std::fs::rename(&part, file))
         .with_context(|| file.display().to_string())
+}
+
+/// A new file that only its owner may read: a description can hold keys.
+fn create(file: &Path) -> std::io::Result<File> {
+    let _ = std::fs::remove_file(file);
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create_new(true).open(file)
 }
 
 /// How the source is named, with the parameter sets that it begins with.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::{Context, Pacing, Statistics, StreamReceiver, StreamSender};
+use rushes::{Context, Pacing, Statistics, StreamReceiver, StreamSender, Suite};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -234,9 +234,11 @@ impl Ended {
     ) -> anyhow::Result<Outcome> {
         let flaw = self.flaw(source, comparer);
         if args.output.json {
-            report::say(self.object(source, comparer, flaw.as_deref()))?;
+            let mut object = self.object(source, comparer, flaw.as_deref());
+            object["security"] = args.security.name().into();
+            report::say(object)?;
         } else if !args.output.quiet {
-            report::say(self.words(source, comparer))?;
+            report::say(self.words(source, args.security.srtp, comparer))?;
             report::say(flaw.as_deref().unwrap_or("identical"))?;
         } else if let Some(flaw) = &flaw {
             eprintln!("rushes: {flaw}");
@@ -256,17 +258,19 @@ impl Ended {
         (comparer.units == 0).then(|| format!("nothing was sent: no frame in {}", source.name()))
     }
 
-    fn words(&self, source: &Source, comparer: &Comparer) -> String {
+    fn words(&self, source: &Source, security: Option<Suite>, comparer: &Comparer) -> String {
         let send = &self.sent.send;
         let latencies = &comparer.latencies;
         let mut text = format!(
             "{}\n  \
+             security  {}\n  \
              units     {} in {} frames, {} octets\n  \
              packets   {} sent, {} received\n  \
              calls     {:.2} a frame to send, {:.2} to receive\n  \
              rate      {:.1} Mbit/s, {:.0} frames/s\n  \
              latency   p50 {:.1?}, p99 {:.1?}, max {:.1?}",
             source.name(),
+            security.map_or("none", Suite::name),
             comparer.units,
             send.frames,
             comparer.octets,

@@ -20,7 +20,8 @@ pub(crate) struct SecurityArgs {
     #[arg(long, value_parser = parse_suite, value_name = "SUITE", help_heading = "Security")]
     pub(crate) srtp: Option<Suite>,
     /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Others on
-    /// this machine can read a command line: --key-file is safer
+    /// this machine can read a command line: --key-file is safer. A description (--sdp) carries a
+    /// key: `send` makes one for it, `recv` takes it from there
     #[arg(
         long,
         value_name = "BASE64",
@@ -92,22 +93,19 @@ impl SecurityArgs {
         Ok(Some(Security::shared(suite, &octets)?))
     }
 
+    /// The suite, for reports.
+    pub(crate) fn name(&self) -> Option<&'static str> {
+        self.srtp.map(Suite::name)
+    }
+
     /// The same, with a random key where none was given.
     pub(crate) fn security_or_random(&self) -> anyhow::Result<Option<Security>> {
         let Some(suite) = self.srtp else { return Ok(None) };
-        let octets = match self.octets(suite)? {
-            Some(octets) => octets,
-            None => random_key(suite)?,
-        };
-        Ok(Some(Security::shared(suite, &octets)?))
+        Ok(Some(match self.octets(suite)? {
+            Some(octets) => Security::shared(suite, &octets)?,
+            None => Security::random(suite)?,
+        }))
     }
-}
-
-/// A master key and salt that nobody has had before.
-pub(crate) fn random_key(suite: Suite) -> anyhow::Result<Vec<u8>> {
-    let mut octets = vec![0; suite.key_and_salt_len()];
-    getrandom::fill(&mut octets).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
-    Ok(octets)
 }
 
 /// Secures a stream if that was asked for.

@@ -131,7 +131,13 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);
     }
-    Ok(security::set(builder, args.security.security()?))
+    // A description tells the receiver the key, so that nobody has to think of one.
+    let secured = match args.sdp {
+        // One made up now would not be that of a later run.
+        Some(_) if !args.dry_run => args.security.security_or_random()?,
+        _ => args.security.security()?,
+    };
+    Ok(security::set(builder, secured))
 }
 
 fn print(
@@ -148,6 +154,7 @@ fn print(
         report::say(json!({
             "source": source.name(),
             "ssrc": stream.ssrc().to_string(),
+            "security": args.security.name(),
             "seconds": time.as_secs_f64(),
             "megabits_per_second": rate,
             "sent": report::sent(&statistics),

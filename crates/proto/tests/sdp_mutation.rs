@@ -4,7 +4,7 @@
 mod world;
 
 use proptest::prelude::*;
-use rushes_proto::sdp::{DESCRIPTION_LEN_MAX, Description, SdpError};
+use rushes_proto::sdp::{Crypto, DESCRIPTION_LEN_MAX, Description, SdpError};
 use world::Seeded;
 
 /// What any octets must keep to; whether they were a description.
@@ -12,6 +12,7 @@ fn check(octets: &[u8]) -> bool {
     let Ok(description) = Description::parse(octets) else { return false };
     for media in &description.media {
         let _ = (media.supported(), media.ip(), media.rtcp_port());
+        media.crypto.iter().for_each(check_crypto);
     }
     let written = description.write();
     match Description::parse(written.as_bytes()) {
@@ -21,6 +22,14 @@ fn check(octets: &[u8]) -> bool {
         Err(error) => panic!("{error} in what was read and written:\n{written}"),
     }
     true
+}
+
+/// A line that is valid means the same when it is written from what it means.
+fn check_crypto(line: &Crypto) {
+    let Ok(valid) = line.valid() else { return };
+    let written = Crypto::new(line.tag, &line.suite, &valid.keys, &valid.session).unwrap();
+    let again = written.valid().unwrap();
+    assert_eq!((&again.keys, &again.session), (&valid.keys, &valid.session));
 }
 
 const SEEDS: [&[u8]; 8] = [

@@ -30,8 +30,9 @@ pub enum Error {
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The media that a description names is encrypted, which is not supported yet.
-    #[error("the description asks for encrypted media (SRTP), which is not supported yet")]
+    /// The media that a description names is encrypted, which needs the feature `srtp`.
+    #[cfg(not(feature = "srtp"))]
+    #[error("the description asks for encrypted media (SRTP), which this build cannot do")]
     Encrypted,
     /// The frame cannot be sent in the stream's format; nothing of it was sent.
     #[error(transparent)]
@@ -54,6 +55,10 @@ pub enum Error {
     /// The stream cannot send: its session has no peer, or the stream no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
+    /// The keys of a description are of no use, or the stream's cannot be described.
+    #[cfg(feature = "srtp")]
+    #[error(transparent)]
+    Sdes(#[from] crate::sdes::SdesError),
     /// The share of the frame interval is out of range.
     #[error("a pacing share of {share} is outside 0.01 to 1")]
     PacingShare {

@@ -2,6 +2,8 @@
 
 use rushes_proto::SequenceNumber;
 use rushes_proto::control::Participant;
+use rushes_proto::sdp::Media;
+use rushes_proto::sdp::Profile;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::Sender;
 
@@ -34,5 +36,14 @@ impl StreamBuilder {
 
     pub(crate) fn first_sequence(&self, random: u32) -> SequenceNumber {
         SequenceNumber(random as u16)
+    }
+
+    pub(crate) fn describe_security(&self, _media: &mut Media) -> Result<(), Error> {
+        Ok(())
+    }
+
+    pub(crate) fn secured_as(self, media: &Media) -> Result<Self, Error> {
+        let secured = matches!(media.profile, Profile::Savp | Profile::Savpf);
+        if secured || !media.crypto.is_empty() { Err(Error::Encrypted) } else { Ok(self) }
     }
 }

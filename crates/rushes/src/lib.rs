@@ -55,6 +55,8 @@ mod port;
 mod receiver;
 mod reporter;
 mod rtcp;
+#[cfg(feature = "srtp")]
+mod sdes;
 pub mod sdp;
 #[cfg(feature = "srtp")]
 mod security;
@@ -75,6 +77,8 @@ pub use hook::Hook;
 pub use pace::{Pacing, sleep_until};
 pub use receiver::StreamReceiver;
 pub use rtcp::Rtcp;
+#[cfg(feature = "srtp")]
+pub use sdes::SdesError;
 #[cfg(feature = "srtp")]
 pub use security::Security;
 pub use sender::StreamSender;

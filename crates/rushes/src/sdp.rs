@@ -188,6 +188,7 @@ impl StreamBuilder {
             again.clock_rate = media.formats[0].clock_rate;
             media.formats.push(again);
         }
+        self.describe_security(&mut media)?;
         Ok(media)
     }
 }
@@ -204,9 +205,6 @@ impl Context {
     /// [`Error::Unsupported`] says what stands against the media, [`Error::Encrypted`] if it is
     /// secured.
     pub fn described(&self, media: &Media) -> Result<StreamBuilder, Error> {
-        if matches!(media.profile, Profile::Savp | Profile::Savpf) || !media.crypto.is_empty() {
-            return Err(Error::Encrypted);
-        }
         let format = media.supported()?;
         let codec = codec_of(format)
             .ok_or_else(|| Unsupported::Encoding(format.encoding.name().to_owned()))?;
@@ -235,13 +233,13 @@ impl Context {
             .clock_rate(format.clock_rate)
             .max_don_diff(max_don_diff)
             .recovery(recovery)
-            .feedback(media.profile == Profile::Avpf)
+            .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
         }
-        Ok(builder)
+        builder.secured_as(media)
     }
 }
 

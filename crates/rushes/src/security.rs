@@ -11,9 +11,9 @@ use rushes_proto::srtp::Protector;
 use rushes_proto::srtp::SrtcpProtector;
 use rushes_proto::srtp::SrtcpUnprotector;
 use rushes_proto::srtp::Suite;
-use rushes_proto::srtp::Unprotector;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::Sender;
+use zeroize::Zeroizing;
 
 use crate::builder::StreamBuilder;
 use crate::error::Error;
@@ -31,6 +31,9 @@ pub enum Security {
         send: MasterKey,
         /// The master key of what this end receives; it may be the same.
         receive: MasterKey,
+        /// Other master keys that what this end receives may be under, told apart by their
+        /// identifiers; at most [`KEYS_MAX`](rushes_proto::srtp::KEYS_MAX) with `receive`.
+        further: Vec<MasterKey>,
     },
 }
 
@@ -55,7 +58,20 @@ impl Security {
     /// ```
     pub fn shared(suite: Suite, key_and_salt: &[u8]) -> Result<Self, KeyError> {
         let key = MasterKey::new(suite, key_and_salt)?;
-        Ok(Self::Keys { policy: Policy::new(suite), send: key.clone(), receive: key })
+        let policy = Policy::new(suite);
+        Ok(Self::Keys { policy, send: key.clone(), receive: key, further: Vec::new() })
+    }
+
+    /// A master key that nobody has had before, the same both ways; the peer must be told it in
+    /// some safe way, such as a description over an encrypted channel
+    /// ([`StreamBuilder::description`]).
+    ///
+    /// # Errors
+    /// [`Error::Random`] if the operating system gives no random numbers.
+    pub fn random(suite: Suite) -> Result<Self, Error> {
+        let mut octets = Zeroizing::new(vec![0; suite.key_and_salt_len()]);
+        getrandom::fill(&mut octets).map_err(|error| Error::Random(error.to_string()))?;
+        Ok(Self::shared(suite, &octets)?)
     }
 
     /// Master keys of their own for what is sent and for what is received.
@@ -64,7 +80,7 @@ impl Security {
     /// As [`shared`](Self::shared).
     pub fn separate(suite: Suite, send: &[u8], receive: &[u8]) -> Result<Self, KeyError> {
         let (send, receive) = (MasterKey::new(suite, send)?, MasterKey::new(suite, receive)?);
-        Ok(Self::Keys { policy: Policy::new(suite), send, receive })
+        Ok(Self::Keys { policy: Policy::new(suite), send, receive, further: Vec::new() })
     }
 }
 
@@ -85,24 +101,25 @@ impl StreamBuilder {
     }
 
     pub(crate) fn secure_receiver(&self, receiver: Receiver) -> Result<Receiver, Error> {
-        let Some(Security::Keys { policy, receive, .. }) = &self.security else {
-            return Ok(receiver);
-        };
+        let Some(security) = &self.security else { return Ok(receiver) };
+        let Security::Keys { policy, .. } = security;
         // What is still waited for must not be too old to be believed.
         let window = policy.window.max(receiver.config().reorder_packets_max);
         let policy = Policy { window, ..*policy };
-        Ok(receiver.secured(Unprotector::new(&policy, receive)?))
+        Ok(receiver.secured(security.unprotector(&policy)?))
     }
 
     pub(crate) fn secure_participant(
         &self,
         participant: Participant,
     ) -> Result<Participant, Error> {
-        let Some(Security::Keys { policy, send, receive }) = &self.security else {
+        let Some(Security::Keys { policy, send, receive, further }) = &self.security else {
             return Ok(participant);
         };
         let protector = SrtcpProtector::new(policy, send)?;
-        Ok(participant.secured(protector, SrtcpUnprotector::new(policy, receive)?))
+        let mut unprotector = SrtcpUnprotector::new(policy, receive)?;
+        further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
+        Ok(participant.secured(protector, unprotector))
     }
 
     /// A first sequence number, where `random` decides.

@@ -106,12 +106,12 @@ struct Run {
 }
 
 /// Streams all frames, one every two milliseconds; every frame that comes is intact.
-fn run(recovery: Recovery, security: Option<Security>) -> Run {
+fn run(recovery: Recovery, security: Option<&Security>) -> Run {
     let session = Context::new().session("127.0.0.1").unwrap();
     let adjust = |builder: StreamBuilder| {
         let builder =
             builder.recovery(recovery).reorder_time(DEADLINE).reorder_window(4096, 16 << 20);
-        match &security {
+        match security {
             Some(security) => builder.security(security.clone()),
             None => builder,
         }
@@ -159,7 +159,7 @@ fn what_is_secured_is_recovered_as_well() {
     let suites = [Suite::AesCm128HmacSha1_80, Suite::AeadAes128Gcm];
     for (recovery, suite) in [Recovery::On, Recovery::Verbatim].into_iter().zip(suites) {
         let key: Vec<u8> = (0..).take(suite.key_and_salt_len()).collect();
-        let run = run(recovery, Some(Security::shared(suite, &key).unwrap()));
+        let run = run(recovery, Some(&Security::shared(suite, &key).unwrap()));
         let Run { whole, sent, received, lost } = &run;
         assert!(*whole >= FRAMES / 1000 * 999, "{recovery:?}: {whole} {sent:?} {received:?}");
         assert!(received.recovered > lost / 2, "{recovery:?}: {lost} {sent:?} {received:?}");

@@ -183,6 +183,7 @@ fn a_key_that_is_used_up_is_announced_and_then_refused() {
         policy: Policy::new(suite),
         send: short.clone(),
         receive: MasterKey::new(suite, &key).unwrap(),
+        further: Vec::new(),
     };
     let (mut sender, mut receiver) =
         pair(stream().security(security.clone()), stream().security(security));
@@ -238,6 +239,6 @@ fn a_replayed_datagram_is_taken_once() {
 fn a_key_for_another_suite_is_refused_before_anything_is_opened() {
     let key = MasterKey::new(Suite::AeadAes128Gcm, &[0; 28]).unwrap();
     let policy = Policy::new(Suite::AesCm128HmacSha1_80);
-    let security = Security::Keys { policy, send: key.clone(), receive: key };
+    let security = Security::Keys { policy, send: key.clone(), receive: key, further: Vec::new() };
     assert!(matches!(stream().security(security).open(), Err(Error::Policy(_))));
 }

@@ -102,8 +102,8 @@ impl Crypto {
     pub fn valid(&self) -> Result<ValidCrypto<'_>, CryptoError> {
         let (keys, session) = (self.keys()?, self.session()?);
         let mut fec_keys = session.fec_keys.iter();
-        let repeated = fec_keys
-            .position(|fec| keys.iter().any(|key| key.key_and_salt == fec.key_and_salt));
+        let repeated =
+            fec_keys.position(|fec| keys.iter().any(|key| key.key_and_salt == fec.key_and_salt));
         if let Some(index) = repeated {
             return Err(CryptoError::FecKey { key: index + 1, reason: KeyError::RepeatedKey });
         }

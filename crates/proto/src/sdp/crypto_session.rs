@@ -107,17 +107,18 @@ impl SessionParameters {
         match name {
             KDR => {
                 let rate = decimal(value).filter(|rate| *rate <= 24);
-                self.key_derivation_rate = Some(rate.ok_or(wrong("a number from 0 to 24"))?);
+                self.key_derivation_rate =
+                    Some(rate.ok_or_else(|| wrong("a number from 0 to 24"))?);
             }
             WSH => {
                 let packets = decimal(value).filter(|packets| *packets >= 64);
-                let packets = packets.ok_or(wrong("a number from 64 to 4294967295"))?;
+                let packets = packets.ok_or_else(|| wrong("a number from 64 to 4294967295"))?;
                 self.window_size_hint = Some(packets);
             }
             FEC_ORDER => {
                 let mut orders = [FecOrder::FecSrtp, FecOrder::SrtpFec].into_iter();
                 let order = orders.find(|order| order.name().eq_ignore_ascii_case(value));
-                self.fec_order = Some(order.ok_or(wrong("FEC_SRTP or SRTP_FEC"))?);
+                self.fec_order = Some(order.ok_or_else(|| wrong("FEC_SRTP or SRTP_FEC"))?);
             }
             _ => {
                 let keys = read_keys(value);

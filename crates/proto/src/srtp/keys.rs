@@ -16,7 +16,7 @@ pub const RTP_LIFETIME_MAX: u64 = 1 << 48;
 pub const RTCP_LIFETIME_MAX: u64 = 1 << 31;
 
 /// Master keys that are kept at once: the one in use, the next, and those of late packets.
-pub(super) const KEYS_MAX: usize = 4;
+pub const KEYS_MAX: usize = 4;
 
 /// Something to know about the master key in use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -70,6 +70,22 @@ impl MasterKey {
         &self.mki
     }
 
+    /// The master key and its salt, as [`new`](Self::new) takes them. What is copied is the
+    /// caller's to erase.
+    pub fn key_and_salt(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// Packets of SRTP that it may protect.
+    pub fn rtp_lifetime(&self) -> u64 {
+        self.rtp_lifetime
+    }
+
+    /// Packets of SRTCP that it may protect.
+    pub fn rtcp_lifetime(&self) -> u64 {
+        self.rtcp_lifetime
+    }
+
     pub(super) fn fits(&self, suite: Suite) -> bool {
         self.key_len == suite.key_len() && self.octets.len() == suite.key_and_salt_len()
     }
@@ -84,14 +100,6 @@ impl MasterKey {
         let octets = &self.octets[self.key_len..];
         salt[..octets.len()].copy_from_slice(octets);
         salt
-    }
-
-    pub(super) fn rtp_lifetime(&self) -> u64 {
-        self.rtp_lifetime
-    }
-
-    pub(super) fn rtcp_lifetime(&self) -> u64 {
-        self.rtcp_lifetime
     }
 }
 

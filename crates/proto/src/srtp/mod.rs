@@ -64,7 +64,7 @@ mod vectors;
 pub use batch::BATCH_MAX;
 pub use error::{KeyError, PolicyError, ProtectError, UnprotectError};
 pub use extension::ExtensionIds;
-pub use keys::{KeyEvent, RTCP_LIFETIME_MAX, RTP_LIFETIME_MAX};
+pub use keys::{KEYS_MAX, KeyEvent, RTCP_LIFETIME_MAX, RTP_LIFETIME_MAX};
 pub use master::{MKI_LEN_MAX, MasterKey};
 pub use policy::Policy;
 pub use protect::Protector;

@@ -326,7 +326,7 @@ impl Port {
                 };
                 run.begin(inbox, own.is_some_and(|own| own.id == id));
             }
-            run.add(&datagram);
+            run.add(datagram.from, datagram.data);
         }
         self.finish(run.end());
         taken

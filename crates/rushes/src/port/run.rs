@@ -7,7 +7,6 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use rushes_net::Datagram;
 use rushes_proto::stream::Receiver;
 
 use super::Inbox;
@@ -57,9 +56,9 @@ impl<'i, 'd> Run<'i, 'd> {
 
     /// Adds a datagram.
     #[inline]
-    pub(super) fn add(&mut self, datagram: &Datagram<'d>) {
-        self.from[self.len] = datagram.from;
-        self.datagrams[self.len] = datagram.data;
+    pub(super) fn add(&mut self, from: SocketAddr, octets: &'d mut [u8]) {
+        self.from[self.len] = from;
+        self.datagrams[self.len] = octets;
         self.len += 1;
         if self.len == RUN_MAX {
             self.flush();

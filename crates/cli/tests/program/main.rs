@@ -1,81 +1,14 @@
 //! The program as its users run it.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+mod rig;
+mod secured;
 
-use rushes::file::{MediaReader, ReadOptions, codec_of};
+use std::path::Path;
+
 use serde_json::Value;
 
-fn rushes(arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    rushes(arguments).output().unwrap()
-}
-
-fn text(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn media(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
-    path.to_str().unwrap().to_owned()
-}
-
-const MEDIA: [&str; 4] = [
-    "avc_cif_60f_baseline.264",
-    "hevc_192x128_90f_tiny_nals.265",
-    "vvc_192x128_64f_vvenc_tiny_nals.266",
-    "opus_speech_mono_mixed_durations.opus",
-];
-
-/// A receiver of `file` that is listening, and its port.
-fn listening(file: &Path, more: &[&str]) -> (Child, String) {
-    // Free a moment ago, and ports are not given out again at once.
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let from = format!("127.0.0.1:{port}");
-    let mut arguments = vec!["recv", "--from", &from, "-o", file.to_str().unwrap(), "--json"];
-    if !more.contains(&"--idle-timeout") {
-        arguments.extend(["--idle-timeout", "500ms"]);
-    }
-    arguments.extend(more);
-    let mut child = rushes(&arguments).spawn().unwrap();
-    // It listens when its port is taken.
-    for _ in 0..500 {
-        if UdpSocket::bind(("127.0.0.1", port)).is_err() || child.try_wait().unwrap().is_some() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    (child, from)
-}
-
-/// The NAL units (or packets) of a file.
-fn units(path: &Path) -> Vec<Vec<u8>> {
-    let codec = codec_of(path).unwrap();
-    let mut reader = MediaReader::open(path, codec, ReadOptions::default()).unwrap();
-    let (mut ranges, mut units) = (Vec::new(), Vec::new());
-    while let Some(frame) = reader.next_frame().unwrap() {
-        if codec.has_nal_units() {
-            let framing = rushes::Framing::AnnexB;
-            rushes::payload::nal::find_units(frame.data, framing, &mut ranges).unwrap();
-            units.extend(ranges.drain(..).map(|range| frame.data[range].to_vec()));
-        } else {
-            units.push(frame.data.to_vec());
-        }
-    }
-    units
-}
+use crate::rig::{MEDIA, interrupt, json, listening, media, run, text, units};
 
 #[test]
 fn loopback_without_a_file_is_identical() {
@@ -158,12 +91,6 @@ fn nothing_received_leaves_no_file() {
     assert_eq!(received.status.code(), Some(1));
     assert_eq!(json(&received)["complete"], false);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-#[cfg(unix)]
-fn interrupt(child: &Child) {
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! Running the program, and reading what it says.
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use rushes::file::{MediaReader, ReadOptions, codec_of};
+use serde_json::Value;
+
+pub(crate) fn rushes(arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    rushes(arguments).output().unwrap()
+}
+
+pub(crate) fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+pub(crate) fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+pub(crate) fn media(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+pub(crate) const MEDIA: [&str; 4] = [
+    "avc_cif_60f_baseline.264",
+    "hevc_192x128_90f_tiny_nals.265",
+    "vvc_192x128_64f_vvenc_tiny_nals.266",
+    "opus_speech_mono_mixed_durations.opus",
+];
+
+/// A port that nobody has: free a moment ago, and ports are not given out again at once.
+pub(crate) fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A receiver of `file` that is listening, and where.
+pub(crate) fn listening(file: &Path, more: &[&str]) -> (Child, String) {
+    let port = free_port();
+    let from = format!("127.0.0.1:{port}");
+    (receiving(port, &[&["--from", &from], more].concat(), file), from)
+}
+
+/// A receiver of `file` that is listening at `port`, as `arguments` tell it.
+pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
+    let mut command = rushes(&["recv", "-o", file.to_str().unwrap(), "--json"]);
+    command.args(arguments);
+    if !arguments.contains(&"--idle-timeout") {
+        command.args(["--idle-timeout", "500ms"]);
+    }
+    let mut child = command.spawn().unwrap();
+    // It listens when its port is taken.
+    for _ in 0..500 {
+        if UdpSocket::bind(("127.0.0.1", port)).is_err() || child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+/// The NAL units (or packets) of a file.
+pub(crate) fn units(path: &Path) -> Vec<Vec<u8>> {
+    let codec = codec_of(path).unwrap();
+    let mut reader = MediaReader::open(path, codec, ReadOptions::default()).unwrap();
+    let (mut ranges, mut units) = (Vec::new(), Vec::new());
+    while let Some(frame) = reader.next_frame().unwrap() {
+        if codec.has_nal_units() {
+            let framing = rushes::Framing::AnnexB;
+            rushes::payload::nal::find_units(frame.data, framing, &mut ranges).unwrap();
+            units.extend(ranges.drain(..).map(|range| frame.data[range].to_vec()));
+        } else {
+            units.push(frame.data.to_vec());
+        }
+    }
+    units
+}
+
+#[cfg(unix)]
+pub(crate) fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}

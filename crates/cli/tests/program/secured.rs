@@ -1,0 +1,140 @@
+//! `--srtp`, and keys in descriptions.
+
+use std::path::Path;
+
+use crate::rig::{
+    MEDIA, free_port, interrupt, json, listening, media, receiving, run, rushes, text, units,
+};
+
+/// 28 octets.
+const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
+
+#[test]
+fn loopback_under_every_suite_is_identical() {
+    for suite in rushes::Suite::ALL {
+        let output = run(&["loopback", &media(MEDIA[1]), "--srtp", suite.name(), "--json"]);
+        assert!(output.status.success(), "{suite}: {}", text(&output.stderr));
+        let report = json(&output);
+        assert_eq!(
+            (&report["identical"], &report["security"]),
+            (&true.into(), &suite.name().into())
+        );
+    }
+}
+
+#[test]
+fn a_file_sent_with_a_key_is_received_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("key");
+    std::fs::write(&key_file, format!("{KEY}\n")).unwrap();
+    let secured = ["--srtp", "AEAD_AES_128_GCM", "--key-file", key_file.to_str().unwrap()];
+    let copy = folder.path().join(MEDIA[0]);
+    let (receiver, to) = listening(&copy, &secured);
+    let name = media(MEDIA[0]);
+    let mut arguments = vec!["send", &name, "--to", &to, "--fps", "1000", "-q"];
+    arguments.extend(["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
+    let sent = run(&arguments);
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let received = receiver.wait_with_output().unwrap();
+    assert!(received.status.success(), "{}", text(&received.stdout));
+    assert!(units(&copy) == units(Path::new(&name)));
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_clear_is_refused_counted_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join(MEDIA[0]);
+    let (receiver, to) = listening(&copy, &["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
+    let sent = run(&["send", &media(MEDIA[0]), "--to", &to, "--fps", "1000", "--json"]);
+    // A second later, for what is refused is told once a second.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    interrupt(&receiver);
+    let received = receiver.wait_with_output().unwrap();
+    assert_eq!(received.status.code(), Some(1));
+    let report = json(&received);
+    assert_eq!(report["received"]["packets"], 0);
+    let packets = json(&sent)["sent"]["packets"].as_u64().unwrap();
+    let refused = report["received"]["discards"]["authentication failed"].as_u64().unwrap();
+    // The packets that end the stream are no media and are refused as well.
+    assert!(refused >= packets, "{report}");
+    let told = text(&received.stderr);
+    assert!(told.contains("packets: authentication failed"), "{told}");
+    assert!(!copy.exists());
+}
+
+#[test]
+fn a_description_carries_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    for (suite, recovery) in [("AES_256_CM_HMAC_SHA1_80", "off"), ("AEAD_AES_256_GCM", "verbatim")]
+    {
+        let port = free_port();
+        let to = format!("127.0.0.1:{port}");
+        let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
+        let name = media(MEDIA[1]);
+        let key = "QUFB".repeat(rushes_key_len(suite) / 3)
+            + ["", "QQ==", "QUE="][rushes_key_len(suite) % 3];
+        let common = ["--srtp", suite, "--key", &key, "--recovery", recovery];
+        let mut arguments = vec!["send", &name, "--to", &to, "--sdp", sdp.to_str().unwrap()];
+        arguments.extend(common);
+        let described = rushes(&arguments).arg("--dry-run").output().unwrap();
+        assert!(described.status.success(), "{}", text(&described.stderr));
+        let words = std::fs::read_to_string(&sdp).unwrap();
+        let profile = if recovery == "off" { "RTP/SAVP " } else { "RTP/SAVPF " };
+        assert!(words.contains(&format!("a=crypto:1 {suite} inline:{key}")), "{words}");
+        assert!(words.contains(profile), "{words}");
+
+        let receiver = receiving(port, &["--sdp", sdp.to_str().unwrap()], &copy);
+        arguments.extend(["--fps", "1000", "-q"]);
+        let sent = run(&arguments);
+        assert!(sent.status.success(), "{}", text(&sent.stderr));
+        let received = receiver.wait_with_output().unwrap();
+        assert!(received.status.success(), "{}", text(&received.stdout));
+        assert!(units(&copy) == units(Path::new(&name)));
+    }
+}
+
+fn rushes_key_len(suite: &str) -> usize {
+    suite.parse::<rushes::Suite>().unwrap().key_and_salt_len()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_key_made_up_for_a_description_is_new_and_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let sdp = folder.path().join("a.sdp");
+    let to = format!("127.0.0.1:{}", free_port());
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let arguments = ["send", &media(MEDIA[0]), "--to", &to, "--sdp", sdp.to_str().unwrap()];
+        let more = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--fps", "1000", "-q"];
+        let sent = run(&[&arguments[..], &more].concat());
+        assert!(sent.status.success(), "{}", text(&sent.stderr));
+        let words = std::fs::read_to_string(&sdp).unwrap();
+        keys.push(words.split_once("inline:").unwrap().1.to_owned());
+        assert_eq!(std::fs::metadata(&sdp).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[test]
+fn wrong_security_is_a_wrong_command_line_and_no_key_is_echoed() {
+    let name = media(MEDIA[0]);
+    let gcm = ["--srtp", "AEAD_AES_128_GCM"];
+    for (arguments, word) in [
+        (&["--srtp", "ROT13"][..], "AES_CM_128_HMAC_SHA1_80"),
+        (&["--key", KEY], "--srtp"),
+        (&[&gcm[..], &["--key", KEY, "--key-file", "x"]].concat(), "cannot be used with"),
+        (&[&gcm[..], &["--key", "c2VjcmV0"]].concat(), "needs a key of 28 octets, this one has 6"),
+        (&[&gcm[..], &["--key", "c2Vjc*V0"]].concat(), "not base64"),
+        (&gcm, "--key"),
+        (&[&gcm[..], &["--sdp", "x", "--dry-run"]].concat(), "--key"),
+    ] {
+        let output = run(&[&["send", &name, "--to", "127.0.0.1:9"], arguments].concat());
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains(word), "{arguments:?}: {told}");
+        assert!(!told.contains(KEY) && !told.contains("c2Vj"), "{told}");
+    }
+}

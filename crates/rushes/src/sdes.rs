@@ -1,0 +1,325 @@
+//! Keys in session descriptions (RFC 4568): what a secured stream writes of itself, and what it
+//! takes from others.
+
+use rushes_proto::sdp::Attribute;
+use rushes_proto::sdp::Crypto;
+use rushes_proto::sdp::CryptoError;
+use rushes_proto::sdp::InlineKey;
+use rushes_proto::sdp::Media;
+use rushes_proto::sdp::Mki;
+use rushes_proto::sdp::Profile;
+use rushes_proto::sdp::SessionParameters;
+use rushes_proto::srtp::KEYS_MAX;
+use rushes_proto::srtp::KeyError;
+use rushes_proto::srtp::MasterKey;
+use rushes_proto::srtp::Policy;
+use rushes_proto::srtp::PolicyError;
+use rushes_proto::srtp::RTCP_LIFETIME_MAX;
+use rushes_proto::srtp::RTP_LIFETIME_MAX;
+use rushes_proto::srtp::Suite;
+use rushes_proto::srtp::Unprotector;
+use thiserror::Error;
+
+use crate::builder::StreamBuilder;
+use crate::error::Error;
+use crate::security::Security;
+
+/// The attribute of RFC 9335 section 4.
+const CRYPTEX: &str = "cryptex";
+
+/// Why keys cannot be taken from a description, or put into one. No error holds key material.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SdesError {
+    /// The description asks for secured media and has no keys for it.
+    #[error("the description asks for encrypted media (SRTP), and has no a=crypto line with a key")]
+    Missing,
+    /// A line is not valid.
+    #[error("a=crypto:{tag}: {reason}")]
+    Crypto {
+        /// Which line.
+        tag: u32,
+        /// What is wrong with it.
+        reason: CryptoError,
+    },
+    /// A line asks for a suite that Rushes does not have.
+    #[error("a=crypto:{tag}: the suite {suite} is not known here")]
+    Suite {
+        /// Which line.
+        tag: u32,
+        /// The suite.
+        suite: String,
+    },
+    /// A line asks for what Rushes does not do: forward error correction with keys of its own, or
+    /// more keys than a stream holds.
+    #[error("a=crypto:{tag}: {what} cannot be had here")]
+    Unsupported {
+        /// Which line.
+        tag: u32,
+        /// What cannot be had.
+        what: &'static str,
+    },
+    /// A key does not fit the suite.
+    #[error("a=crypto:{tag}: {reason}")]
+    Key {
+        /// Which line.
+        tag: u32,
+        /// What is wrong with the key.
+        reason: KeyError,
+    },
+    /// Suite, session parameters and keys contradict each other.
+    #[error("a=crypto:{tag}: {reason}")]
+    Policy {
+        /// Which line.
+        tag: u32,
+        /// What is wrong.
+        reason: PolicyError,
+    },
+    /// The stream is secured in a way that RFC 4568 has no words for.
+    #[error("{0} cannot be said in a description")]
+    Undescribable(&'static str),
+}
+
+impl Security {
+    /// The `a=crypto` line that tells others the key this end sends under.
+    ///
+    /// # Errors
+    /// [`SdesError::Undescribable`] if RFC 4568 has no words for it.
+    pub fn to_crypto(&self, tag: u32) -> Result<Crypto, SdesError> {
+        let Self::Keys { policy, send, .. } = self;
+        let suite = described_suite(policy)?;
+        let session = described_parameters(policy);
+        let mut key = InlineKey::new(send.key_and_salt());
+        key.lifetime = described_lifetime(send)?;
+        key.mki = match send.mki() {
+            [] => None,
+            mki => {
+                let zero = SdesError::Undescribable("a master key identifier of 0");
+                Some(Mki::new(mki).ok_or(zero)?)
+            }
+        };
+        Crypto::new(tag, suite.name(), &[key], &session)
+            .map_err(|reason| SdesError::Crypto { tag, reason })
+    }
+
+    /// What an `a=crypto` line says. Its first key is that of both directions, since a description
+    /// alone has none for the way back; the others are accepted too.
+    ///
+    /// # Errors
+    /// [`SdesError`] says what stands against the line.
+    pub fn from_crypto(line: &Crypto) -> Result<Self, SdesError> {
+        let tag = line.tag;
+        let valid = line.valid().map_err(|reason| SdesError::Crypto { tag, reason })?;
+        let suite: Suite = line
+            .suite
+            .parse()
+            .ok()
+            .filter(|suite| is_described(*suite))
+            .ok_or_else(|| SdesError::Suite { tag, suite: line.suite.clone() })?;
+        let policy = policy_of(suite, &valid.session)
+            .map_err(|what| SdesError::Unsupported { tag, what })?;
+        if valid.keys.len() > KEYS_MAX {
+            return Err(SdesError::Unsupported { tag, what: "more than four master keys" });
+        }
+        let keys: Result<Vec<_>, _> = valid.keys.iter().map(|key| master_key(suite, key)).collect();
+        let mut keys = keys.map_err(|reason| SdesError::Key { tag, reason })?.into_iter();
+        let missing = CryptoError::Key { key: 1, reason: rushes_proto::sdp::KeyError::Missing };
+        let first = keys.next().ok_or(SdesError::Crypto { tag, reason: missing })?;
+        let security =
+            Self::Keys { policy, send: first.clone(), receive: first, further: keys.collect() };
+        security.unprotector(&policy).map_err(|reason| SdesError::Policy { tag, reason })?;
+        Ok(security)
+    }
+
+    pub(crate) fn unprotector(&self, policy: &Policy) -> Result<Unprotector, PolicyError> {
+        let Self::Keys { receive, further, .. } = self;
+        let mut unprotector = Unprotector::new(policy, receive)?;
+        further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
+        Ok(unprotector)
+    }
+}
+
+impl StreamBuilder {
+    /// Puts the keys into the description of the stream.
+    pub(crate) fn describe_security(&self, media: &mut Media) -> Result<(), Error> {
+        let Some(security) = &self.security else { return Ok(()) };
+        media.crypto.push(security.to_crypto(1)?);
+        media.profile = match media.profile {
+            Profile::Avpf => Profile::Savpf,
+            _ => Profile::Savp,
+        };
+        let Security::Keys { policy, .. } = security;
+        if policy.cryptex {
+            media.attributes.push(Attribute::new(CRYPTEX, ""));
+        }
+        Ok(())
+    }
+
+    /// Secures the stream as `media` says: by the first of its `a=crypto` lines that can be
+    /// followed.
+    pub(crate) fn secured_as(self, media: &Media) -> Result<Self, Error> {
+        let secured = matches!(media.profile, Profile::Savp | Profile::Savpf);
+        if !secured && media.crypto.is_empty() {
+            return Ok(self);
+        }
+        let mut first_reason = None;
+        let mut acceptable = None;
+        for line in &media.crypto {
+            match Security::from_crypto(line) {
+                Ok(security) => {
+                    acceptable = Some(security);
+                    break;
+                }
+                Err(reason) => first_reason = first_reason.or(Some(reason)),
+            }
+        }
+        let Some(mut security) = acceptable else {
+            return Err(first_reason.unwrap_or(SdesError::Missing).into());
+        };
+        let Security::Keys { policy, .. } = &mut security;
+        policy.cryptex = media.attribute(CRYPTEX).is_some();
+        Ok(self.security(security))
+    }
+}
+
+/// Whether descriptions have a name for the suite; those that have none are said otherwise.
+fn is_described(suite: Suite) -> bool {
+    !matches!(suite, Suite::NullHmacSha1_80 | Suite::AesCm128NullAuth)
+}
+
+fn described_suite(policy: &Policy) -> Result<Suite, SdesError> {
+    if !policy.encrypted_extensions.is_empty() {
+        return Err(SdesError::Undescribable("which header extensions are encrypted (RFC 6904)"));
+    }
+    // Both have the lengths of the suite that they are a part of.
+    let is_part = !is_described(policy.suite);
+    Ok(if is_part { Suite::AesCm128HmacSha1_80 } else { policy.suite })
+}
+
+fn described_parameters(policy: &Policy) -> SessionParameters {
+    let null = policy.suite == Suite::NullHmacSha1_80;
+    let mut session = SessionParameters::default();
+    session.key_derivation_rate = policy.key_derivation_rate;
+    session.unencrypted_srtp = null || !policy.encrypt_rtp;
+    session.unencrypted_srtcp = null || !policy.encrypt_rtcp;
+    session.unauthenticated_srtp =
+        policy.suite == Suite::AesCm128NullAuth || !policy.authenticate_rtp;
+    session
+}
+
+fn described_lifetime(key: &MasterKey) -> Result<Option<u64>, SdesError> {
+    let (rtp, rtcp) = (key.rtp_lifetime(), key.rtcp_lifetime());
+    match rtp {
+        _ if rtcp != rtp.min(RTCP_LIFETIME_MAX) => {
+            Err(SdesError::Undescribable("a lifetime of reports that is not that of media"))
+        }
+        RTP_LIFETIME_MAX => Ok(None),
+        _ => Ok(Some(rtp)),
+    }
+}
+
+fn policy_of(suite: Suite, session: &SessionParameters) -> Result<Policy, &'static str> {
+    if session.fec_order.is_some() || !session.fec_keys.is_empty() {
+        return Err("forward error correction");
+    }
+    let mut policy = Policy::new(suite);
+    policy.encrypt_rtp = !session.unencrypted_srtp;
+    policy.encrypt_rtcp = !session.unencrypted_srtcp;
+    policy.authenticate_rtp = !session.unauthenticated_srtp;
+    policy.key_derivation_rate = session.key_derivation_rate;
+    if let Some(packets) = session.window_size_hint {
+        // A hint: more than it asks for is right, and less than its most is safe.
+        policy.window = policy.window.max(packets.min(WINDOW_MAX) as usize);
+    }
+    Ok(policy)
+}
+
+/// Packets in the largest replay window.
+const WINDOW_MAX: u32 = 32_768;
+
+fn master_key(suite: Suite, key: &InlineKey) -> Result<MasterKey, KeyError> {
+    let mut master = MasterKey::new(suite, &key.key_and_salt)?;
+    if let Some(mki) = &key.mki {
+        master = master.with_mki(mki.octets())?;
+    }
+    if let Some(packets) = key.lifetime {
+        master = master.with_lifetime(packets, packets.min(RTCP_LIFETIME_MAX))?;
+    }
+    Ok(master)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Crypto {
+        let text = format!("v=0\nm=video 5004 RTP/SAVP 31\na=crypto:{text}\n");
+        let description = rushes_proto::sdp::Description::parse(text.as_bytes()).unwrap();
+        description.media[0].crypto[0].clone()
+    }
+
+    const KEY: &str = "inline:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNk";
+
+    #[test]
+    fn a_line_of_each_suite_comes_back() {
+        for suite in Suite::ALL {
+            let octets = vec![7; suite.key_and_salt_len()];
+            let security = Security::shared(suite, &octets).unwrap();
+            let line = security.to_crypto(3).unwrap();
+            let Security::Keys { policy, send, .. } = Security::from_crypto(&line).unwrap();
+            assert_eq!((line.tag, send.key_and_salt()), (3, &octets[..]), "{suite}");
+            let parameters = described_parameters(&policy);
+            let Security::Keys { policy: wanted, .. } = security;
+            assert_eq!(parameters, described_parameters(&wanted), "{suite}");
+            let tags = |policy: &Policy| (policy.overhead(0), policy.rtcp_overhead(0));
+            assert_eq!(tags(&policy), tags(&wanted), "{suite}");
+        }
+    }
+
+    #[test]
+    fn options_come_back() {
+        let text =
+            format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|2^20|1:4 KDR=16 UNENCRYPTED_SRTCP WSH=4000");
+        let security = Security::from_crypto(&line(&text)).unwrap();
+        let Security::Keys { policy, send, .. } = &security;
+        assert_eq!((policy.key_derivation_rate, policy.encrypt_rtcp), (Some(16), false));
+        assert_eq!((policy.window, policy.encrypt_rtp), (4000, true));
+        assert_eq!((send.mki(), send.rtp_lifetime()), (&[0, 0, 0, 1][..], 1 << 20));
+        let written = security.to_crypto(1).unwrap();
+        assert_eq!(written.key_params, format!("{KEY}|2^20|1:4"));
+        assert_eq!(written.session_params, ["KDR=16", "UNENCRYPTED_SRTCP"]);
+    }
+
+    #[test]
+    fn further_keys_are_accepted_too() {
+        let other = "inline:ZEFiY2RlZjAxMjM0NTY3ODkwMTIzNDU2Nzg5YWJj";
+        let text = format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|1:1;{other}|2:1");
+        let Security::Keys { receive, further, .. } = Security::from_crypto(&line(&text)).unwrap();
+        assert_eq!((receive.mki(), further.len(), further[0].mki()), (&[1][..], 1, &[2][..]));
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_followed_says_why() {
+        let says = |text: &str, wanted: &str| {
+            let error = Security::from_crypto(&line(text)).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+            assert!(!error.contains("MDEy"), "{error}");
+        };
+        says(&format!("1 F8_128_HMAC_SHA1_80 {KEY}"), "F8_128_HMAC_SHA1_80 is not known here");
+        says(&format!("1 NULL_HMAC_SHA1_80 {KEY}"), "NULL_HMAC_SHA1_80 is not known here");
+        says(&format!("1 AEAD_AES_128_GCM {KEY}"), "28 octets for this suite, not 30");
+        says(&format!("1 AES_CM_128_HMAC_SHA1_80 {KEY} FEC_ORDER=SRTP_FEC"), "forward error");
+        says(&format!("1 AES_CM_128_HMAC_SHA1_80 {KEY} NEW=1"), "not known and not optional");
+        let gcm = "inline:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
+        says(&format!("1 AEAD_AES_128_GCM {gcm} UNENCRYPTED_SRTP"), "always encrypted");
+    }
+
+    #[test]
+    fn what_has_no_words_is_not_described() {
+        let mut security = Security::shared(Suite::AesCm128HmacSha1_80, &[1; 30]).unwrap();
+        let Security::Keys { send, .. } = &mut security;
+        *send = send.clone().with_lifetime(1 << 30, 1 << 20).unwrap();
+        let error = security.to_crypto(1).unwrap_err().to_string();
+        assert!(error.contains("lifetime of reports"), "{error}");
+    }
+}
