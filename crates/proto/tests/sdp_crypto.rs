@@ -157,7 +157,7 @@ fn inline_keys() -> impl Strategy<Value = Vec<InlineKey>> {
         "keys that may stand together",
         |all| {
             let (all, mki) = all;
-            let named = mki.or((all.len() > 1).then_some((1, 0)));
+            let named = mki.or_else(|| (all.len() > 1).then_some((1, 0)));
             let keys = all.into_iter().enumerate().map(|(index, (octets, lifetime))| {
                 let mut key = InlineKey::new(&octets);
                 key.lifetime = lifetime;

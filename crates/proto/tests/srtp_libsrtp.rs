@@ -1,7 +1,7 @@
 //! SRTP and SRTCP against libsrtp2 (interop/srtp/peer.c): both make the same of every packet, and
 //! each accepts from the other, over a bad network, what it should, once.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -182,13 +182,13 @@ impl Network {
     }
 
     /// Sends one packet; what arrives meanwhile is handed to `arrive`.
-    fn send(&mut self, packet: Vec<u8>, clear: Vec<u8>, mut arrive: impl FnMut(Arrival)) {
+    fn send(&mut self, packet: &[u8], clear: &[u8], mut arrive: impl FnMut(Arrival)) {
         let number = self.sent;
         self.sent += 1;
         let is_main = clear[4..].windows(4).take(5).any(|w| w == SOURCES[0].0.to_be_bytes());
         let random = &mut self.random;
         let copy = |is_forged, is_too_late| {
-            let (packet, clear) = (packet.clone(), clear.clone());
+            let (packet, clear) = (packet.to_vec(), clear.to_vec());
             Copy { number, packet, clear, is_forged, is_too_late }
         };
         let (lost, late, very_late) =
@@ -257,7 +257,13 @@ impl Sender {
 
 /// Receivers that look at packets one by one and, of RTP, at many at once.
 enum Receiver {
-    Rtp { one: Unprotector, many: Unprotector, waiting: Vec<Arrival>, sizes: Random, room: usize },
+    Rtp {
+        one: Box<Unprotector>,
+        many: Box<Unprotector>,
+        waiting: Vec<Arrival>,
+        sizes: Random,
+        room: usize,
+    },
     Rtcp(SrtcpUnprotector),
 }
 
@@ -265,8 +271,8 @@ impl Receiver {
     fn new(protocol: Protocol, policy: &Policy, key: &MasterKey) -> Self {
         match protocol {
             Protocol::Rtp => Self::Rtp {
-                one: Unprotector::new(policy, key).unwrap(),
-                many: Unprotector::new(policy, key).unwrap(),
+                one: Unprotector::new(policy, key).unwrap().into(),
+                many: Unprotector::new(policy, key).unwrap().into(),
                 waiting: Vec::new(),
                 sizes: Random(3),
                 room: 1,
@@ -319,7 +325,7 @@ struct Peer {
 
 impl Peer {
     fn start(program: &Path, what: &str, protocol: Protocol, suite: Suite) -> Self {
-        let key: String = key(suite).iter().map(|octet| format!("{octet:02x}")).collect();
+        let key = key(suite).iter().fold(String::new(), |hex, octet| format!("{hex}{octet:02x}"));
         let mut process = Command::new(program)
             .args([what, suite.name(), &key, protocol.name(), &protocol.window().to_string()])
             .stdin(Stdio::piped())
@@ -405,7 +411,7 @@ fn accepted_by_libsrtp(program: &Path, protocol: Protocol, suite: Suite) {
         let mut network = Network::new(protocol, suite);
         for clear in Packets::new(protocol) {
             let packet = sender.protect(clear.clone());
-            network.send(packet, clear, |Arrival { packet, expected }| {
+            network.send(&packet, &clear, |Arrival { packet, expected }| {
                 // If the peer is gone, the other end tells.
                 let _ = write(&mut input, &packet);
                 let _ = expectations.send(expected);
@@ -446,7 +452,7 @@ fn equal_and_accepted_here(program: &Path, protocol: Protocol, suite: Suite) {
         for clear in Packets::new(protocol) {
             let packet = read(&mut output).unwrap();
             assert!(packet == sender.protect(clear.clone()), "{suite}: {clear:02x?}");
-            network.send(packet, clear, |arrival| receiver.take(arrival));
+            network.send(&packet, &clear, |arrival| receiver.take(arrival));
         }
     });
     assert!(process.wait().unwrap().success());

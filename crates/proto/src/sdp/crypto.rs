@@ -40,22 +40,13 @@ impl Crypto {
     /// The line that offers `keys` for `suite`.
     ///
     /// # Errors
-    /// [`CryptoError`] if the line would not be valid: what [`keys`](Self::keys) and
-    /// [`session`](Self::session) would say of it, and [`CryptoError::Tag`] and
-    /// [`CryptoError::Suite`] if those do not fit the grammar of section 9.1.
+    /// What [`valid`](Self::valid) would say of the line.
     pub fn new(
         tag: u32,
         suite: &str,
         keys: &[InlineKey],
         session: &SessionParameters,
     ) -> Result<Self, CryptoError> {
-        if tag > 999_999_999 {
-            return Err(CryptoError::Tag(tag));
-        }
-        if suite.is_empty() || !suite.bytes().all(|one| one.is_ascii_alphanumeric() || one == b'_')
-        {
-            return Err(CryptoError::Suite);
-        }
         if keys.is_empty() {
             return Err(CryptoError::Key { key: 1, reason: KeyError::Missing });
         }
@@ -96,10 +87,18 @@ impl Crypto {
     /// Keys and session parameters together.
     ///
     /// # Errors
-    /// Those of [`keys`](Self::keys) and [`session`](Self::session), and
+    /// [`CryptoError::Tag`] and [`CryptoError::Suite`] if those do not fit the grammar of section
+    /// 9.1, those of [`keys`](Self::keys) and [`session`](Self::session), and
     /// [`KeyError::RepeatedKey`] for a key of `FEC_KEY` that is also among the keys
     /// (section 6.3.5).
     pub fn valid(&self) -> Result<ValidCrypto<'_>, CryptoError> {
+        if self.tag > 999_999_999 {
+            return Err(CryptoError::Tag(self.tag));
+        }
+        let mut letters = self.suite.bytes();
+        if self.suite.is_empty() || !letters.all(|one| one.is_ascii_alphanumeric() || one == b'_') {
+            return Err(CryptoError::Suite);
+        }
         let (keys, session) = (self.keys()?, self.session()?);
         let mut fec_keys = session.fec_keys.iter();
         let repeated =
