@@ -185,7 +185,7 @@ impl Forger {
             // Garbage, of a length that may be no packet's.
             0 => {
                 packet.resize(random.below(90) as usize, 0);
-                packet.iter_mut().for_each(|octet| *octet = random.next() as u8);
+                packet.fill_with(|| random.next() as u8);
             }
             // Ahead and behind, near and as far as can be.
             1 => with(packet, 1 + random.below(200) as u16),
@@ -196,7 +196,7 @@ impl Forger {
             4 => {
                 with(packet, 1);
                 let tag = packet.len() - 10;
-                packet[tag..].iter_mut().for_each(|octet| *octet = random.next() as u8);
+                packet[tag..].fill_with(|| random.next() as u8);
             }
             5 => {
                 let place = random.below(packet.len() as u64) as usize;
@@ -278,8 +278,7 @@ impl Attack {
 
 fn a_million_forgeries(suite: Suite, group: usize) {
     let mut attack = Attack::new(suite);
-    let mut packets = [const { Vec::new() }; BATCH_MAX];
-    packets.iter_mut().for_each(|packet| packet.reserve(200));
+    let mut packets = [(); BATCH_MAX].map(|()| Vec::with_capacity(200));
     attack.forger.seen.reserve(200);
     attack.run(2000, group, &mut packets);
     let counted = allocation_counter::measure(|| attack.run(FORGED - 2000, group, &mut packets));

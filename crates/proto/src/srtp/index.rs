@@ -42,7 +42,7 @@ mod tests {
         } else {
             roc
         };
-        (v.max(0) as u64) << 16 | u64::from(sequence)
+        v.max(0).cast_unsigned() << 16 | u64::from(sequence)
     }
 
     #[test]
