@@ -1,6 +1,7 @@
 //! What the fuzz targets share: octets cut into packets, and a listener with small limits.
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,8 @@ use rushes_proto::payload::{
     Delivery, FrameBuilder, FramePool, FrameSettings, Framing, PacketInfo, PayloadFormat,
 };
 use rushes_proto::rtcp::{Compound, Packet, XrBlock};
+use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, MasterKey, Policy, Protector, Suite};
+use rushes_proto::srtp::{SrtcpProtector, SrtcpUnprotector, UnprotectError, Unprotector};
 use rushes_proto::stream::{Receiver, ReceiverConfig};
 use rushes_proto::timer::TimerConfig;
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, Ssrc};
@@ -162,5 +165,142 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
         }
         while participant.poll_event().is_some() {}
         assert!(participant.remotes().len() <= 4);
+    }
+}
+
+/// What both ends agree on, and two keys, as the first octets say; the rest.
+fn agreement(octets: &[u8]) -> Option<(Policy, [MasterKey; 2], &[u8])> {
+    let (&[suite, flags, rate, mki_len], rest) = octets.split_first_chunk()?;
+    let suite = Suite::ALL[usize::from(suite) % Suite::ALL.len()];
+    let mut policy = Policy::new(suite);
+    policy.encrypt_rtp = flags & 1 == 0 || suite.is_aead();
+    policy.encrypt_rtcp = flags & 2 == 0;
+    policy.cryptex = flags & 12 == 4;
+    if flags & 12 == 8 {
+        policy.encrypted_extensions = ExtensionIds::new(&[1, 2, 14, 200]);
+    }
+    policy.key_derivation_rate = (rate <= 24).then_some(rate);
+    policy.window = 128;
+    policy.sources_max = 3;
+    let key = |n: u8| {
+        let key = MasterKey::new(suite, &vec![n; suite.key_and_salt_len()]).ok()?;
+        key.with_mki(&vec![n; usize::from(mki_len % 9)]).ok()
+    };
+    Some((policy, [key(1)?, key(2)?], rest))
+}
+
+/// What a receiver sees of the packet `clear`: cryptex gives an empty extension to one that has
+/// contributing sources and none (RFC 9335 section 5.1).
+fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
+    let mut seen = clear.to_vec();
+    let end = 12 + 4 * usize::from(clear[0] & 15);
+    let encrypts = policy.encrypt_rtp && policy.suite != Suite::NullHmacSha1_80;
+    if policy.cryptex && encrypts && clear[0] & 0x10 == 0 && end > 12 {
+        seen[0] |= 0x10;
+        seen.splice(end..end, [0xbe, 0xde, 0, 0]);
+    }
+    seen
+}
+
+/// The newest sequence number and the round of each source that was protected.
+#[derive(Default)]
+struct Rounds(HashMap<Ssrc, (u16, u32)>);
+
+impl Rounds {
+    /// The roll-over counter that `packet` was just protected with.
+    fn of(&mut self, sender: &Protector, packet: &[u8]) -> u32 {
+        let ssrc = Ssrc(u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]]));
+        let sequence = u16::from_be_bytes([packet[2], packet[3]]);
+        let round = sender.roll_over_counter(ssrc).expect("a source that sent");
+        let (newest, before) = self.0.entry(ssrc).or_insert((sequence, round));
+        if *before == round && sequence < *newest {
+            return round;
+        }
+        if *before == round && round > 0 && sequence - *newest > 0x8000 {
+            return round - 1;
+        }
+        (*newest, *before) = (sequence, round);
+        round
+    }
+}
+
+/// Protects packets cut from `octets` and takes them out again, as they are and protected, one by
+/// one and together; what was protected must come out as it was.
+pub fn secure(octets: &[u8]) {
+    let Some((policy, keys, octets)) = agreement(octets) else { return };
+    let Ok(mut sender) = Protector::new(&policy, &keys[0]) else { return };
+    let new = || Unprotector::new(&policy, &keys[0]).expect("the sender's policy");
+    let (mut single, mut together) = (new(), new());
+    single.add_master_key(&keys[1]).expect("a key of the same suite");
+    together.add_master_key(&keys[1]).expect("a key of the same suite");
+    let mut arrivals: Vec<Vec<u8>> = Vec::new();
+    let (mut rounds, mut current) = (Rounds::default(), 0);
+    for (flags, packet) in packets(octets) {
+        let mut protected = packet.to_vec();
+        if flags & 1 == 0 && sender.protect(&mut protected).is_ok() {
+            let round = rounds.of(&sender, packet);
+            let ssrc = Ssrc(u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]]));
+            let mut receiver = Unprotector::new(&policy, &keys[current]).expect("as the sender's");
+            receiver.set_roll_over_counter(ssrc, round).expect("the first source");
+            let mut copy = protected.clone();
+            let len = receiver.unprotect(&mut copy);
+            assert_eq!(copy[..len.expect("it is genuine")], as_seen(&policy, packet));
+        } else {
+            protected = packet.to_vec();
+        }
+        if flags & 2 != 0 {
+            sender.set_master_key(&keys[1]).expect("a key of the same suite");
+            current = 1;
+        }
+        if let Some(octet) = protected.get_mut(usize::from(flags >> 3)) {
+            *octet ^= flags & 4;
+        }
+        arrivals.push(protected);
+    }
+    for arrivals in arrivals.chunks(BATCH_MAX + 1) {
+        let mut copies = arrivals.to_vec();
+        let mut views: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
+        let mut outcomes = vec![Err(UnprotectError::Expired); arrivals.len()];
+        together.unprotect_batch(&mut views, &mut outcomes);
+        for ((arrival, copy), outcome) in arrivals.iter().zip(&copies).zip(outcomes) {
+            let mut arrival = arrival.clone();
+            let own = single.unprotect(&mut arrival);
+            assert_eq!(own, outcome);
+            if let Ok(len) = own {
+                assert_eq!(arrival[..len], copy[..len]);
+            }
+        }
+    }
+}
+
+/// The same with reports, which are taken out one by one.
+pub fn secure_reports(octets: &[u8]) {
+    let Some((policy, keys, octets)) = agreement(octets) else { return };
+    let Ok(mut sender) = SrtcpProtector::new(&policy, &keys[0]) else { return };
+    let new = || {
+        let mut receiver = SrtcpUnprotector::new(&policy, &keys[0]).expect("the sender's policy");
+        receiver.add_master_key(&keys[1]).expect("a key of the same suite");
+        receiver
+    };
+    let mut receiver = new();
+    for (flags, report) in packets(octets) {
+        let mut protected = report.to_vec();
+        if flags & 1 == 0 && sender.protect(&mut protected).is_ok() {
+            let mut copy = protected.clone();
+            let len = new().unprotect(&mut copy).expect("it is genuine");
+            assert_eq!(copy[..len], *report);
+        } else {
+            protected = report.to_vec();
+        }
+        if flags & 2 != 0 {
+            sender.set_master_key(&keys[1]).expect("a key of the same suite");
+        }
+        if let Some(octet) = protected.get_mut(usize::from(flags >> 3)) {
+            *octet ^= flags & 4;
+        }
+        if let Ok(len) = receiver.unprotect(&mut protected) {
+            assert!(len <= protected.len());
+            read_report(&protected[..len]);
+        }
     }
 }

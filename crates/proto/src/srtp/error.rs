@@ -65,11 +65,12 @@ pub enum ProtectError {
     /// The master key protected as many packets as it may (RFC 3711 section 9.2).
     #[error("the master key is used up; set another one")]
     Expired,
-    /// It is not an RTP or RTCP packet.
+    /// It is not an RTP or RTCP packet, or its header extension is broken or has a profile that
+    /// says it is encrypted (RFC 9335).
     #[error("not a packet that can be protected")]
     Malformed,
-    /// Its sequence number is more than 2¹⁵ behind, or was used before: the same key stream must
-    /// not be used twice.
+    /// Its sequence number was used before, or is further behind than the replay window is long:
+    /// the same key stream must not be used twice.
     #[error("a packet with this sequence number was protected before")]
     Repeated,
     /// The cryptographic library refused.

@@ -76,6 +76,10 @@ impl Protector {
     /// [`ProtectError`]; what `packet` holds then must not be sent.
     pub fn protect(&mut self, packet: &mut Vec<u8>) -> Result<(), ProtectError> {
         let layout = Layout::of(packet).ok_or(ProtectError::Malformed)?;
+        // Receivers would decrypt what never was encrypted.
+        if cryptex::is_encrypted(&layout) {
+            return Err(ProtectError::Malformed);
+        }
         let index = self.next_index(layout.ssrc, layout.sequence)?;
         let Self { keys, scratch, .. } = self;
         let policy = *keys.policy();

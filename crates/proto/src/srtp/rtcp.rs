@@ -86,6 +86,9 @@ impl SrtcpProtector {
     /// [`ProtectError`]; what `packet` holds then must not be sent.
     pub fn protect(&mut self, packet: &mut Vec<u8>) -> Result<(), ProtectError> {
         let ssrc = sender(packet).ok_or(ProtectError::Malformed)?;
+        if packet[0] >> 6 != 2 {
+            return Err(ProtectError::Malformed);
+        }
         if self.keys.current().is_none_or(|key| key.is_expired()) {
             return Err(ProtectError::Expired);
         }

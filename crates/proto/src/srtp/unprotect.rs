@@ -108,7 +108,8 @@ impl Unprotector {
         };
         let (indices, count) = self.indices(&parts.layout)?;
         let outcome = self.try_all(packet, &parts, keys, &indices[..count]);
-        if outcome == Err(UnprotectError::Authentication) {
+        // After a long loss packets may seem to be older than the window.
+        if matches!(outcome, Err(UnprotectError::Authentication | UnprotectError::Replayed)) {
             self.sources.note_failure(parts.layout.ssrc);
         }
         outcome
@@ -200,6 +201,8 @@ impl Unprotector {
                 }
                 refusal = match self.open(n, index, packet, parts, attempts > 1) {
                     Ok(len) => return self.accept(n, index, parts, len),
+                    // What the likeliest index told holds.
+                    Err(_) if refusal == UnprotectError::Replayed => refusal,
                     Err(refusal) => refusal,
                 };
             }

@@ -1,0 +1,97 @@
+//! Both ends of a secured stream, and the packets that go between them.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use rushes_proto::srtp::{MasterKey, Policy, Protector, SrtcpProtector};
+use rushes_proto::srtp::{SrtcpUnprotector, Suite, UnprotectError, Unprotector};
+
+/// The source of the packets that are genuine.
+pub const SSRC: u32 = 0x1234_5678;
+
+/// A key whose octets follow from `seed`, called `mki`.
+pub fn master(suite: Suite, seed: u8, mki: &[u8]) -> MasterKey {
+    let octets = |n: usize| (n as u8).wrapping_mul(37) ^ seed;
+    let octets: Vec<u8> = (0..suite.key_and_salt_len()).map(octets).collect();
+    MasterKey::new(suite, &octets).unwrap().with_mki(mki).unwrap()
+}
+
+/// The suites whose packets carry tags.
+pub fn authenticating() -> impl Iterator<Item = Suite> {
+    Suite::ALL.into_iter().filter(|suite| suite.rtp_tag_len() > 0)
+}
+
+/// A sender and a receiver of media who agree.
+pub fn pair(policy: &Policy, mki: &[u8]) -> (Protector, Unprotector) {
+    let key = master(policy.suite, 7, mki);
+    (Protector::new(policy, &key).unwrap(), Unprotector::new(policy, &key).unwrap())
+}
+
+/// A sender and a receiver of reports who agree.
+pub fn report_pair(policy: &Policy, mki: &[u8]) -> (SrtcpProtector, SrtcpUnprotector) {
+    let key = master(policy.suite, 7, mki);
+    (SrtcpProtector::new(policy, &key).unwrap(), SrtcpUnprotector::new(policy, &key).unwrap())
+}
+
+/// A clear packet of `ssrc` with nothing but a header and `len` octets of payload.
+pub fn plain(ssrc: u32, sequence: u16, len: usize) -> Vec<u8> {
+    let mut packet = vec![0x80, 96];
+    packet.extend_from_slice(&sequence.to_be_bytes());
+    packet.extend_from_slice(&(u32::from(sequence) * 3000).to_be_bytes());
+    packet.extend_from_slice(&ssrc.to_be_bytes());
+    packet.extend((0..len).map(|n| (n * 7) as u8 ^ sequence as u8));
+    packet
+}
+
+/// A clear packet with everything that one can have: two contributing sources, a header extension
+/// with elements 1 and 2, payload and padding.
+pub fn full(sequence: u16) -> Vec<u8> {
+    let mut packet = plain(SSRC, sequence, 0);
+    packet[0] |= 0x32;
+    packet.extend_from_slice(&[1, 1, 1, 1, 2, 2, 2, 2]);
+    packet.extend_from_slice(&[0xbe, 0xde, 0, 2, 0x11, 9, 8, 0x20, 7, 0, 0, 0]);
+    packet.extend((0..33).map(|n| n * 5));
+    packet.extend_from_slice(&[0, 0, 3]);
+    packet
+}
+
+/// A clear compound of an empty receiver report and a description.
+pub fn report(ssrc: u32) -> Vec<u8> {
+    let [a, b, c, d] = ssrc.to_be_bytes();
+    let mut packet = vec![0x80, 201, 0, 1, a, b, c, d];
+    packet.extend_from_slice(&[0x81, 202, 0, 3, a, b, c, d, 1, 4, b'n', b'a', b'm', b'e', 0, 0]);
+    packet
+}
+
+/// `clear` in protection.
+pub fn protected(sender: &mut Protector, clear: &[u8]) -> Vec<u8> {
+    let mut packet = clear.to_vec();
+    sender.protect(&mut packet).unwrap();
+    packet
+}
+
+/// `clear` in protection, a report.
+pub fn protected_report(sender: &mut SrtcpProtector, clear: &[u8]) -> Vec<u8> {
+    let mut packet = clear.to_vec();
+    sender.protect(&mut packet).unwrap();
+    packet
+}
+
+/// What comes of `packet`.
+pub fn opened(receiver: &mut Unprotector, packet: &[u8]) -> Result<Vec<u8>, UnprotectError> {
+    let mut packet = packet.to_vec();
+    let len = receiver.unprotect(&mut packet)?;
+    packet.truncate(len);
+    Ok(packet)
+}
+
+/// What comes of `packet`, a report.
+pub fn opened_report(
+    receiver: &mut SrtcpUnprotector,
+    packet: &[u8],
+) -> Result<Vec<u8>, UnprotectError> {
+    let mut packet = packet.to_vec();
+    let len = receiver.unprotect(&mut packet)?;
+    packet.truncate(len);
+    Ok(packet)
+}
