@@ -11,7 +11,10 @@ use std::ops::Range;
 
 use ends::{SSRC, authenticating, opened, pair, plain, protected};
 use rushes_proto::Ssrc;
-use rushes_proto::srtp::{BATCH_MAX, Policy, ProtectError, Protector, UnprotectError, Unprotector};
+use rushes_proto::srtp::{
+    BATCH_MAX, MasterKey, Policy, ProtectError, Protector, SrtcpProtector, Suite, UnprotectError,
+    Unprotector,
+};
 use world::Seeded;
 
 /// Octets of payload of every packet here.
@@ -274,4 +277,25 @@ fn no_key_stream_is_used_twice_by_a_sender() {
         assert_eq!(sender.protect(&mut clear(65_997)), Ok(()));
         assert_eq!(sender.protect(&mut clear(65_001)), Err(ProtectError::Repeated));
     }
+}
+
+#[test]
+fn no_key_stream_can_be_made_to_run_again() {
+    let suite = Suite::AeadAes128Gcm;
+    let (policy, key) = (Policy::new(suite), MasterKey::new(suite, &[7; 28]).unwrap());
+    let mut sender = Protector::new(&policy, &key).unwrap();
+    sender.set_roll_over_counter(Ssrc(1), 3).unwrap();
+    let mut packet = vec![0x80, 96, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 5];
+    sender.protect(&mut packet).unwrap();
+    for roc in [0, 2, 3] {
+        let outcome = sender.set_roll_over_counter(Ssrc(1), roc);
+        assert_eq!(outcome, Err(ProtectError::Repeated), "{roc}");
+    }
+    sender.set_roll_over_counter(Ssrc(1), 4).unwrap();
+
+    let mut reporter = SrtcpProtector::new(&policy, &key).unwrap();
+    reporter.set_index(Ssrc(1), 5).unwrap();
+    reporter.protect(&mut vec![0x80, 201, 0, 1, 0, 0, 0, 1]).unwrap();
+    assert_eq!(reporter.set_index(Ssrc(1), 5), Err(ProtectError::Repeated));
+    reporter.set_index(Ssrc(1), 6).unwrap();
 }

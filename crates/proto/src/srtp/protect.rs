@@ -56,9 +56,13 @@ impl Protector {
     /// Lets the first packet of `ssrc` be of the round `roc`; 0 by default.
     ///
     /// # Errors
-    /// [`ProtectError::TooManySources`].
+    /// [`ProtectError::TooManySources`]; [`ProtectError::Repeated`] if a packet of that round or a
+    /// later one was protected, for a key stream could be used twice.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), ProtectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| ProtectError::TooManySources)?;
+        if source.window.highest().is_some_and(|highest| roll_over_counter(highest) >= roc) {
+            return Err(ProtectError::Repeated);
+        }
         source.start_in_round(roc);
         Ok(())
     }

@@ -54,9 +54,14 @@ impl SrtcpProtector {
     /// Lets the next packet of `ssrc` have this index, below 2³¹; the first is 0 by default.
     ///
     /// # Errors
-    /// [`ProtectError::TooManySources`].
+    /// [`ProtectError::TooManySources`]; [`ProtectError::Repeated`] if the index may have been
+    /// used, for a key stream could be used twice.
     pub fn set_index(&mut self, ssrc: Ssrc, index: u32) -> Result<(), ProtectError> {
-        *self.next_index(ssrc)? = index;
+        let next = self.next_index(ssrc)?;
+        if index < *next {
+            return Err(ProtectError::Repeated);
+        }
+        *next = index;
         Ok(())
     }
 
