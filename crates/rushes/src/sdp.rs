@@ -202,8 +202,8 @@ impl Context {
     /// comes from.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] says what stands against the media, [`Error::Encrypted`] if it is
-    /// secured.
+    /// [`Error::Unsupported`] says what stands against the media, `Error::Sdes` what stands against
+    /// its keys if it is secured.
     pub fn described(&self, media: &Media) -> Result<StreamBuilder, Error> {
         let format = media.supported()?;
         let codec = codec_of(format)
