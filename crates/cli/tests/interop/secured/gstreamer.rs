@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    AES_128_32, AES_128_80, AES_256_80, GCM_128, GCM_256, Suite, assert_encrypted, came,
+    AES_128_32, AES_128_80, AES_256_80, GCM_128, GCM_256, SSRC, Suite, assert_encrypted, came,
     receive_secured, send_secured,
 };
 use crate::gstreamer::{caps, depayload, launch, payload};
 use crate::media::{H264, H265, assert_same, assert_same_but_delimiters};
 use crate::relay::Relay;
-use crate::rig::{have, have_elements, ports, received, wait_for};
+use crate::reports::TELLING;
+use crate::rig::{have, have_elements, ports, received, send, wait_for};
 
 fn have_gstreamer() -> bool {
     have(&["gst-launch-1.0"]) && have_elements(&["srtpenc", "srtpdec", "h265parse"])
@@ -118,4 +119,58 @@ fn gstreamer_receives_with_aes_128_gcm() {
 #[test]
 fn gstreamer_receives_with_aes_256_gcm() {
     to_gstreamer(GCM_256);
+}
+
+/// Fails unless `rtpbin` reads our secured reports and we read those that it answers with.
+fn exchange_reports(suite: Suite) {
+    if !have_gstreamer() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (port, local, file) = (ports(), ports(), H265.own());
+    let came = came(folder.path(), 0, H265);
+    let caps = caps(H265).replacen("x-rtp", "x-srtp", 1);
+    let key = suite.caps();
+    let pipeline = format!(
+        "rtpbin name=b srtpdec name=d {} name=e \
+         udpsrc address=127.0.0.1 port={port} caps={caps}{key} ! d.rtp_sink \
+         d.rtp_src ! b.recv_rtp_sink_0 b. ! {} \
+         udpsrc address=127.0.0.1 port={} caps=application/x-srtcp{key} ! d.rtcp_sink \
+         d.rtcp_src ! b.recv_rtcp_sink_0 \
+         b.send_rtcp_src_0 ! e.rtcp_sink_0 \
+         e.rtcp_src_0 ! udpsink host=127.0.0.1 port={} sync=false async=false",
+        suite.encrypting(),
+        depayload(H265, &came),
+        port + 1,
+        local + 1
+    );
+    let process = launch(&pipeline, &TELLING);
+    wait_for(port);
+    // Its first report takes 2.5 to 7.5 seconds.
+    let (local, key) = (local.to_string(), suite.base64());
+    let mut more = vec!["--local-port", &local, "--loop", "6", "--ssrc", SSRC];
+    more.extend(["--srtp", suite.name, "--key", &key]);
+    let report = send(&file, port, &more);
+    let (_, told) = process.stop_after(Duration::from_millis(500));
+    let control = &report["rtcp"];
+    assert!(told.contains("got SR packet: SSRC 12345678"), "{told}");
+    assert!(told.contains("got BYE packet"), "{told}");
+    assert!(control["reports_received"].as_u64().unwrap() > 0, "{report}");
+    assert!(control["peers"][0]["cname"].as_str().unwrap().starts_with("user"), "{report}");
+    assert_eq!((&control["unauthentic"], &control["malformed"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn reports_with_aes_128_in_counter_mode_are_read_on_both_sides() {
+    exchange_reports(AES_128_80);
+}
+
+#[test]
+fn reports_with_aes_128_gcm_are_read_on_both_sides() {
+    exchange_reports(GCM_128);
+}
+
+#[test]
+fn reports_with_aes_256_gcm_are_read_on_both_sides() {
+    exchange_reports(GCM_256);
 }
