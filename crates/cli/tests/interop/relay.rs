@@ -74,7 +74,7 @@ fn sockets() -> [UdpSocket; 2] {
 fn pass_on(socket: &UdpSocket, onward: &UdpSocket, stopped: &AtomicBool) -> Vec<Vec<u8>> {
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut came = Vec::new();
-    let mut buffer = [0; 65_536];
+    let mut buffer = vec![0; 65_536];
     // What waits already is still passed on after the end was asked for.
     loop {
         match socket.recv(&mut buffer) {
