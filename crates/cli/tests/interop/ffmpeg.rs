@@ -9,8 +9,9 @@ use crate::media::{H264, H265, Kind, OPUS, assert_same};
 use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
 /// FFmpeg, receiving what `sdp` describes, with `output` as its last arguments.
-fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
-    let mut arguments = vec!["-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp"];
+pub(crate) fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
+    let mut arguments = vec!["-nostdin", "-v", "warning"];
+    arguments.extend(["-protocol_whitelist", "file,udp,rtp,srtp,crypto"]);
     // It would wait for seconds of media before it opens its output.
     arguments.extend(["-probesize", "32", "-analyzeduration", "0", "-fpsprobesize", "0"]);
     arguments.extend(["-reorder_queue_size", "500", "-buffer_size", "8000000"]);
@@ -21,7 +22,7 @@ fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
     process
 }
 
-fn format(kind: Kind) -> &'static str {
+pub(crate) fn format(kind: Kind) -> &'static str {
     match kind.extension {
         "264" => "h264",
         "265" => "hevc",
@@ -69,7 +70,11 @@ fn ffmpeg_receives_opus() {
 
 /// FFmpeg, sending `file` to `port` as it does by default: packets of 1 472 octets.
 fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, more: &[&str], url: &str) {
-    let to = format!("rtp://127.0.0.1:{port}{url}");
+    ffmpeg_sends_to(&format!("rtp://127.0.0.1:{port}{url}"), file, kind, more);
+}
+
+/// FFmpeg, sending `file` to a URL.
+pub(crate) fn ffmpeg_sends_to(url: &str, file: &Path, kind: Kind, more: &[&str]) {
     let payload_type = kind.payload_type.to_string();
     let mut arguments = vec!["-nostdin", "-v", "error", "-re"];
     if kind != OPUS {
@@ -78,7 +83,7 @@ fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, more: &[&str], url: &str) {
     arguments.extend(["-i", file.to_str().unwrap(), "-c", "copy", "-f", "rtp"]);
     arguments.extend(["-payload_type", &payload_type, "-rtpflags", "send_bye"]);
     arguments.extend(more);
-    arguments.push(&to);
+    arguments.push(url);
     let (_, err) = Process::start("ffmpeg", &arguments).finish();
     eprint!("{err}");
 }

@@ -8,6 +8,7 @@ mod ffmpeg;
 mod gstreamer;
 mod media;
 mod pion;
-
+mod relay;
 mod reports;
 mod rig;
+mod secured;

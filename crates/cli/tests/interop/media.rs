@@ -35,17 +35,21 @@ impl Kind {
         }
     }
 
-    /// The files of this codec: one of the project, and others made in `folder`.
-    pub(crate) fn files(self, folder: &Path) -> Vec<PathBuf> {
+    /// The file of this codec that is part of the project.
+    pub(crate) fn own(self) -> PathBuf {
         let own = match self.codec {
             Codec::H264 => "avc_cif_60f_baseline.264",
             Codec::H265 => "hevc_192x128_90f_tiny_nals.265",
             _ => "opus_speech_mono_mixed_durations.opus",
         };
-        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(own);
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(own)
+    }
+
+    /// The files of this codec: one of the project, and others made in `folder`.
+    pub(crate) fn files(self, folder: &Path) -> Vec<PathBuf> {
         let made = folder.join(format!("made.{}", self.extension));
         self.make(&made);
-        vec![own, made]
+        vec![self.own(), made]
     }
 
     /// Makes a file that needs fragments and has B-pictures, or stereo sound.

@@ -11,7 +11,7 @@ use crate::media::{H264, H265, Kind, assert_same};
 use crate::rig::{have, ports, receive, received, send, wait_for};
 
 /// `rtpbin` tells what it reads of RTCP.
-const TELLING: [(&str, &str); 2] =
+pub(crate) const TELLING: [(&str, &str); 2] =
     [("GST_DEBUG", "rtpsession:6,rtpsource:6"), ("GST_DEBUG_NO_COLOR", "1")];
 
 /// How long the files take to be sent, on a busy machine too. A pipeline that sends may wait for

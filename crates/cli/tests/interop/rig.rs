@@ -17,7 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether all of `programs` can be run; a test without them returns early.
 pub(crate) fn have(programs: &[&str]) -> bool {
-    let missing: Vec<&&str> = programs.iter().filter(|program| !on_path(program)).collect();
+    tell_missing(&programs.iter().filter(|program| !on_path(program)).collect::<Vec<_>>())
+}
+
+fn tell_missing(missing: &[&&str]) -> bool {
     if missing.is_empty() {
         return true;
     }
@@ -25,6 +28,15 @@ pub(crate) fn have(programs: &[&str]) -> bool {
     assert!(!required, "missing: {missing:?}");
     eprintln!("skipped, missing: {missing:?}");
     false
+}
+
+/// Whether GStreamer has all of `elements`; a test without them returns early, as with [`have`].
+pub(crate) fn have_elements(elements: &[&str]) -> bool {
+    let there = |element: &str| {
+        let output = Command::new("gst-inspect-1.0").arg(element).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    tell_missing(&elements.iter().filter(|element| !there(element)).collect::<Vec<_>>())
 }
 
 fn on_path(program: &str) -> bool {
@@ -94,12 +106,17 @@ impl Process {
 
     /// Waits until it ends by itself; its standard output and its error output.
     pub(crate) fn finish(self) -> (String, String) {
-        self.finish_within(PATIENCE)
+        self.end().1
     }
 
     /// Asks it to end as Ctrl-C does, after `time` if it has not ended before; ends it if it does
     /// not listen, as GStreamer sometimes does not.
     pub(crate) fn stop_after(self, time: Duration) -> (String, String) {
+        self.ended_after(time).1
+    }
+
+    /// The same, with its exit code in front.
+    pub(crate) fn ended_after(self, time: Duration) -> (Option<i32>, (String, String)) {
         let id = self.child.id().to_string();
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let asking = thread::spawn(move || {
@@ -111,24 +128,27 @@ impl Process {
                 let _ = Command::new("kill").args([signal, &id]).status();
             }
         });
-        let outputs = self.finish();
+        let ended = self.end();
         let _ = stop.send(());
         asking.join().unwrap();
-        outputs
+        ended
     }
 
-    fn finish_within(mut self, time: Duration) -> (String, String) {
-        let deadline = Instant::now() + time;
-        while self.child.try_wait().unwrap().is_none() {
+    fn end(mut self) -> (Option<i32>, (String, String)) {
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
             if Instant::now() > deadline {
                 let _ = self.child.kill();
                 let [_, err] = self.outputs.take().unwrap();
                 panic!("{} did not end: {}", self.name, err.join().unwrap());
             }
             thread::sleep(Duration::from_millis(10));
-        }
+        };
         let [out, err] = self.outputs.take().unwrap();
-        (out.join().unwrap(), err.join().unwrap())
+        (status.code(), (out.join().unwrap(), err.join().unwrap()))
     }
 }
 

@@ -1,0 +1,173 @@
+//! SRTP with FFmpeg and GStreamer at the other end: what comes is what was sent, and nobody
+//! between can read it.
+
+mod ffmpeg;
+mod gstreamer;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::media::{H265, Kind};
+use crate::relay::{Relay, readable};
+use crate::rig::{Process, ports, receive, rushes, send, wait_for};
+
+/// The name in the sender's reports, which only its receiver may read.
+const NAME: &str = "nobody-else@rushes.example";
+
+/// GStreamer's decryption wants to know it beforehand.
+const SSRC: &str = "305419896";
+
+/// A suite, as both sides name it.
+#[derive(Clone, Copy, Debug)]
+struct Suite {
+    name: &'static str,
+    key_len: u8,
+    /// FFmpeg's name, where it has the suite.
+    ffmpeg: &'static str,
+    /// GStreamer's name of the cipher, and of the authentication.
+    gstreamer: [&'static str; 2],
+}
+
+const AES_128_80: Suite = Suite {
+    name: "AES_CM_128_HMAC_SHA1_80",
+    key_len: 30,
+    ffmpeg: "AES_CM_128_HMAC_SHA1_80",
+    gstreamer: ["aes-128-icm", "hmac-sha1-80"],
+};
+const AES_128_32: Suite = Suite {
+    name: "AES_CM_128_HMAC_SHA1_32",
+    key_len: 30,
+    // Under the other name it shortens the tags of reports, too.
+    ffmpeg: "SRTP_AES128_CM_HMAC_SHA1_32",
+    gstreamer: ["aes-128-icm", "hmac-sha1-32"],
+};
+const AES_256_80: Suite = Suite {
+    name: "AES_256_CM_HMAC_SHA1_80",
+    key_len: 46,
+    ffmpeg: "",
+    gstreamer: ["aes-256-icm", "hmac-sha1-80"],
+};
+const GCM_128: Suite =
+    Suite { name: "AEAD_AES_128_GCM", key_len: 28, ffmpeg: "", gstreamer: ["aes-128-gcm", "null"] };
+const GCM_256: Suite =
+    Suite { name: "AEAD_AES_256_GCM", key_len: 44, ffmpeg: "", gstreamer: ["aes-256-gcm", "null"] };
+
+impl Suite {
+    /// A master key and salt; two of another `seed` have nothing in common.
+    fn key(self, seed: u8) -> Vec<u8> {
+        (0..self.key_len).map(|n| n.wrapping_mul(37).wrapping_add(seed)).collect()
+    }
+
+    fn base64(self) -> String {
+        STANDARD.encode(self.key(1))
+    }
+
+    fn hexadecimal(self) -> String {
+        self.key(1).iter().fold(String::new(), |mut text, octet| {
+            let _ = write!(text, "{octet:02x}");
+            text
+        })
+    }
+
+    /// What GStreamer's decryption wants to know, as a tail of caps.
+    fn caps(self) -> String {
+        let ([cipher, tag], control_tag) = (self.gstreamer, self.control_tag());
+        format!(
+            ",ssrc=(uint){SSRC},srtp-key=(buffer){},srtp-cipher=(string){cipher},\
+             srtp-auth=(string){tag},srtcp-cipher=(string){cipher},srtcp-auth=(string){control_tag}",
+            self.hexadecimal()
+        )
+    }
+
+    /// GStreamer's encryption.
+    fn encrypting(self) -> String {
+        let ([cipher, tag], control_tag) = (self.gstreamer, self.control_tag());
+        format!(
+            "srtpenc key={} rtp-cipher={cipher} rtp-auth={tag} \
+             rtcp-cipher={cipher} rtcp-auth={control_tag}",
+            self.hexadecimal()
+        )
+    }
+
+    /// SRTCP's tag is never the short one (RFC 4568 section 6.2.2).
+    fn control_tag(self) -> &'static str {
+        if self.gstreamer[1] == "null" { "null" } else { "hmac-sha1-80" }
+    }
+}
+
+/// `rushes send` of `file` to `port`, secured.
+fn send_secured(file: &Path, port: u16, suite: Suite) -> Value {
+    let key = suite.base64();
+    let security = ["--srtp", suite.name, "--key", &key, "--ssrc", SSRC, "--cname", NAME];
+    send(file, port, &security)
+}
+
+/// `rushes recv` on `port` into `file`, secured; `idle` is the silence that ends it.
+fn receive_secured(file: &Path, port: u16, suite: Suite, idle: &str) -> Process {
+    let key = suite.base64();
+    receive(file, port, &["--srtp", suite.name, "--key", &key, "--idle-timeout", idle])
+}
+
+/// Fails unless something passed, and nothing of it can be read.
+fn assert_encrypted(relay: Relay, file: &Path, reports: bool) {
+    let [media, control] = relay.end();
+    assert!(media.len() > 20, "{} packets", media.len());
+    assert_eq!(!control.is_empty(), reports, "{} reports", control.len());
+    let came = [&media, &control].map(|datagrams| readable(datagrams, file, NAME));
+    assert_eq!(came, [0, 0], "packets and reports can be read");
+}
+
+fn came(folder: &Path, n: usize, kind: Kind) -> PathBuf {
+    folder.join(format!("came{n}.{}", kind.extension))
+}
+
+#[test]
+fn what_is_not_encrypted_is_readable_in_between() {
+    let relay = Relay::to(ports());
+    let file = H265.own();
+    let report = send(&file, relay.port, &["--cname", NAME]);
+    let [media, control] = relay.end();
+    assert_eq!(report["sent"]["packets"], media.len());
+    assert!(readable(&media, &file, NAME) * 10 > media.len() * 9);
+    assert!(!control.is_empty());
+    assert_eq!(readable(&control, &file, NAME), control.len());
+}
+
+#[test]
+fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for suite in [AES_128_80, AES_128_32, AES_256_80, GCM_128, GCM_256] {
+        let (port, file) = (ports(), H265.own());
+        let came = folder.path().join("came.265");
+        let from = format!("127.0.0.1:{port}");
+        let wrong = STANDARD.encode(suite.key(2));
+        let process = rushes(&[
+            "recv",
+            "--from",
+            &from,
+            "-o",
+            came.to_str().unwrap(),
+            "--srtp",
+            suite.name,
+            "--key",
+            &wrong,
+        ]);
+        wait_for(port);
+        let report = send_secured(&file, port, suite);
+        // To it the stream has not begun: nothing but Ctrl-C ends it.
+        let (code, (out, err)) = process.ended_after(Duration::from_millis(500));
+        let packets = report["sent"]["packets"].as_u64().unwrap();
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+        assert!(err.contains(&format!("discarded: {packets} authentication failed\n")), "{err}");
+        assert!(err.contains("reports that are not authentic"), "{err}");
+        assert!(err.contains("nothing whole came; no file was written"), "{err}");
+        assert!(!err.contains(&wrong), "{err}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{}", suite.name);
+    }
+}
