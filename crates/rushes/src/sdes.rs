@@ -102,8 +102,13 @@ impl Security {
             .map_err(|reason| SdesError::Crypto { tag, reason })
     }
 
-    /// What an `a=crypto` line says. Its first key is that of both directions, since a description
-    /// alone has none for the way back; the others are accepted too.
+    /// What an `a=crypto` line says. Its first key is that of both directions; the others are
+    /// accepted too.
+    ///
+    /// A description has the key of its writer. An answer would bring that of its reader (RFC 4568
+    /// section 7.1), who must not send media under the writer's; give it to the stream with
+    /// [`StreamBuilder::security`], or see that it only receives. Where there is no answer, reports
+    /// go back under the writer's key, which is the only one that the writer knows.
     ///
     /// # Errors
     /// [`SdesError`] says what stands against the line.

@@ -11,6 +11,7 @@ use rushes_proto::srtp::Protector;
 use rushes_proto::srtp::SrtcpProtector;
 use rushes_proto::srtp::SrtcpUnprotector;
 use rushes_proto::srtp::Suite;
+use rushes_proto::srtp::UnprotectError;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::Sender;
 use zeroize::Zeroizing;
@@ -38,7 +39,13 @@ pub enum Security {
 }
 
 impl Security {
-    /// The same master key both ways, `key_and_salt` holding it and its salt: 30 octets for
+    /// The same master key both ways, for streams whose media goes one way and whose reports come
+    /// back. Where both ends send media, use [`separate`](Self::separate): under one key two streams
+    /// that happen on the same SSRC would undo each other's encryption (RFC 3711 section 9.1, RFC
+    /// 7714 section 8.4). For the same reason a key must not be used for a second stream whose SSRC
+    /// was set by hand.
+    ///
+    /// `key_and_salt` holds the key and its salt: 30 octets for
     /// [`Suite::AesCm128HmacSha1_80`], 28 for [`Suite::AeadAes128Gcm`].
     ///
     /// # Errors
@@ -165,15 +172,18 @@ impl MediaStream {
     }
 
     /// Expects the next packet of `source` to be in the round `roc` (RFC 3711 section 3.3.1):
-    /// needed to join a stream that has run for more than 2¹⁶ packets, whose sender tells it.
+    /// needed to join a stream that has run for more than 2¹⁶ packets, whose sender tells it. Where
+    /// packets of that round or a later one came already nothing changes.
     ///
     /// # Errors
     /// [`Error::Policy`] if the stream is not secured or follows as many sources as it may.
     pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
         let mut receiver = self.shared.inbox.lock();
         let unprotector = receiver.unprotector().ok_or(PolicyError::KeyOfAnotherSuite)?;
-        let outcome = unprotector.set_roll_over_counter(source, roc);
-        outcome.map_err(|_| PolicyError::NoSources.into())
+        match unprotector.set_roll_over_counter(source, roc) {
+            Ok(()) | Err(UnprotectError::Replayed) => Ok(()),
+            Err(_) => Err(PolicyError::NoSources.into()),
+        }
     }
 
     /// The roll-over counter of what this end sends, for those who join late; 0 before the first

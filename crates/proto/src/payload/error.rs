@@ -13,6 +13,9 @@ pub enum FrameError {
     /// section 9.2).
     #[error("the stream's master key is used up: set another one")]
     KeyExpired,
+    /// The stream is secured, and has changed its SSRC as often as its policy allows.
+    #[error("the stream sent under as many SSRCs as its master key may protect: set another key")]
+    TooManySources,
     /// A length field of length-prefixed input does not fit the frame.
     #[error(
         "the NAL unit at octet {offset} claims {claimed} octets, but {remaining} octets are left"

@@ -23,6 +23,8 @@ use super::parse_media;
 pub(super) struct Defaults {
     pub(super) connection: Option<Connection>,
     pub(super) direction: Direction,
+    /// Whether header extensions are encrypted (RFC 9335 section 4).
+    pub(super) cryptex: bool,
 }
 
 /// Reads a whole description.
@@ -43,7 +45,11 @@ pub(super) fn description(octets: &[u8]) -> Result<Description, SdpError> {
         }
         let end = after.iter().position(|line| line.kind == 'm').unwrap_or(after.len());
         let (section, next) = after.split_at(end);
-        description.media.push(parse_media::media(*first, section, &defaults)?);
+        let mut media = parse_media::media(*first, section, &defaults)?;
+        if defaults.cryptex && media.attribute("cryptex").is_none() {
+            media.attributes.push(Attribute::new("cryptex", ""));
+        }
+        description.media.push(media);
         rest = next;
     }
     Ok(description)
@@ -64,6 +70,7 @@ fn session_line(
             let (name, value) = line.attribute();
             match direction(name) {
                 Some(direction) => defaults.direction = direction,
+                None if name.eq_ignore_ascii_case("cryptex") => defaults.cryptex = true,
                 None => description.attributes.push(Attribute::new(name, value)),
             }
         }

@@ -56,6 +56,10 @@ impl Protector {
         match *self {}
     }
 
+    pub(crate) fn has_room(&self, _ssrc: crate::ssrc::Ssrc) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         match *self {}
     }

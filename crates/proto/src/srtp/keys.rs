@@ -141,6 +141,9 @@ impl Keys {
 
     /// Lets `master` be the key in use from now on, and forgets all others.
     pub(super) fn replace(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
+        if self.list.front().is_some_and(|key| key.derivation.is_of(master)) {
+            return Err(PolicyError::SameKey);
+        }
         let key = self.prepare(master)?;
         self.list.clear();
         self.list.push_front(key);
@@ -148,13 +151,19 @@ impl Keys {
         Ok(())
     }
 
-    /// Lets packets be under `master` too; the oldest key is forgotten if there are many.
+    /// Lets packets be under `master` too; if there are many, the key that was used longest ago is
+    /// forgotten, or the first that never was.
     pub(super) fn add(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
         let key = self.prepare(master)?;
         if self.list.iter().any(|other| other.mki == key.mki) && !key.mki.is_empty() {
             return Err(PolicyError::Mki);
         }
-        self.list.truncate(KEYS_MAX - 1);
+        if self.list.len() >= KEYS_MAX {
+            // Used keys stand in the order of their use, behind the one in use.
+            let was_used = |key: &Key| key.used > 0;
+            let oldest = self.list.iter().skip(1).rposition(was_used).map_or(1, |n| n + 1);
+            self.list.remove(oldest);
+        }
         self.list.push_back(key);
         Ok(())
     }

@@ -50,7 +50,14 @@ impl Protector {
     /// # Errors
     /// [`PolicyError`] if the key is of another suite, or its identifier of another length.
     pub fn set_master_key(&mut self, key: &MasterKey) -> Result<(), PolicyError> {
-        self.keys.replace(key)
+        self.keys.replace(key)?;
+        self.sources.note_key_change();
+        Ok(())
+    }
+
+    /// Whether packets of `ssrc` can be protected: whether it is known, or there is room for it.
+    pub fn has_room(&self, ssrc: Ssrc) -> bool {
+        self.sources.get(ssrc).is_some() || !self.sources.is_at_max()
     }
 
     /// Lets the first packet of `ssrc` be of the round `roc`; 0 by default.
@@ -60,11 +67,7 @@ impl Protector {
     /// later one was protected, for a key stream could be used twice.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), ProtectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| ProtectError::TooManySources)?;
-        if source.window.highest().is_some_and(|highest| roll_over_counter(highest) >= roc) {
-            return Err(ProtectError::Repeated);
-        }
-        source.start_in_round(roc);
-        Ok(())
+        if source.start_in_round(roc) { Ok(()) } else { Err(ProtectError::Repeated) }
     }
 
     /// The roll-over counter of the newest packet of `ssrc`, as a receiver that joins late must

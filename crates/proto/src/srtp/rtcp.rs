@@ -26,7 +26,15 @@ const ENCRYPTED: u32 = 1 << 31;
 pub struct SrtcpProtector {
     keys: Keys,
     /// The next index of each source.
-    next: Vec<(Ssrc, u32)>,
+    next: Vec<Next>,
+}
+
+/// The next index of one source.
+struct Next {
+    ssrc: Ssrc,
+    index: u32,
+    /// Whether it sent anything since the key was changed last.
+    is_live: bool,
 }
 
 impl SrtcpProtector {
@@ -48,7 +56,13 @@ impl SrtcpProtector {
     /// # Errors
     /// [`PolicyError`] if the key is of another suite, or its identifier of another length.
     pub fn set_master_key(&mut self, key: &MasterKey) -> Result<(), PolicyError> {
-        self.keys.replace(key)
+        self.keys.replace(key)?;
+        // Under another key none of the others' indices can be used twice.
+        self.next.retain(|next| next.is_live);
+        let room = (self.keys.policy().sources_max / 2).max(1);
+        self.next.drain(..self.next.len().saturating_sub(room));
+        self.next.iter_mut().for_each(|next| next.is_live = false);
+        Ok(())
     }
 
     /// Lets the next packet of `ssrc` have this index, below 2³¹; the first is 0 by default.
@@ -71,17 +85,19 @@ impl SrtcpProtector {
     }
 
     fn next_index(&mut self, ssrc: Ssrc) -> Result<&mut u32, ProtectError> {
-        let n = match self.next.iter().position(|(known, _)| *known == ssrc) {
+        let n = match self.next.iter().position(|next| next.ssrc == ssrc) {
             Some(n) => n,
             None if self.next.len() >= self.keys.policy().sources_max => {
                 return Err(ProtectError::TooManySources);
             }
             None => {
-                self.next.push((ssrc, 0));
+                self.next.push(Next { ssrc, index: 0, is_live: true });
                 self.next.len() - 1
             }
         };
-        self.next.get_mut(n).map(|(_, index)| index).ok_or(ProtectError::TooManySources)
+        let next = self.next.get_mut(n).ok_or(ProtectError::TooManySources)?;
+        next.is_live = true;
+        Ok(&mut next.index)
     }
 
     /// Turns the RTCP datagram `packet` into an SRTCP one, longer by
@@ -256,7 +272,7 @@ impl SrtcpUnprotector {
             }
             match self.open(n, ssrc, packet, &parts) {
                 Ok(()) => {
-                    let source = self.sources.find_or_add(ssrc);
+                    let source = self.sources.find_or_replace(ssrc);
                     let source = source.map_err(|_| UnprotectError::TooManySources)?;
                     source.window.note(index);
                     self.keys.count(n);

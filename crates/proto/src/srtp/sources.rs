@@ -1,6 +1,7 @@
 //! What is kept of each synchronisation source: how far it is, and which packets came.
 
 use super::index::estimate;
+use super::index::roll_over_counter;
 use super::replay::Window;
 use crate::ssrc::Ssrc;
 
@@ -13,6 +14,8 @@ pub(super) struct Source {
     first_round: u32,
     /// Packets refused in a row.
     pub(super) failures: u32,
+    /// When its last packet came, in packets of all sources.
+    last: u64,
 }
 
 /// All sources under one policy, at most so many.
@@ -23,6 +26,10 @@ pub(super) struct Sources {
     recent: usize,
     max: usize,
     window: usize,
+    /// Packets of all sources so far.
+    clock: u64,
+    /// The clock when the key was changed last.
+    key_changed: u64,
 }
 
 /// There are as many sources as may be.
@@ -31,7 +38,7 @@ pub(super) struct Full;
 
 impl Sources {
     pub(super) fn new(max: usize, window: usize) -> Self {
-        Self { list: Vec::new(), recent: 0, max, window }
+        Self { list: Vec::new(), recent: 0, max, window, clock: 0, key_changed: 0 }
     }
 
     #[inline]
@@ -49,8 +56,9 @@ impl Sources {
     /// The source, taken up if it is new.
     #[inline]
     pub(super) fn find_or_add(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
+        self.clock += 1;
         if self.find(ssrc).is_none() {
-            if self.is_full() {
+            if self.list.len() >= self.max {
                 return Err(Full);
             }
             self.recent = self.list.len();
@@ -59,9 +67,40 @@ impl Sources {
                 window: Window::new(self.window),
                 first_round: 0,
                 failures: 0,
+                last: 0,
             });
         }
-        self.list.get_mut(self.recent).ok_or(Full)
+        let source = self.list.get_mut(self.recent).ok_or(Full)?;
+        source.last = self.clock;
+        Ok(source)
+    }
+
+    /// As [`find_or_add`](Self::find_or_add), in the place of the source that has been silent the
+    /// longest, if there is no room. Its packets could be replayed then: so it must have been
+    /// silent for as many packets of others as a window holds.
+    #[inline]
+    pub(super) fn find_or_replace(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
+        if self.list.len() >= self.max && self.find(ssrc).is_none() {
+            let n = self.longest_silent().ok_or(Full)?;
+            self.list.swap_remove(n);
+        }
+        self.find_or_add(ssrc)
+    }
+
+    fn longest_silent(&self) -> Option<usize> {
+        let (n, source) = self.list.iter().enumerate().min_by_key(|(_, source)| source.last)?;
+        (self.clock - source.last >= self.window as u64).then_some(n)
+    }
+
+    /// Forgets the sources that have sent nothing since the key was changed last, and those longest
+    /// silent if half of the places are taken still: under another key, none of their packet indices
+    /// can be used twice.
+    pub(super) fn note_key_change(&mut self) {
+        self.list.retain(|source| source.last > self.key_changed);
+        self.list.sort_by_key(|source| core::cmp::Reverse(source.last));
+        self.list.truncate((self.max / 2).max(1));
+        self.key_changed = self.clock;
+        self.recent = 0;
     }
 
     /// Counts a refused packet of a source that is known.
@@ -71,8 +110,14 @@ impl Sources {
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    /// Whether there are as many sources as may be.
+    pub(super) fn is_at_max(&self) -> bool {
         self.list.len() >= self.max
+    }
+
+    /// Whether there is no room for another source, now.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= self.max && self.longest_silent().is_none()
     }
 }
 
@@ -86,9 +131,17 @@ impl Source {
         }
     }
 
-    /// Lets the source's first packet be of the round `roc`.
-    pub(super) fn start_in_round(&mut self, roc: u32) {
-        self.window.start_at(None);
-        self.first_round = roc;
+    /// Lets the source's next packet be of the round `roc`; `false` if there was one of that round
+    /// or a later one, or one may have been: nothing is to come twice.
+    pub(super) fn start_in_round(&mut self, roc: u32) -> bool {
+        let fits = match self.window.highest() {
+            Some(highest) => roll_over_counter(highest) < roc,
+            None => self.first_round <= roc,
+        };
+        if fits {
+            self.window.start_at(None);
+            self.first_round = roc;
+        }
+        fits
     }
 }

@@ -76,11 +76,11 @@ impl Unprotector {
     /// be told (RFC 3711 section 3.3.1); by default a source is joined in its first two rounds.
     ///
     /// # Errors
-    /// [`UnprotectError::TooManySources`].
+    /// [`UnprotectError::TooManySources`]; [`UnprotectError::Replayed`] if a packet of that round or
+    /// a later one came, which would be accepted again.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), UnprotectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| UnprotectError::TooManySources)?;
-        source.start_in_round(roc);
-        Ok(())
+        if source.start_in_round(roc) { Ok(()) } else { Err(UnprotectError::Replayed) }
     }
 
     /// Authenticates and decrypts one SRTP packet in place (RFC 3711 section 3.3): its first
@@ -219,7 +219,7 @@ impl Unprotector {
         parts: &Parts,
         len: usize,
     ) -> Result<usize, UnprotectError> {
-        let source = self.sources.find_or_add(parts.layout.ssrc);
+        let source = self.sources.find_or_replace(parts.layout.ssrc);
         let source = source.map_err(|_| UnprotectError::TooManySources)?;
         source.window.note(index);
         source.failures = 0;

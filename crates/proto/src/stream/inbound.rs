@@ -170,15 +170,20 @@ impl Inbound {
     }
 
     /// Whether a packet from `from` is the source's, which keeps to the address it was first heard
-    /// at until it falls silent there.
+    /// at until it falls silent there. An authentic packet is the source's wherever it comes from.
     #[inline]
     pub(super) fn is_at(
         &mut self,
         now: Instant,
         from: Option<SocketAddr>,
+        is_authentic: bool,
         report: &mut Report<'_>,
     ) -> bool {
         if from == self.address {
+            return true;
+        }
+        if is_authentic {
+            self.address = from;
             return true;
         }
         let silent = now.saturating_duration_since(self.last_heard) >= MOVE_AFTER;

@@ -70,12 +70,17 @@ pub struct Receiver {
     /// Their requests: made, answered.
     gone_repairs: (u64, u64),
     own_ssrc: Option<Ssrc>,
+    /// Others that are ours or were: what we sent must not come back as somebody else's.
+    own_others: VecDeque<Ssrc>,
     conflict: Option<SocketAddr>,
     /// `None` if packets come clear.
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
     retransmissions: VecDeque<(Ssrc, Ssrc)>,
 }
+
+/// Former SSRCs of our own that are known.
+const OWN_SSRCS_MAX: usize = 256;
 
 impl Receiver {
     /// A receiver of `format`.
@@ -100,6 +105,7 @@ impl Receiver {
             gone: (0, 0),
             gone_repairs: (0, 0),
             own_ssrc: None,
+            own_others: VecDeque::new(),
             conflict: None,
             security: None,
             retransmissions: VecDeque::new(),
@@ -160,9 +166,21 @@ impl Receiver {
         self.forget_events();
     }
 
-    /// Sets the SSRC that is our own: packets that carry it are not taken.
+    /// Sets the SSRC that is our own: packets that carry it, or that carry one from before, are not
+    /// taken.
     pub fn set_own_ssrc(&mut self, ssrc: Ssrc) {
-        self.own_ssrc = Some(ssrc);
+        if let Some(before) = self.own_ssrc.replace(ssrc) {
+            self.add_own_ssrc(before);
+        }
+    }
+
+    /// Adds an SSRC that is ours too, such as that of our retransmissions; packets that carry it
+    /// are not taken. The last 256 are known.
+    pub fn add_own_ssrc(&mut self, ssrc: Ssrc) {
+        if self.own_others.len() >= OWN_SSRCS_MAX {
+            self.own_others.pop_front();
+        }
+        self.own_others.push_back(ssrc);
     }
 
     /// An address from which a packet with our own SSRC came.
@@ -305,6 +323,9 @@ impl Receiver {
             self.conflict = from;
             return Err(Discard::OwnSource);
         }
+        if self.own_others.contains(&ssrc) {
+            return Err(Discard::OwnSource);
+        }
         if packet.payload_type() != self.config.payload_type.value() {
             return self.take_retransmission(now, &packet);
         }
@@ -319,9 +340,10 @@ impl Receiver {
         };
         if let Some(n) = self.find(ssrc) {
             self.recent = n;
+            let is_authentic = self.is_authentic();
             let mut here = true;
             self.with_source(n, |source, report| {
-                here = source.is_at(now, from, report);
+                here = source.is_at(now, from, is_authentic, report);
                 if here {
                     source.take(arrived, report);
                 }
@@ -366,6 +388,12 @@ impl Receiver {
         Some(media)
     }
 
+    /// Whether what comes this far is its source's own.
+    #[inline]
+    fn is_authentic(&self) -> bool {
+        self.security.as_ref().is_some_and(|security| security.authenticates())
+    }
+
     #[inline]
     fn find(&self, ssrc: Ssrc) -> Option<usize> {
         if self.sources.get(self.recent).is_some_and(|source| source.ssrc() == ssrc) {
@@ -384,8 +412,7 @@ impl Receiver {
             Some(n) => n,
             None => self.add_candidate(ssrc, now),
         };
-        let is_authentic = self.security.as_ref().is_some_and(|security| security.authenticates());
-        let is_known = self.config.remote_ssrc.is_some() || is_authentic;
+        let is_known = self.config.remote_ssrc.is_some() || self.is_authentic();
         let probation = if is_known { 1 } else { self.config.probation };
         let Self { candidates, statistics, events, .. } = self;
         if !candidates[n].take(packet, probation, &mut Report { statistics, events }) {

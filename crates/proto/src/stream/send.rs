@@ -190,10 +190,22 @@ impl Sender {
         }
     }
 
+    /// The SSRC that lost packets are sent again under, if it is one of their own (RFC 4588).
+    pub fn retransmission_ssrc(&self) -> Option<Ssrc> {
+        match self.repair.as_ref()?.retransmission {
+            Retransmission::Rtx { ssrc, .. } => Some(ssrc),
+            Retransmission::Verbatim => None,
+        }
+    }
+
     /// Goes on under another synchronisation source, as after a collision (RFC 3550 section 8.2);
     /// packets of the old one are not sent again.
     pub fn set_ssrc(&mut self, ssrc: Ssrc) {
         self.config.ssrc = ssrc;
+        if self.protector.is_some() {
+            // RFC 4568 section 6.4: a receiver that misses its first packets must not misjudge it.
+            self.sequence.0 &= 0x7fff;
+        }
         if let Some(repair) = &mut self.repair {
             repair.history.clear();
         }
@@ -218,6 +230,10 @@ impl Sender {
     ) -> Result<Outgoing<'s, 'f>, FrameError> {
         if self.protector.as_mut().is_some_and(|protector| protector.is_expired()) {
             return Err(FrameError::KeyExpired);
+        }
+        let ssrc = self.config.ssrc;
+        if self.protector.as_ref().is_some_and(|protector| !protector.has_room(ssrc)) {
+            return Err(FrameError::TooManySources);
         }
         let trailer = self.trailer_len();
         self.packetiser.start(frame, self.config.packet_len_max - HEADER_LEN - trailer)?;

@@ -196,8 +196,14 @@ impl StreamBuilder {
     fn assemble(self, parts: Parts) -> MediaStream {
         let Parts { port, inbox, sender, pacer, to, participant } = parts;
         let recovers = self.control.recovery != Recovery::Off;
-        if participant.is_some() {
-            inbox.lock().set_own_ssrc(sender.config().ssrc);
+        {
+            let mut receiver = inbox.lock();
+            if participant.is_some() || self.security.is_some() {
+                receiver.set_own_ssrc(sender.config().ssrc);
+            }
+            if let Some(ssrc) = sender.retransmission_ssrc() {
+                receiver.add_own_ssrc(ssrc);
+            }
         }
         let core = SendCore {
             sender,
