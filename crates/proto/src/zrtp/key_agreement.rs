@@ -207,11 +207,7 @@ impl Kem {
 
     /// An elliptic curve with two post-quantum mechanisms of different families, all of one
     /// level; `None` otherwise, since the type block has one digit for the three.
-    pub fn triple(
-        curve: KemComponent,
-        second: KemComponent,
-        third: KemComponent,
-    ) -> Option<Self> {
+    pub fn triple(curve: KemComponent, second: KemComponent, third: KemComponent) -> Option<Self> {
         let hybrid = Self::hybrid(curve, second)?;
         let ([_, a], [family, b], [other, c]) = (curve.short(), second.short(), third.short());
         let fits = a == b && b == c && !third.is_elliptic() && family != other;

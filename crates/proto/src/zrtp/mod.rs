@@ -31,9 +31,9 @@ mod key_agreement;
 mod layout;
 mod message;
 mod packet;
+mod ping;
 mod sas;
 mod sas_words;
-mod short;
 
 pub use algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, LIST_LEN_MAX, SasType};
 pub use commit::{Commit, CommitKey};
@@ -46,8 +46,8 @@ pub use key_agreement::{Kem, KemComponent, KeyAgreement};
 pub use layout::{MESSAGE_LEN_MAX, MessageError, set_mac, without_mac};
 pub use message::Message;
 pub use packet::{Content, Packet, PacketError, is_zrtp, write_fragment, write_packet};
+pub use ping::{Ping, PingAck};
 pub use sas::Sas;
-pub use short::{Ping, PingAck};
 
 /// The protocol version of RFC 6189, as Hello, Ping and `PingACK` carry it.
 pub const VERSION: [u8; 4] = *b"1.10";
