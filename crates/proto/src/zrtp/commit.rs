@@ -58,7 +58,7 @@ pub enum CommitKey<'a> {
 }
 
 impl<'a> Commit<'a> {
-    pub(super) const KIND: &[u8; 8] = b"Commit  ";
+    pub(super) const KIND: [u8; 8] = *b"Commit  ";
 
     pub(super) fn parse(mut fields: Fields<'a>) -> Result<Self, MessageError> {
         let commit = Self {

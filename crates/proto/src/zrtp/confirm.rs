@@ -20,15 +20,15 @@ pub struct Confirm<'a> {
 }
 
 impl<'a> Confirm<'a> {
-    pub(super) const CONFIRM1: &[u8; 8] = b"Confirm1";
-    pub(super) const CONFIRM2: &[u8; 8] = b"Confirm2";
+    pub(super) const CONFIRM1: [u8; 8] = *b"Confirm1";
+    pub(super) const CONFIRM2: [u8; 8] = *b"Confirm2";
 
     pub(super) fn parse(mut fields: Fields<'a>) -> Result<Self, MessageError> {
         let (mac, iv) = (fields.array()?, fields.array()?);
         Ok(Self { mac, iv, encrypted: encrypted(fields)? })
     }
 
-    pub(super) fn write(&self, kind: &[u8; 8], out: &mut Vec<u8>) {
+    pub(super) fn write(&self, kind: [u8; 8], out: &mut Vec<u8>) {
         write_message(out, kind, |out| {
             out.extend_from_slice(&self.mac);
             out.extend_from_slice(&self.iv);
@@ -49,7 +49,7 @@ pub struct SasRelay<'a> {
 }
 
 impl<'a> SasRelay<'a> {
-    pub(super) const KIND: &[u8; 8] = b"SASrelay";
+    pub(super) const KIND: [u8; 8] = *b"SASrelay";
 
     pub(super) fn parse(mut fields: Fields<'a>) -> Result<Self, MessageError> {
         let (mac, iv) = (fields.array()?, fields.array()?);
@@ -70,6 +70,7 @@ fn encrypted(mut fields: Fields<'_>) -> Result<&[u8], MessageError> {
 
 /// The flags of Confirm and `SASrelay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "four flags on the wire")]
 pub struct Flags {
     /// E: enrolment with a PBX (section 7.3.1); not in `SASrelay`.
     pub enrolment: bool,
@@ -323,7 +324,8 @@ mod tests {
             let block = vec![fill; words * 4];
             let signature = Signature::new(kind, &block);
             let plain = ConfirmPlain { h0, flags: flags.into(), cache_expiration, signature };
-            prop_assert_eq!(ConfirmPlain::parse(&written(&plain)), Ok(plain));
+            let octets = written(&plain);
+            prop_assert_eq!(ConfirmPlain::parse(&octets), Ok(plain));
         }
 
         #[test]

@@ -53,9 +53,9 @@ pub struct DhPart<'a> {
 }
 
 impl<'a> DhPart<'a> {
-    pub(super) const DH_PART1: &[u8; 8] = b"DHPart1 ";
-    pub(super) const DH_PART2: &[u8; 8] = b"DHPart2 ";
-    pub(super) const KEM_PART1: &[u8; 8] = b"KEMPart1";
+    pub(super) const DH_PART1: [u8; 8] = *b"DHPart1 ";
+    pub(super) const DH_PART2: [u8; 8] = *b"DHPart2 ";
+    pub(super) const KEM_PART1: [u8; 8] = *b"KEMPart1";
 
     pub(super) fn parse(mut fields: Fields<'a>) -> Result<Self, MessageError> {
         let h1 = fields.array()?;
@@ -78,7 +78,7 @@ impl<'a> DhPart<'a> {
         if fits { self.pv.get(..len) } else { None }
     }
 
-    pub(super) fn write(&self, kind: &[u8; 8], out: &mut Vec<u8>) {
+    pub(super) fn write(&self, kind: [u8; 8], out: &mut Vec<u8>) {
         write_message(out, kind, |out| {
             out.extend_from_slice(&self.h1);
             self.ids.write(out);
@@ -103,7 +103,7 @@ pub struct KemPart2 {
 }
 
 impl KemPart2 {
-    pub(super) const KIND: &[u8; 8] = b"KEMPart2";
+    pub(super) const KIND: [u8; 8] = *b"KEMPart2";
 
     pub(super) fn parse(mut fields: Fields<'_>) -> Result<Self, MessageError> {
         let part = Self {

@@ -37,7 +37,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    pub(super) const KIND: &[u8; 8] = b"Hello   ";
+    pub(super) const KIND: [u8; 8] = *b"Hello   ";
 
     pub(super) fn parse(mut fields: Fields<'_>) -> Result<Self, MessageError> {
         let version = fields.array()?;
@@ -212,10 +212,10 @@ pub(super) mod tests {
         #[test]
         fn a_hello_survives_writing(
             lists in lists(), client: [u8; 16], h3: [u8; 32], zid: [u8; 12], mac: [u8; 8],
-            (signature_capable, mitm, passive): (bool, bool, bool), version: [u8; 4],
+            signature_capable: bool, mitm: bool, passive: bool, version: [u8; 4],
         ) {
             let hello = Hello {
-                version, client, h3, zid, mac, signature_capable, mitm, passive, ..lists
+                version, client, h3, zid, signature_capable, mitm, passive, mac, ..lists
             };
             let octets = written(&hello);
             prop_assert_eq!(Message::parse(&octets), Ok(Message::Hello(hello)));

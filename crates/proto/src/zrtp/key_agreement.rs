@@ -105,7 +105,7 @@ impl Algorithm for KeyAgreement {
 
 /// Defines [`KemComponent`] from rows of name, family letter, level, long type block, lengths.
 macro_rules! components {
-    ($($name:ident = $family:literal $level:literal, $code:literal, $key:literal, $text:literal,
+    ($($name:ident = $family:literal $level:literal, $code:expr, $key:literal, $text:literal,
        $meaning:literal;)*) => {
         /// One mechanism of key encapsulation.
         ///

@@ -7,14 +7,11 @@ use super::error_code::ErrorCode;
 
 /// Octets of the longest message that is written, parsed or put together from fragments.
 ///
-/// The longest known is the `KEMPart1` of X448 with Kyber-1024 and HQC-256: about 16 130 octets.
-pub const MESSAGE_LEN_MAX: usize = 16_384;
+/// The longest known is the `KEMPart1` of X448 with BIKE-L5 and HQC-256: 19 716 octets.
+pub const MESSAGE_LEN_MAX: usize = 20_480;
 
 /// The first two octets of every message.
 const PREAMBLE: [u8; 2] = [0x50, 0x5a];
-
-/// Octets of preamble, length and message type block.
-pub(super) const HEADER_LEN: usize = 12;
 
 /// Octets of the MAC that ends Hello, Commit, `DHPart1`, `DHPart2` and the KEM parts.
 const MAC_LEN: usize = 8;
@@ -153,7 +150,7 @@ impl<'a> Fields<'a> {
 
     /// All octets but the last `len`.
     pub(super) fn all_but(&mut self, len: usize) -> Result<&'a [u8], MessageError> {
-        let len = self.rest.len().checked_sub(len).ok_or(self.size_error())?;
+        let len = self.rest.len().checked_sub(len).ok_or_else(|| self.size_error())?;
         self.octets(len)
     }
 
@@ -171,11 +168,11 @@ impl<'a> Fields<'a> {
 /// Appends a message of type `kind` whose fields `fill` appends, and sets its length.
 ///
 /// `fill` appends whole words, at most [`MESSAGE_LEN_MAX`] octets.
-pub(super) fn write_message(out: &mut Vec<u8>, kind: &[u8; 8], fill: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn write_message(out: &mut Vec<u8>, kind: [u8; 8], fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&PREAMBLE);
     out.extend_from_slice(&[0; 2]);
-    out.extend_from_slice(kind);
+    out.extend_from_slice(&kind);
     fill(out);
     let words = ((out.len() - start) / 4) as u16;
     let length = out.get_mut(start + 2..).and_then(<[u8]>::first_chunk_mut);
@@ -214,7 +211,7 @@ mod tests {
     #[test]
     fn a_wrong_preamble_is_named() {
         let mut message = Vec::new();
-        write_message(&mut message, b"HelloACK", |_| ());
+        write_message(&mut message, *b"HelloACK", |_| ());
         message[0] = 0x51;
         assert_eq!(Fields::open(&message).err(), Some(MessageError::Preamble([0x51, 0x5a])));
     }
@@ -222,7 +219,7 @@ mod tests {
     #[test]
     fn a_length_field_that_lies_is_refused() {
         let mut message = Vec::new();
-        write_message(&mut message, b"HelloACK", |_| ());
+        write_message(&mut message, *b"HelloACK", |_| ());
         message[3] = 4;
         let error = MessageError::Length { claimed: 16, actual: 12 };
         assert_eq!(Fields::open(&message).err(), Some(error));

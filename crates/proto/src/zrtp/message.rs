@@ -8,13 +8,13 @@ use super::hello::Hello;
 use super::layout::{Fields, MessageError, write_message};
 use super::ping::{Ping, PingAck};
 
-const HELLO_ACK: &[u8; 8] = b"HelloACK";
-const CONF2_ACK: &[u8; 8] = b"Conf2ACK";
-const ERROR: &[u8; 8] = b"Error   ";
-const ERROR_ACK: &[u8; 8] = b"ErrorACK";
-const GO_CLEAR: &[u8; 8] = b"GoClear ";
-const CLEAR_ACK: &[u8; 8] = b"ClearACK";
-const RELAY_ACK: &[u8; 8] = b"RelayACK";
+const HELLO_ACK: [u8; 8] = *b"HelloACK";
+const CONF2_ACK: [u8; 8] = *b"Conf2ACK";
+const ERROR: [u8; 8] = *b"Error   ";
+const ERROR_ACK: [u8; 8] = *b"ErrorACK";
+const GO_CLEAR: [u8; 8] = *b"GoClear ";
+const CLEAR_ACK: [u8; 8] = *b"ClearACK";
+const RELAY_ACK: [u8; 8] = *b"RelayACK";
 
 /// A ZRTP message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl<'a> Message<'a> {
     pub fn parse(octets: &'a [u8]) -> Result<Self, MessageError> {
         let (kind, mut fields) = Fields::open(octets)?;
         let empty = |fields: &Fields<'_>, message| fields.end().map(|()| message);
-        match &kind {
+        match kind {
             Hello::KIND => Hello::parse(fields).map(Self::Hello),
             HELLO_ACK => empty(&fields, Self::HelloAck),
             Commit::KIND => Commit::parse(fields).map(Self::Commit),
@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn every_type_survives_writing() {
         for message in every_type() {
-            assert_eq!(Message::parse(&written(&message)), Ok(message));
+            let octets = written(&message);
+            assert_eq!(Message::parse(&octets), Ok(message));
         }
     }
 
@@ -298,7 +299,8 @@ mod tests {
                 Message::Ping(Ping { version, endpoint_hash }),
                 Message::PingAck(PingAck { version, endpoint_hash, received_hash, received_ssrc }),
             ] {
-                prop_assert_eq!(Message::parse(&written(&message)), Ok(message));
+                let octets = written(&message);
+                prop_assert_eq!(Message::parse(&octets), Ok(message));
             }
         }
     }

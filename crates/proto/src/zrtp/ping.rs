@@ -13,7 +13,7 @@ pub struct Ping {
 }
 
 impl Ping {
-    pub(super) const KIND: &[u8; 8] = b"Ping    ";
+    pub(super) const KIND: [u8; 8] = *b"Ping    ";
 
     pub(super) fn parse(mut fields: Fields<'_>) -> Result<Self, MessageError> {
         let ping = Self { version: fields.array()?, endpoint_hash: fields.array()? };
@@ -43,7 +43,7 @@ pub struct PingAck {
 }
 
 impl PingAck {
-    pub(super) const KIND: &[u8; 8] = b"PingACK ";
+    pub(super) const KIND: [u8; 8] = *b"PingACK ";
 
     pub(super) fn parse(mut fields: Fields<'_>) -> Result<Self, MessageError> {
         let answer = Self {

@@ -1,6 +1,7 @@
 //! The short authentication string as people read it (RFC 6189 section 5.1.6).
 
 use std::fmt;
+use std::fmt::Write as _;
 
 use super::algorithm::SasType;
 use super::sas_words::{EVEN, ODD};
@@ -37,7 +38,9 @@ impl Sas {
 impl fmt::Display for Sas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Base32([a, b, c, d]) => write!(f, "{a}{b}{c}{d}"),
+            Self::Base32(characters) => {
+                characters.iter().try_for_each(|&character| f.write_char(character))
+            }
             Self::Base256([even, odd]) => write!(f, "{even} {odd}"),
         }
     }
