@@ -32,6 +32,7 @@ mod layout;
 mod message;
 mod packet;
 mod ping;
+mod reassembler;
 mod sas;
 mod sas_words;
 
@@ -40,13 +41,14 @@ pub use commit::{Commit, CommitKey};
 pub use confirm::{Confirm, ConfirmPlain, Flags, SasRelay, SasRelayPlain, Signature};
 pub use dh_part::{DhPart, KemPart2, SecretIds};
 pub use error_code::ErrorCode;
-pub use fragment::{Fragment, FragmentError, Fragments, Reassembler};
+pub use fragment::{Fragment, FragmentError, Fragments};
 pub use hello::Hello;
 pub use key_agreement::{Kem, KemComponent, KeyAgreement};
 pub use layout::{MESSAGE_LEN_MAX, MessageError, set_mac, without_mac};
 pub use message::Message;
 pub use packet::{Content, Packet, PacketError, is_zrtp, write_fragment, write_packet};
 pub use ping::{Ping, PingAck};
+pub use reassembler::Reassembler;
 pub use sas::Sas;
 
 /// The protocol version of RFC 6189, as Hello, Ping and `PingACK` carry it.

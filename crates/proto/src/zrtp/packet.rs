@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::crc::checksum;
 use super::fragment::{Fragment, FragmentError};
-use crate::Ssrc;
+use crate::ssrc::Ssrc;
 
 /// The magic cookie, "ZRTP".
 const COOKIE: [u8; 4] = *b"ZRTP";

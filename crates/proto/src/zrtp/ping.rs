@@ -1,7 +1,7 @@
 //! Ping and `PingACK` (RFC 6189 sections 5.15 and 5.16).
 
 use super::layout::{Fields, MessageError, write_message};
-use crate::Ssrc;
+use crate::ssrc::Ssrc;
 
 /// Asks which endpoint is behind a media stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
