@@ -22,6 +22,7 @@
 //! | `srtp` | secured packets (RFC 3711), with the feature `srtp` |
 //! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
 //! | [`timer`] | when RTCP may be sent, and who is in the session (RFC 3550, RFC 4585) |
+//! | `zrtp` | keys agreed on the media path (RFC 6189), with the feature `zrtp` |
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -43,6 +44,8 @@ mod ssrc;
 pub mod stream;
 mod time;
 pub mod timer;
+#[cfg(feature = "zrtp")]
+pub mod zrtp;
 
 pub use batch::{Batch, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};

@@ -28,6 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("srtp",    &["crypto"]),
     ("timer",   &[]),
     ("sdp",     &[]),
+    ("zrtp",    &["crypto", "srtp"]),
 ];
 
 /// What a protocol without I/O has no word for.
