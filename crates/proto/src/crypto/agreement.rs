@@ -220,3 +220,63 @@ impl fmt::Debug for KeyPair {
         f.debug_struct("KeyPair").field("agreement", &self.agreement).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::crypto::testing::counting;
+    use crate::crypto::testing::random;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn both_ends_agree(seed: u64, other_seed: u64) {
+            for agreement in Agreement::ALL {
+                let one = KeyPair::generate(agreement, &mut random(seed)).unwrap();
+                let other = KeyPair::generate(agreement, &mut random(other_seed)).unwrap();
+                let (to_one, to_other) = (other.public().to_vec(), one.public().to_vec());
+                prop_assert_eq!(to_one.len(), agreement.public_len());
+                let of_one = one.agree(&to_one).unwrap();
+                let of_other = other.agree(&to_other).unwrap();
+                prop_assert_eq!(of_one.as_slice(), of_other.as_slice());
+                prop_assert_eq!(of_one.as_slice().len(), agreement.secret_len());
+            }
+        }
+
+        #[test]
+        fn no_public_value_leads_to_a_panic(seed: u64) {
+            for agreement in Agreement::ALL {
+                let mut peer = vec![0; agreement.public_len()];
+                random(seed)(&mut peer);
+                let pair = KeyPair::generate(agreement, &mut counting(1)).unwrap();
+                if let Ok(secret) = pair.agree(&peer) {
+                    prop_assert_eq!(secret.as_slice().len(), agreement.secret_len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_public_value_of_another_length_is_refused() {
+        for agreement in Agreement::ALL {
+            let expected = agreement.public_len();
+            for given in [0, 1, expected - 1, expected + 1, 2000] {
+                let pair = KeyPair::generate(agreement, &mut counting(1)).unwrap();
+                let error = pair.agree(&vec![2; given]).unwrap_err();
+                assert_eq!(error, AgreementError::Length { expected, given });
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_shows_a_secret() {
+        let pair = KeyPair::generate(Agreement::X25519, &mut counting(1)).unwrap();
+        assert_eq!(format!("{pair:?}"), "KeyPair { agreement: X25519, .. }");
+        let peer = KeyPair::generate(Agreement::X25519, &mut counting(2)).unwrap();
+        let secret = pair.agree(peer.public()).unwrap();
+        assert_eq!(format!("{secret:?}"), "Secret { len: 32, .. }");
+    }
+}

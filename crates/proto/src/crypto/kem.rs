@@ -213,3 +213,124 @@ impl fmt::Debug for KemKeyPair {
         f.debug_struct("KemKeyPair").field("kem", &self.kem).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::crypto::hash;
+    use crate::crypto::testing::counting;
+    use crate::crypto::testing::octets;
+    use crate::crypto::testing::random;
+
+    const HASHES: [HashAlgorithm; 2] = [HashAlgorithm::Sha256, HashAlgorithm::Sha384];
+
+    /// Every mechanism.
+    fn every() -> impl Iterator<Item = Kem> {
+        let of = |lattice| [Kem::Alone(lattice), Kem::X25519(lattice), Kem::X448(lattice)];
+        Lattice::ALL.into_iter().flat_map(of)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(8))]
+
+        #[test]
+        fn both_ends_agree(seed: u64, other_seed: u64) {
+            for (kem, hash) in every().flat_map(|kem| HASHES.map(|hash| (kem, hash))) {
+                let pair = KemKeyPair::generate(kem, &mut random(seed)).unwrap();
+                prop_assert_eq!(pair.public().len(), kem.public_len());
+                let made = kem.encapsulate(hash, pair.public(), &mut random(other_seed));
+                let (secret, ciphertext) = made.unwrap();
+                prop_assert_eq!(ciphertext.len(), kem.ciphertext_len());
+                prop_assert_eq!(secret.as_slice().len(), kem.secret_len(hash));
+                let found = pair.decapsulate(hash, &ciphertext).unwrap();
+                prop_assert_eq!(found.as_slice(), secret.as_slice());
+            }
+        }
+    }
+
+    #[test]
+    fn the_draft_worked_out_in_another_language_comes_out() {
+        let known = [
+            (
+                Kem::X25519(Lattice::MlKem768),
+                HashAlgorithm::Sha256,
+                "738ca51d9b289139e606a674296c903dfb718f4960d1808c8a5670e16e0c4180",
+                "4b1640635f1968f99e9324b46c2addc7debb1410dd35ba5a9bce53077bb94db6",
+                "b36a449e6c8e3543645f9ab236cf04740befc3df3574e333f4b345eea37463ad",
+            ),
+            (
+                Kem::X448(Lattice::Kyber1024),
+                HashAlgorithm::Sha384,
+                "18d6f98e05e1175ab5854694514b733099a8b75ffa182c3a659078ad5e40d1af",
+                "b7b7734a884143a1099658f45be1c8aba5a93748181dad32afd90b47d9dbfce3",
+                "5e8359dc4ba1b6c97ff2647629266d979822aee98960d6fb8c731f72dc842a44\
+                 8a31f01f7967e4b3ba0183c1d67e3ae4",
+            ),
+        ];
+        let digest = |octets: &[u8]| hash(HashAlgorithm::Sha256, &[octets]).as_slice().to_vec();
+        for (kem, hash, public_digest, ciphertext_digest, expected) in known {
+            let pair = KemKeyPair::generate(kem, &mut counting(1)).unwrap();
+            assert_eq!(digest(pair.public()), octets(public_digest));
+            let made = kem.encapsulate(hash, pair.public(), &mut counting(101));
+            let (secret, ciphertext) = made.unwrap();
+            assert_eq!(digest(&ciphertext), octets(ciphertext_digest));
+            assert_eq!(secret.as_slice(), octets(expected));
+            let found = pair.decapsulate(hash, &ciphertext).unwrap();
+            assert_eq!(found.as_slice(), octets(expected));
+        }
+    }
+
+    #[test]
+    fn keys_and_ciphertexts_of_another_length_are_refused() {
+        for kem in every() {
+            let hash = HashAlgorithm::Sha256;
+            let expected = kem.public_len();
+            for given in [0, expected - 1, expected + 1] {
+                let made = kem.encapsulate(hash, &vec![0; given], &mut counting(1));
+                assert_eq!(made.unwrap_err(), AgreementError::Length { expected, given });
+            }
+            let expected = kem.ciphertext_len();
+            for given in [0, expected - 1, expected + 1] {
+                let pair = KemKeyPair::generate(kem, &mut counting(1)).unwrap();
+                let found = pair.decapsulate(hash, &vec![0; given]);
+                assert_eq!(found.unwrap_err(), AgreementError::Length { expected, given });
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_ciphertext_gives_another_secret() {
+        let hash = HashAlgorithm::Sha256;
+        for kem in every() {
+            let pair = KemKeyPair::generate(kem, &mut counting(1)).unwrap();
+            let made = kem.encapsulate(hash, pair.public(), &mut counting(101));
+            let (secret, mut ciphertext) = made.unwrap();
+            *ciphertext.last_mut().unwrap() ^= 1;
+            let found = pair.decapsulate(hash, &ciphertext).unwrap();
+            assert_eq!(found.as_slice().len(), secret.as_slice().len());
+            assert_ne!(found.as_slice(), secret.as_slice());
+        }
+    }
+
+    #[test]
+    fn a_degenerate_value_of_the_curve_is_refused_at_both_ends() {
+        let hash = HashAlgorithm::Sha256;
+        for kem in [Kem::X25519(Lattice::MlKem768), Kem::X448(Lattice::MlKem1024)] {
+            let pair = KemKeyPair::generate(kem, &mut counting(1)).unwrap();
+            let mut public = pair.public().to_vec();
+            public[..kem.curve_len()].fill(0);
+            let made = kem.encapsulate(hash, &public, &mut counting(101));
+            assert_eq!(made.unwrap_err(), AgreementError::Degenerate);
+            let found = pair.decapsulate(hash, &vec![0; kem.ciphertext_len()]);
+            assert_eq!(found.unwrap_err(), AgreementError::Degenerate);
+        }
+    }
+
+    #[test]
+    fn a_pair_does_not_show_itself() {
+        let pair = KemKeyPair::generate(Kem::X25519(Lattice::MlKem768), &mut counting(1)).unwrap();
+        assert_eq!(format!("{pair:?}"), "KemKeyPair { kem: X25519(MlKem768), .. }");
+    }
+}

@@ -119,3 +119,123 @@ fn checked<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     }
     Ok(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::HashAlgorithm;
+    use crate::crypto::hash;
+    use crate::crypto::testing::counting;
+    use crate::crypto::testing::octets;
+
+    /// The SHA-256 digests of the public values of the exponents 01 02 03 … and 65 66 67 …, and of
+    /// what they agree on; computed with Python's `pow`.
+    const KNOWN: [(Group, &str, &str, &str); 2] = [
+        (
+            Group::Modp2048,
+            "5141ed60d422816c251a9a61f4dc090fc6161ec870357a0af29fb84a0bb34e5e",
+            "2e14f83fdfa073abd34d2d4a7e924fbb12b2a5d3bfdfa94db91b6c4465752f02",
+            "2653ad553ee4f0365eb3fcf8d54978fa2f6f1e7cdfed5b9bee3750cb25c7ca24",
+        ),
+        (
+            Group::Modp3072,
+            "077dffd743a6dda7e2400cb20075f1619d72d9eb8c6fb5d0c2af92940f79bddc",
+            "9f32476ead085f121fb31c4909e294105580fe01199ccfbde777f947f7eee80e",
+            "488623bd89ce088ecc04f5dfc646b7b5103cca698d3d51ef4974c5a038483729",
+        ),
+    ];
+
+    fn digest(octets: &[u8]) -> Vec<u8> {
+        hash(HashAlgorithm::Sha256, &[octets]).as_slice().to_vec()
+    }
+
+    #[test]
+    fn powers_are_those_of_python() {
+        for (group, first, second, shared) in KNOWN {
+            let (one, public_one) = Exponent::generate(group, &mut counting(1)).unwrap();
+            let (other, public_other) = Exponent::generate(group, &mut counting(101)).unwrap();
+            assert_eq!(digest(&public_one), octets(first));
+            assert_eq!(digest(&public_other), octets(second));
+            let from_one = one.agree(group, &public_other).unwrap();
+            let from_other = other.agree(group, &public_one).unwrap();
+            assert_eq!(digest(from_one.as_slice()), octets(shared));
+            assert_eq!(digest(from_other.as_slice()), octets(shared));
+        }
+    }
+
+    #[test]
+    fn a_small_result_is_padded_to_the_length_of_the_prime() {
+        // The exponent is 2: the public value is 4, and what 4 comes to is 16.
+        let mut entropy = |out: &mut [u8]| {
+            out.fill(0);
+            out[63] = 2;
+        };
+        for (group, len) in [(Group::Modp2048, 256), (Group::Modp3072, 384)] {
+            let (exponent, public) = Exponent::generate(group, &mut entropy).unwrap();
+            let mut expected = vec![0; len];
+            expected[len - 1] = 4;
+            assert_eq!(public, expected);
+            let secret = exponent.agree(group, &public).unwrap();
+            expected[len - 1] = 16;
+            assert_eq!(secret.as_slice(), expected);
+        }
+    }
+
+    /// The prime with `add`, which is negative or 0, added.
+    fn near_the_prime(group: Group, add: i8) -> Vec<u8> {
+        let mut octets = match group {
+            Group::Modp2048 => Prime2048::PARAMS.modulus().to_be_bytes().as_ref().to_vec(),
+            Group::Modp3072 => Prime3072::PARAMS.modulus().to_be_bytes().as_ref().to_vec(),
+        };
+        // Both primes end in 64 ones, so that no borrow leaves the last octet.
+        *octets.last_mut().unwrap() = 0xff_u8.wrapping_add_signed(add);
+        octets
+    }
+
+    #[test]
+    fn zero_one_and_one_less_than_the_prime_are_refused() {
+        for (group, len) in [(Group::Modp2048, 256), (Group::Modp3072, 384)] {
+            let zero = vec![0; len];
+            let mut one = zero.clone();
+            one[len - 1] = 1;
+            for value in [zero, one, near_the_prime(group, -1)] {
+                let (exponent, _) = Exponent::generate(group, &mut counting(1)).unwrap();
+                let error = exponent.agree(group, &value).unwrap_err();
+                assert_eq!(error, AgreementError::Degenerate);
+            }
+        }
+    }
+
+    #[test]
+    fn the_prime_and_what_is_above_it_are_refused() {
+        for (group, len) in [(Group::Modp2048, 256), (Group::Modp3072, 384)] {
+            let prime = near_the_prime(group, 0);
+            let mut above = prime.clone();
+            above[len - 9] += 1;
+            for value in [prime, above, vec![0xff; len]] {
+                let (exponent, _) = Exponent::generate(group, &mut counting(1)).unwrap();
+                let error = exponent.agree(group, &value).unwrap_err();
+                assert_eq!(error, AgreementError::OutOfRange);
+            }
+        }
+    }
+
+    #[test]
+    fn two_and_two_less_than_the_prime_are_taken() {
+        for (group, len) in [(Group::Modp2048, 256), (Group::Modp3072, 384)] {
+            let mut two = vec![0; len];
+            two[len - 1] = 2;
+            for value in [two, near_the_prime(group, -2)] {
+                let (exponent, _) = Exponent::generate(group, &mut counting(1)).unwrap();
+                assert!(exponent.agree(group, &value).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn entropy_of_zeros_gives_no_exponent() {
+        let mut zeros = |out: &mut [u8]| out.fill(0);
+        let made = Exponent::generate(Group::Modp2048, &mut zeros);
+        assert_eq!(made.err(), Some(Refused));
+    }
+}
