@@ -1,4 +1,5 @@
 //! What the tests of this room share: octets from hexadecimal digits, and entropy that is not.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 /// The octets that `digits` stand for.
 pub(crate) fn octets(digits: &str) -> Vec<u8> {
@@ -22,7 +23,7 @@ pub(crate) fn fixed(octets: Vec<u8>) -> impl FnMut(&mut [u8]) {
     move |out| out.copy_from_slice(&octets[..out.len()])
 }
 
-/// Octets of a small generator (SplitMix64) from `seed`.
+/// Octets of a small generator (`SplitMix64`) from `seed`.
 pub(crate) fn random(mut seed: u64) -> impl FnMut(&mut [u8]) {
     move |out| {
         for octet in out {
