@@ -1,17 +1,47 @@
 //! The primitives that secured packets are made of: what the rooms above need of them, and no more.
 //!
 //! **What it is.** AES in counter mode, AES-GCM, HMAC-SHA1, and the comparison of tags, each from
-//! a well-kept library, with keys and nonces in the types that SRTP gives them.
+//! a well-kept library, with keys and nonces in the types that SRTP gives them. With the feature
+//! `zrtp` also SHA-2, HMAC and HKDF over it, AES in cipher feedback mode, and key agreement over
+//! finite fields, curves and lattices; what is random in them is the caller's.
 //!
 //! **What it is not.** A cryptographic library: nothing here knows what a packet is, and nothing
 //! but the lanes of `rushes-sha1` was written for Rushes.
 
 mod aead;
+#[cfg(feature = "zrtp")]
+mod agreement;
+#[cfg(feature = "zrtp")]
+mod cfb;
 mod counter_mode;
+#[cfg(feature = "zrtp")]
+mod curve;
+#[cfg(feature = "zrtp")]
+mod curve448;
+#[cfg(feature = "zrtp")]
+mod hash;
+#[cfg(feature = "zrtp")]
+mod kem;
+#[cfg(feature = "zrtp")]
+mod lattice;
 mod mac;
+#[cfg(feature = "zrtp")]
+mod modp;
+#[cfg(all(test, feature = "zrtp"))]
+mod testing;
 
 pub use aead::{Aead, NONCE_LEN, TAG_LEN};
+#[cfg(feature = "zrtp")]
+pub use agreement::{Agreement, AgreementError, Entropy, KeyPair, Secret};
+#[cfg(feature = "zrtp")]
+pub use cfb::CipherFeedback;
 pub use counter_mode::CounterMode;
+#[cfg(feature = "zrtp")]
+pub use hash::{DIGEST_LEN_MAX, Digest, HashAlgorithm, hash, hkdf, hmac};
+#[cfg(feature = "zrtp")]
+pub use kem::{Kem, KemKeyPair};
+#[cfg(feature = "zrtp")]
+pub use lattice::Lattice;
 pub use mac::{LANES_MAX, MAC_LEN, Mac};
 
 pub use rushes_sha1::Message;
