@@ -19,37 +19,61 @@
 //! assert_eq!(Message::parse(octets), Ok(Message::HelloAck));
 //! ```
 
+mod agree;
 mod algorithm;
+mod chain;
 mod commit;
+mod common;
+mod config;
 mod confirm;
+mod confirm_step;
 mod crc;
 mod dh_part;
+mod discover;
+mod end;
 mod error_code;
+mod event;
+mod exchange;
 mod fragment;
 mod hello;
+mod initiate;
+mod kdf;
 mod key_agreement;
 mod layout;
+mod link;
 mod message;
+mod negotiate;
 mod packet;
 mod ping;
 mod reassembler;
+mod respond;
+mod retained;
 mod sas;
 mod sas_words;
+mod schedule;
+mod secrets;
+mod session;
 
 pub use algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, LIST_LEN_MAX, SasType};
 pub use commit::{Commit, CommitKey};
+pub use config::{Algorithms, Config, ConfigError};
 pub use confirm::{Confirm, ConfirmPlain, Flags, SasRelay, SasRelayPlain, Signature};
 pub use dh_part::{DhPart, KemPart2, SecretIds};
 pub use error_code::ErrorCode;
+pub use event::{Event, ExportedKey, SasStatus, StreamKeys, Warning};
 pub use fragment::{Fragment, FragmentError, Fragments};
 pub use hello::Hello;
+pub use kdf::Role;
 pub use key_agreement::{Kem, KemComponent, KeyAgreement};
 pub use layout::{MESSAGE_LEN_MAX, MessageError, set_mac, without_mac};
 pub use message::Message;
+pub use negotiate::Choice;
 pub use packet::{Content, Packet, PacketError, is_zrtp, write_fragment, write_packet};
 pub use ping::{Ping, PingAck};
 pub use reassembler::Reassembler;
+pub use retained::{MemoryStore, Retained, SecretStore, Zid};
 pub use sas::Sas;
+pub use session::{Session, StreamId};
 
 /// The protocol version of RFC 6189, as Hello, Ping and `PingACK` carry it.
 pub const VERSION: [u8; 4] = *b"1.10";

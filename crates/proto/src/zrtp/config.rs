@@ -1,0 +1,170 @@
+//! What an endpoint is, offers and allows.
+
+use core::fmt;
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use super::VERSION;
+use super::algorithm::{AlgorithmList, AuthTag, Cipher, Hash, SasType};
+use super::hello::Hello;
+use super::key_agreement::{Kem, KeyAgreement};
+use super::retained::Zid;
+
+/// Octets in the longest packet, by default: what any path to the Internet carries.
+const PACKET_LEN_MAX: usize = 1200;
+
+/// The algorithms of an endpoint, those of each kind in the order of preference.
+///
+/// What every endpoint must have (S256, AES1, HS32, HS80, DH3k, B32) stands behind those listed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Algorithms {
+    /// Hashes.
+    pub hashes: AlgorithmList<Hash>,
+    /// Ciphers.
+    pub ciphers: AlgorithmList<Cipher>,
+    /// Authentication tags of SRTP.
+    pub auth_tags: AlgorithmList<AuthTag>,
+    /// Key agreements; Preshared and Multistream are not among them.
+    pub key_agreements: AlgorithmList<KeyAgreement>,
+    /// Renderings of the short authentication string.
+    pub sas_types: AlgorithmList<SasType>,
+}
+
+impl Default for Algorithms {
+    /// X25519 with ML-KEM-768 before X25519, P-256, P-384 and DH3k; AES with 128 bits before 256;
+    /// tags of 80 bits before 32.
+    fn default() -> Self {
+        let list = [
+            KeyAgreement::Kem(Kem::X25519_ML_KEM_768),
+            KeyAgreement::X255,
+            KeyAgreement::Ec25,
+            KeyAgreement::Ec38,
+            KeyAgreement::Dh3k,
+        ];
+        Self {
+            hashes: of(&[Hash::S256, Hash::S384]),
+            ciphers: of(&[Cipher::Aes1, Cipher::Aes3]),
+            auth_tags: of(&[AuthTag::Hs80, AuthTag::Hs32]),
+            key_agreements: of(&list),
+            sas_types: of(&[SasType::B256, SasType::B32]),
+        }
+    }
+}
+
+fn of<T: super::algorithm::Algorithm>(items: &[T]) -> AlgorithmList<T> {
+    AlgorithmList::new(items).unwrap_or_default()
+}
+
+/// Why a [`Config`] cannot be used.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Five key agreements at most: Hello has room for two more, Preshared and Multistream.
+    #[error("{0} key agreements are more than the 5 that a Hello has room for")]
+    KeyAgreements(usize),
+    /// An algorithm is listed that Rushes cannot do.
+    #[error("{0} is known, but not supported")]
+    Unsupported(&'static str),
+    /// Packets too short for any message.
+    #[error("packets of at most {0} octets are outside 128 to 65507")]
+    PacketLen(usize),
+}
+
+/// What an endpoint is, offers and allows. `Debug` prints no secret.
+#[derive(Clone)]
+pub struct Config {
+    /// Its name: random, made once and kept with the retained secrets (RFC 6189 section 4.9).
+    pub zid: Zid,
+    /// Vendor and release of the software, filled with spaces.
+    pub client: [u8; 16],
+    /// The algorithms it offers.
+    pub algorithms: Algorithms,
+    /// Whether it never begins an exchange, as a server might (P in Hello).
+    pub is_passive: bool,
+    /// Whether secrets of earlier sessions may stand for a key agreement (Preshared mode); by
+    /// default not, for it has less forward secrecy.
+    pub allows_preshared: bool,
+    /// Whether the peer may go back to clear media (`GoClear`); by default not.
+    pub allows_clear: bool,
+    /// Whether what is heard is disclosed to others (D in Confirm).
+    pub discloses: bool,
+    /// A secret that both ends got by other means (auxsecret).
+    pub aux_secret: Option<Zeroizing<Vec<u8>>>,
+    /// Seconds that retained secrets live for; `u32::MAX`, the default, for ever.
+    pub expiration_interval: u32,
+    /// Octets in the longest packet; longer messages go in fragments. 1200 by default.
+    pub packet_len_max: usize,
+}
+
+impl Config {
+    /// The defaults for the endpoint `zid`.
+    pub fn new(zid: Zid) -> Self {
+        Self {
+            zid,
+            client: *b"Rushes          ",
+            algorithms: Algorithms::default(),
+            is_passive: false,
+            allows_preshared: false,
+            allows_clear: false,
+            discloses: false,
+            aux_secret: None,
+            expiration_interval: u32::MAX,
+            packet_len_max: PACKET_LEN_MAX,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let agreements = self.algorithms.key_agreements.as_slice();
+        if agreements.len() > 5 {
+            return Err(ConfigError::KeyAgreements(agreements.len()));
+        }
+        let non_dh = [KeyAgreement::Prsh, KeyAgreement::Mult];
+        if agreements.iter().any(|agreement| non_dh.contains(agreement)) {
+            return Err(ConfigError::Unsupported("Prsh or Mult in the list of key agreements"));
+        }
+        if agreements.iter().any(|agreement| !super::agree::is_supported(*agreement)) {
+            return Err(ConfigError::Unsupported("a mechanism of key encapsulation"));
+        }
+        let skein = [AuthTag::Sk32, AuthTag::Sk64];
+        if self.algorithms.auth_tags.as_slice().iter().any(|tag| skein.contains(tag)) {
+            return Err(ConfigError::Unsupported("an authentication tag of Skein"));
+        }
+        let len = self.packet_len_max;
+        if (128..=65_507).contains(&len) { Ok(()) } else { Err(ConfigError::PacketLen(len)) }
+    }
+
+    /// The Hello of one stream, its MAC zeros.
+    pub(super) fn hello(&self, h3: [u8; 32]) -> Hello {
+        let mut key_agreements = self.algorithms.key_agreements;
+        if self.allows_preshared {
+            key_agreements.push(KeyAgreement::Prsh);
+        }
+        key_agreements.push(KeyAgreement::Mult);
+        Hello {
+            version: VERSION,
+            client: self.client,
+            h3,
+            zid: self.zid,
+            signature_capable: false,
+            mitm: false,
+            passive: self.is_passive,
+            hashes: self.algorithms.hashes,
+            ciphers: self.algorithms.ciphers,
+            auth_tags: self.algorithms.auth_tags,
+            key_agreements,
+            sas_types: self.algorithms.sas_types,
+            mac: [0; 8],
+        }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("zid", &self.zid)
+            .field("algorithms", &self.algorithms)
+            .field("aux_secret", &self.aux_secret.is_some())
+            .finish_non_exhaustive()
+    }
+}

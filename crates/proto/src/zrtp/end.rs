@@ -1,0 +1,95 @@
+//! How an exchange, or what it agreed on, ends: Error and `GoClear` (RFC 6189 section 4.7).
+
+use std::time::Instant;
+
+use super::common::Common;
+use super::confirm_step::mac;
+use super::error_code::ErrorCode;
+use super::event::{Event, Warning};
+use super::exchange::{Exchange, State};
+use super::message::Message;
+use crate::crypto::tags_are_equal;
+
+/// What the MAC of a `GoClear` is over.
+const GO_CLEAR: &[u8] = b"GoClear ";
+
+impl Exchange {
+    /// Ends the exchange, and tells the peer why.
+    pub(super) fn fail(&mut self, now: Instant, error: ErrorCode, common: &mut Common) {
+        let mut message = Vec::new();
+        Message::Error(error).write(&mut message);
+        self.end(error, false, common);
+        self.send_until_answered(now, message);
+    }
+
+    fn end(&mut self, error: ErrorCode, by_peer: bool, common: &mut Common) {
+        self.retry = None;
+        self.hello_schedule = None;
+        self.deadline = None;
+        self.link.forget_fragments();
+        self.state = State::Ended;
+        common.release(self.id);
+        common.tell(self.id, Event::Failed { error, by_peer });
+    }
+
+    /// Anybody can send an Error, so one counts only while keys are being agreed on.
+    pub(super) fn on_error(&mut self, error: ErrorCode, common: &mut Common) {
+        if self.is_open() && self.peer.is_some() {
+            self.end(error, true, common);
+        }
+        self.send_once(&Message::ErrorAck);
+    }
+
+    /// Asks the peer to go back to clear media; `false` if it does not allow it, or nothing is
+    /// secure.
+    pub(super) fn go_clear(&mut self, now: Instant) -> bool {
+        let State::Secure(agreed) = &self.state else { return false };
+        if !agreed.peer_allows_clear {
+            return false;
+        }
+        let clear_mac = mac(agreed, agreed.keys.role, GO_CLEAR);
+        let mut message = Vec::new();
+        Message::GoClear { clear_mac }.write(&mut message);
+        self.send_until_answered(now, message);
+        let state = std::mem::replace(&mut self.state, State::Discovering);
+        if let State::Secure(agreed) = state {
+            self.state = State::Clearing(agreed);
+        }
+        true
+    }
+
+    pub(super) fn on_go_clear(&mut self, clear_mac: [u8; 8], common: &mut Common) {
+        let agreed = match &self.state {
+            State::Secure(agreed) | State::Clearing(agreed) => agreed,
+            // Our ClearACK was lost.
+            State::Clear => return self.send_once(&Message::ClearAck),
+            _ => return,
+        };
+        let expected = mac(agreed, agreed.keys.role.other(), GO_CLEAR);
+        if !tags_are_equal(&expected, &clear_mac) {
+            common.warn(self.id, Warning::ForgedGoClear);
+        } else if common.config.allows_clear {
+            self.send_once(&Message::ClearAck);
+            self.clear(common);
+        } else {
+            self.send_once(&Message::Error(ErrorCode::GoClearNotAllowed));
+        }
+    }
+
+    pub(super) fn on_clear_ack(&mut self, common: &mut Common) {
+        if matches!(self.state, State::Clearing(_)) {
+            self.clear(common);
+        }
+    }
+
+    /// The stream's keys are void, and the session's is replaced (section 4.7.2.1).
+    pub(super) fn clear(&mut self, common: &mut Common) {
+        self.retry = None;
+        self.state = State::Clear;
+        let zid = common.config.zid;
+        if let Some(secured) = &mut common.secured {
+            secured.renew(&zid);
+        }
+        common.tell(self.id, Event::Clear);
+    }
+}

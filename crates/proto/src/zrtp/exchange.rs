@@ -1,0 +1,307 @@
+//! The exchange of one media stream: its states, and what each message means in which.
+//!
+//! The other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirm.rs` and `end.rs`.
+
+use std::time::{Duration, Instant};
+
+use super::agree::{InitiatorKey, ResponderKey};
+use super::chain::{Broken, Image, OwnChain, PeerChain};
+use super::common::{Common, Rank};
+use super::error_code::ErrorCode;
+use super::event::{StreamKeys, Warning};
+use super::hello::Hello;
+use super::kdf::{Derived, Role};
+use super::layout::MessageError;
+use super::link::{Link, Outgoing};
+use super::message::Message;
+use super::negotiate::Choice;
+use super::retained::Retained;
+use super::schedule::Schedule;
+use super::session::StreamId;
+use crate::crypto::Digest;
+use crate::ssrc::Ssrc;
+
+/// How long a responder waits for the initiator (RFC 6189 section 6).
+pub(super) const RESPONDER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is known of the peer of one stream.
+pub(super) struct Peer {
+    pub(super) hello: Hello,
+    /// The Hello as it came: unknown algorithms count in the hashes.
+    pub(super) octets: Vec<u8>,
+    pub(super) chain: PeerChain,
+}
+
+/// What the initiator keeps between Commit and the answer.
+pub(super) struct Committed {
+    pub(super) choice: Choice,
+    pub(super) rank: Rank,
+    pub(super) commit: Vec<u8>,
+    /// `DHPart2` or `KEMPart2`; empty without a key agreement.
+    pub(super) part2: Vec<u8>,
+    pub(super) key: Option<InitiatorKey>,
+    pub(super) preshared: Option<Digest>,
+    pub(super) retained: Retained,
+}
+
+/// What the responder keeps between `DHPart1` and `DHPart2`.
+pub(super) struct Answered {
+    pub(super) choice: Choice,
+    pub(super) hvi: Image,
+    pub(super) commit: Vec<u8>,
+    pub(super) part1: Outgoing,
+    pub(super) key: ResponderKey,
+    pub(super) retained: Retained,
+}
+
+/// What both keep once they have s0.
+pub(super) struct Agreed {
+    pub(super) derived: Derived,
+    pub(super) keys: StreamKeys,
+    /// What was kept of earlier sessions; `None` in Multistream mode.
+    pub(super) retained: Option<Retained>,
+    /// Whether both ends had s1.
+    pub(super) continues: bool,
+    pub(super) aux_differs: bool,
+    pub(super) commit: Vec<u8>,
+    /// This end's Confirm.
+    pub(super) confirm: Option<Outgoing>,
+    /// What the peer's Confirm said.
+    pub(super) peer_is_verified: bool,
+    pub(super) peer_allows_clear: bool,
+    pub(super) peer_expiration: u32,
+}
+
+/// How far an exchange is.
+pub(super) enum State {
+    /// Hellos, and waiting for somebody's Commit.
+    Discovering,
+    CommitSent(Box<Committed>),
+    Part1Sent(Box<Answered>),
+    Part2Sent(Box<Agreed>),
+    Confirm1Sent(Box<Agreed>),
+    Confirm2Sent(Box<Agreed>),
+    Secure(Box<Agreed>),
+    /// This end sent `GoClear`.
+    Clearing(Box<Agreed>),
+    /// Both ends are clear again.
+    Clear,
+    Ended,
+}
+
+/// A message that is sent until it is answered.
+pub(super) struct Retry {
+    pub(super) schedule: Schedule,
+    pub(super) outgoing: Outgoing,
+}
+
+/// The exchange of one media stream.
+pub(super) struct Exchange {
+    pub(super) id: StreamId,
+    pub(super) ssrc: Ssrc,
+    pub(super) chain: OwnChain,
+    pub(super) hello: Outgoing,
+    /// Whether the peer has our Hello.
+    pub(super) is_acked: bool,
+    pub(super) hello_schedule: Option<Schedule>,
+    /// Whether the application knows that nobody answered.
+    pub(super) told_no_peer: bool,
+    pub(super) expected_hello: Option<Image>,
+    pub(super) peer: Option<Peer>,
+    pub(super) link: Link,
+    pub(super) retry: Option<Retry>,
+    /// When waiting for the peer's next step ends.
+    pub(super) deadline: Option<Instant>,
+    pub(super) state: State,
+}
+
+/// The exchange ends with this error.
+pub(super) struct Fatal(pub(super) ErrorCode);
+
+impl Exchange {
+    /// Begins: the Hello is sent at once.
+    pub(super) fn new(id: StreamId, ssrc: Ssrc, now: Instant, common: &mut Common) -> Self {
+        let chain = OwnChain::new(common.random());
+        let mut hello = Vec::new();
+        common.config.hello(chain.image(3)).write(&mut hello);
+        chain.sign(2, &mut hello);
+        let mut link = Link::new(ssrc, common.config.packet_len_max, common.random());
+        let hello = link.prepare(hello);
+        link.send(&hello);
+        Self {
+            id,
+            ssrc,
+            chain,
+            hello,
+            is_acked: false,
+            hello_schedule: Some(Schedule::of_hello(now, false)),
+            told_no_peer: false,
+            expected_hello: None,
+            peer: None,
+            link,
+            retry: None,
+            deadline: None,
+            state: State::Discovering,
+        }
+    }
+
+    pub(super) fn handle_datagram(&mut self, now: Instant, datagram: &[u8], common: &mut Common) {
+        let Some((ssrc, octets)) = self.link.receive(datagram) else { return };
+        if ssrc == self.ssrc && self.is_open() {
+            self.fail(now, ErrorCode::SsrcCollision, common);
+            return;
+        }
+        if let Err(Fatal(error)) = self.handle_message(now, ssrc, &octets, common) {
+            self.fail(now, error, common);
+        }
+    }
+
+    fn handle_message(
+        &mut self,
+        now: Instant,
+        ssrc: Ssrc,
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let message = match Message::parse(octets) {
+            Ok(message) => message,
+            Err(MessageError::UnknownType(_)) => return Ok(()),
+            Err(error) if self.is_open() && self.awaits(octets) => {
+                return Err(Fatal(error.code()));
+            }
+            Err(_) => return Ok(()),
+        };
+        match message {
+            Message::Hello(hello) => return self.on_hello(now, hello, octets, common),
+            Message::HelloAck => self.on_hello_ack(now, common),
+            Message::Commit(commit) => return self.on_commit(now, &commit, octets, common),
+            Message::DhPart1(part) => return self.on_part1(now, &part, false, octets, common),
+            Message::KemPart1(part) => return self.on_part1(now, &part, true, octets, common),
+            Message::DhPart2(part) => {
+                return self.on_part2(now, part.h1, &part.ids, Some(&part), octets, common);
+            }
+            Message::KemPart2(part) => {
+                return self.on_part2(now, part.h1, &part.ids, None, octets, common);
+            }
+            Message::Confirm1(confirm) => return self.on_confirm1(now, &confirm, common),
+            Message::Confirm2(confirm) => return self.on_confirm2(&confirm, common),
+            Message::Conf2Ack => self.on_conf2_ack(common),
+            Message::Error(error) => self.on_error(error, common),
+            Message::ErrorAck if matches!(self.state, State::Ended) => self.retry = None,
+            Message::GoClear { clear_mac } => self.on_go_clear(clear_mac, common),
+            Message::ClearAck => self.on_clear_ack(common),
+            // Section 7.3: nobody is trusted to be in the middle here.
+            Message::SasRelay(_) if matches!(self.state, State::Secure(_)) => {
+                self.send_once(&Message::Error(ErrorCode::UntrustedRelay));
+            }
+            Message::Ping(ping) => self.on_ping(ssrc, ping),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether keys are still being agreed on.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, State::Secure(_) | State::Clearing(_) | State::Clear | State::Ended)
+    }
+
+    /// Whether a message that cannot be read is one of the kind that is waited for.
+    fn awaits(&self, octets: &[u8]) -> bool {
+        let awaited: &[&[u8; 8]] = match self.state {
+            State::Discovering => &[b"Commit  "],
+            State::CommitSent(_) => &[b"DHPart1 ", b"KEMPart1", b"Confirm1"],
+            State::Part1Sent(_) => &[b"DHPart2 ", b"KEMPart2"],
+            State::Part2Sent(_) => &[b"Confirm1"],
+            State::Confirm1Sent(_) => &[b"Confirm2"],
+            _ => &[],
+        };
+        self.peer.is_some()
+            && octets.get(4..12).is_some_and(|kind| awaited.iter().any(|one| *one == kind))
+    }
+
+    /// Takes an image of the peer's chain. `false` if the message is somebody else's.
+    pub(super) fn reveal(
+        &mut self,
+        n: usize,
+        image: Image,
+        common: &mut Common,
+    ) -> Result<bool, Fatal> {
+        let Some(peer) = &mut self.peer else { return Ok(false) };
+        match peer.chain.reveal(n, image) {
+            Ok(()) => Ok(true),
+            Err(Broken::Preimage) => {
+                common.warn(self.id, Warning::Forged);
+                Ok(false)
+            }
+            // Section 8.1.1: somebody is in the middle.
+            Err(Broken::Mac) => {
+                common.warn(self.id, Warning::Forged);
+                Err(Fatal(ErrorCode::CriticalSoftware))
+            }
+        }
+    }
+
+    /// Sends `message` until it is answered.
+    pub(super) fn send_until_answered(&mut self, now: Instant, message: Vec<u8>) {
+        let outgoing = self.link.prepare(message);
+        self.link.send(&outgoing);
+        self.retry = Some(Retry { schedule: Schedule::of_message(now), outgoing });
+    }
+
+    pub(super) fn send_once(&mut self, message: &Message<'_>) {
+        let mut octets = Vec::new();
+        message.write(&mut octets);
+        let outgoing = self.link.prepare(octets);
+        self.link.send(&outgoing);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let hello = self.hello_schedule.as_ref().map(Schedule::due);
+        let retry = self.retry.as_ref().map(|retry| retry.schedule.due());
+        [hello, retry, self.deadline].into_iter().flatten().min()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, common: &mut Common) {
+        self.repeat_hello(now, common);
+        while let Some(retry) = &mut self.retry
+            && retry.schedule.due() <= now
+        {
+            if retry.schedule.next().is_some() {
+                self.link.send(&retry.outgoing);
+            } else {
+                self.retry = None;
+                self.give_up(now, common);
+            }
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = None;
+            match self.state {
+                State::Part1Sent(_) | State::Confirm1Sent(_) => {
+                    self.fail(now, ErrorCode::ProtocolTimeout, common);
+                }
+                State::Discovering if self.peer.is_none() => self.tell_no_peer(common),
+                _ => {}
+            }
+        }
+    }
+
+    /// Nobody answered the message that was sent often enough.
+    fn give_up(&mut self, now: Instant, common: &mut Common) {
+        match self.state {
+            State::Ended => {}
+            State::Clearing(_) => self.clear(common),
+            _ => self.fail(now, ErrorCode::ProtocolTimeout, common),
+        }
+    }
+
+    /// The ZIDs of initiator and responder.
+    pub(super) fn zids(&self, role: Role, common: &Common) -> [[u8; 12]; 2] {
+        let own = common.config.zid;
+        let peer = self.peer.as_ref().map_or([0; 12], |peer| peer.hello.zid);
+        match role {
+            Role::Initiator => [own, peer],
+            Role::Responder => [peer, own],
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The initiator's steps: Commit, and what follows from the responder's answer (RFC 6189 sections
+//! 4.4.1.1, 4.4.1.3, 4.4.2.2 and 4.4.3.1).
+
+use std::time::Instant;
+
+use super::agree::InitiatorKey;
+use super::chain::Image;
+use super::commit::{Commit, CommitKey};
+use super::common::{Common, Exclusive, Rank};
+use super::dh_part::{DhPart, KemPart2};
+use super::error_code::ErrorCode;
+use super::exchange::{Committed, Exchange, Fatal, State};
+use super::kdf::{Role, agreed_s0, context};
+use super::key_agreement::KeyAgreement;
+use super::message::Message;
+use super::negotiate::{Choice, select};
+use super::retained::Retained;
+use super::secrets::{Ids, key_id, matching, own_preshared_key};
+use crate::crypto::{Digest, hash};
+
+impl Exchange {
+    /// Commits, if it is this end's turn and there is what it takes.
+    pub(super) fn begin(&mut self, now: Instant, common: &mut Common) -> Result<(), Fatal> {
+        let is_waiting = matches!(self.state, State::Discovering) && self.is_acked;
+        if !is_waiting || common.config.is_passive {
+            return Ok(());
+        }
+        let Some(peer) = &self.peer else { return Ok(()) };
+        if common.secured.is_some() {
+            return self.commit_multistream(now, common);
+        }
+        if !common.is_free_for(self.id) {
+            return Ok(());
+        }
+        let choice = select(&common.config, &peer.hello).map_err(Fatal)?;
+        let offers = peer.hello.key_agreements.as_slice().contains(&KeyAgreement::Prsh);
+        let retained = common.store.load(&peer.hello.zid);
+        if common.config.allows_preshared
+            && offers
+            && let Some(key) = own_preshared_key(&common.config, choice.hash, &retained)
+        {
+            return self.commit_preshared(now, choice, retained, key, common);
+        }
+        self.commit_agreement(now, choice, retained, common)
+    }
+
+    /// A Commit to a key agreement, with a fresh key pair.
+    pub(super) fn commit_agreement(
+        &mut self,
+        now: Instant,
+        choice: Choice,
+        retained: Retained,
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let Some(peer) = &self.peer else { return Ok(()) };
+        let software = |_| Fatal(ErrorCode::CriticalSoftware);
+        let key =
+            InitiatorKey::generate(choice.key_agreement, &mut *common.entropy).map_err(software)?;
+        let h3 = self.chain.image(3);
+        let ids = Ids::of(choice.hash, Role::Initiator, &h3, &retained, common.aux());
+        let ids = ids.to_message(&mut *common.entropy);
+        let (h1, mac) = (self.chain.image(1), [0; 8]);
+        let mut part2 = Vec::new();
+        if let InitiatorKey::Kem(_) = key {
+            let ni = common.random();
+            Message::KemPart2(KemPart2 { h1, ids, ni, mac }).write(&mut part2);
+        } else {
+            Message::DhPart2(DhPart { h1, ids, pv: key.public(), mac }).write(&mut part2);
+        }
+        self.chain.sign(0, &mut part2);
+        let mut hvi: Image = [0; 32];
+        let digest = hash(choice.hash.algorithm(), &[&part2, &peer.octets]);
+        hvi.copy_from_slice(&digest.as_slice()[..32]);
+        let commit_key = match &key {
+            InitiatorKey::Dh(_) => CommitKey::Dh { hvi },
+            InitiatorKey::Kem(_) => CommitKey::Kem { hvi, pvi: key.public() },
+        };
+        let commit = self.write_commit(choice, commit_key, common);
+        let rank = Rank::Agreement(hvi);
+        let key = Some(key);
+        let committed = Committed { choice, rank, commit, part2, key, preshared: None, retained };
+        common.exclusive = Some(Exclusive { stream: self.id, rank: Some(rank) });
+        self.send_commit(now, committed);
+        Ok(())
+    }
+
+    fn commit_preshared(
+        &mut self,
+        now: Instant,
+        choice: Choice,
+        retained: Retained,
+        key: Digest,
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let choice = Choice { key_agreement: KeyAgreement::Prsh, ..choice };
+        let nonce = common.random();
+        common.use_nonce(nonce);
+        let key_id = key_id(choice.hash, &key);
+        let commit = self.write_commit(choice, CommitKey::Preshared { nonce, key_id }, common);
+        let (rank, preshared) = (Rank::Preshared(nonce), Some(key));
+        let part2 = Vec::new();
+        let committed = Committed { choice, rank, commit, part2, key: None, preshared, retained };
+        common.exclusive = Some(Exclusive { stream: self.id, rank: Some(rank) });
+        self.send_commit(now, committed);
+        Ok(())
+    }
+
+    pub(super) fn commit_multistream(
+        &mut self,
+        now: Instant,
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let Some(choice) = common.secured.as_ref().map(|secured| secured.choice) else {
+            return Ok(());
+        };
+        let choice = Choice { key_agreement: KeyAgreement::Mult, ..choice };
+        let nonce = common.random();
+        common.use_nonce(nonce);
+        let commit = self.write_commit(choice, CommitKey::Multistream { nonce }, common);
+        let committed = Committed {
+            choice,
+            rank: Rank::Multistream(nonce),
+            commit,
+            part2: Vec::new(),
+            key: None,
+            preshared: None,
+            retained: Retained::default(),
+        };
+        self.send_commit(now, committed);
+        Ok(())
+    }
+
+    fn write_commit(&self, choice: Choice, key: CommitKey<'_>, common: &Common) -> Vec<u8> {
+        let mut commit = Vec::new();
+        Message::Commit(Commit {
+            h2: self.chain.image(2),
+            zid: common.config.zid,
+            hash: choice.hash,
+            cipher: choice.cipher,
+            auth_tag: choice.auth_tag,
+            key_agreement: choice.key_agreement,
+            sas_type: choice.sas_type,
+            key,
+            mac: [0; 8],
+        })
+        .write(&mut commit);
+        self.chain.sign(1, &mut commit);
+        commit
+    }
+
+    fn send_commit(&mut self, now: Instant, committed: Committed) {
+        self.send_until_answered(now, committed.commit.clone());
+        self.state = State::CommitSent(Box::new(committed));
+    }
+
+    /// The responder's public value: the initiator has s0 now, and reveals what it committed to.
+    pub(super) fn on_part1(
+        &mut self,
+        now: Instant,
+        part: &DhPart<'_>,
+        is_kem: bool,
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let State::CommitSent(committed) = &self.state else { return Ok(()) };
+        let choice = committed.choice;
+        let is_expected = match committed.key {
+            Some(InitiatorKey::Dh(_)) => !is_kem,
+            Some(InitiatorKey::Kem(_)) => is_kem,
+            None => false,
+        };
+        if !is_expected || !self.reveal(1, part.h1, common)? {
+            return Ok(());
+        }
+        let malformed = Fatal(ErrorCode::MalformedPacket);
+        let pvr = part.value(choice.key_agreement.responder_len()).ok_or(malformed)?;
+        let state = std::mem::replace(&mut self.state, State::Discovering);
+        let State::CommitSent(mut committed) = state else { return Ok(()) };
+        let Some(peer) = &mut self.peer else { return Ok(()) };
+        peer.chain.keep(0, octets);
+        let key = committed.key.take().ok_or(Fatal(ErrorCode::CriticalSoftware))?;
+        let result = key.agree(choice.hash, pvr).map_err(|_| Fatal(ErrorCode::BadPublicValue))?;
+        let Committed { commit, part2, retained, .. } = *committed;
+        let h3 = peer.hello.h3;
+        let ids = Ids::of(choice.hash, Role::Responder, &h3, &retained, common.aux());
+        let shared = matching(Role::Initiator, &ids, &part.ids, &retained, common.aux());
+        let peer_hello = peer.octets.clone();
+        let messages = transcript(is_kem, &self.hello.message, &peer_hello);
+        let messages = [&messages[..], &[&commit, octets, &part2]].concat();
+        let [initiator, responder] = self.zids(Role::Initiator, common);
+        let context = context(&initiator, &responder, choice.hash, &messages);
+        let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
+        let agreed = self.agreed(
+            Role::Initiator,
+            choice,
+            (s0, context),
+            commit,
+            (retained, &shared),
+            common,
+        )?;
+        self.note_begun(common);
+        self.send_until_answered(now, part2);
+        self.state = State::Part2Sent(Box::new(agreed));
+        Ok(())
+    }
+
+    /// The responder has answered our Commit, which is no longer in question.
+    pub(super) fn note_begun(&self, common: &mut Common) {
+        if let Some(exclusive) = &mut common.exclusive
+            && exclusive.stream == self.id
+        {
+            exclusive.rank = None;
+        }
+    }
+}
+
+/// The Hellos that the hash of all messages begins with: the responder's (section 4.4.1.4), and
+/// before it the initiator's with key encapsulation (draft).
+pub(super) fn transcript<'a>(
+    is_kem: bool,
+    initiator: &'a [u8],
+    responder: &'a [u8],
+) -> Vec<&'a [u8]> {
+    if is_kem { vec![initiator, responder] } else { vec![responder] }
+}

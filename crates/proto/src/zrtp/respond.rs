@@ -1,0 +1,283 @@
+//! The responder's steps: an answer to a Commit, and what follows from the initiator's part (RFC
+//! 6189 sections 4.2, 4.4.1.2, 4.4.2.3 and 4.4.3).
+
+use std::time::Instant;
+
+use super::agree::ResponderKey;
+use super::chain::Image;
+use super::commit::{Commit, CommitKey};
+use super::common::{Common, Contention, Exclusive, Rank};
+use super::dh_part::{DhPart, SecretIds};
+use super::error_code::ErrorCode;
+use super::event::Warning;
+use super::exchange::{Answered, Exchange, Fatal, RESPONDER_PATIENCE, State};
+use super::initiate::transcript;
+use super::kdf::{Role, agreed_s0, context};
+use super::key_agreement::KeyAgreement;
+use super::message::Message;
+use super::negotiate::{Choice, accept, select};
+use super::secrets::{Ids, matching, named_preshared_key};
+use crate::crypto::{AgreementError, hash, tags_are_equal};
+
+impl Exchange {
+    pub(super) fn on_commit(
+        &mut self,
+        now: Instant,
+        commit: &Commit<'_>,
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        if self.repeat_answer(octets)
+            || !matches!(self.state, State::Discovering | State::CommitSent(_) | State::Clear)
+        {
+            return Ok(());
+        }
+        let Some(peer) = &self.peer else { return Ok(()) };
+        if commit.zid != peer.hello.zid {
+            common.warn(self.id, Warning::Forged);
+            return Ok(());
+        }
+        if !self.reveal(2, commit.h2, common)? {
+            return Ok(());
+        }
+        self.note_acked();
+        self.deadline = None;
+        let choice = accept(&common.config, commit).map_err(Fatal)?;
+        if !self.yields(commit, common)? {
+            return Ok(());
+        }
+        match &commit.key {
+            CommitKey::Multistream { nonce } => {
+                self.answer_multistream(now, choice, *nonce, octets, common)
+            }
+            CommitKey::Preshared { nonce, key_id } => {
+                let id = (*nonce, *key_id);
+                self.answer_preshared(now, choice, id, octets, common)
+            }
+            CommitKey::Dh { hvi } => self.answer_agreement(now, choice, *hvi, None, octets, common),
+            CommitKey::Kem { hvi, pvi } => {
+                self.answer_agreement(now, choice, *hvi, Some(pvi), octets, common)
+            }
+        }
+    }
+
+    /// Answers a Commit that came before in the same way; `false` if it did not.
+    fn repeat_answer(&mut self, octets: &[u8]) -> bool {
+        match &self.state {
+            State::Part1Sent(answered) if answered.commit == octets => {
+                self.link.send(&answered.part1);
+                true
+            }
+            // Without a key agreement a Confirm1 is the answer.
+            State::Confirm1Sent(agreed) if agreed.commit == octets => {
+                let has_part = !matches!(
+                    agreed.keys.choice.key_agreement,
+                    KeyAgreement::Prsh | KeyAgreement::Mult
+                );
+                if let (false, Some(confirm)) = (has_part, &agreed.confirm) {
+                    self.link.send(confirm);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the peer's Commit goes on rather than one of ours.
+    fn yields(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fatal> {
+        let theirs = match &commit.key {
+            CommitKey::Dh { hvi } | CommitKey::Kem { hvi, .. } => Rank::Agreement(*hvi),
+            CommitKey::Preshared { nonce, .. } => Rank::Preshared(*nonce),
+            CommitKey::Multistream { nonce } => Rank::Multistream(*nonce),
+        };
+        if let State::CommitSent(committed) = &self.state {
+            match committed.rank.against(theirs) {
+                Contention::Stands => return Ok(false),
+                Contention::Absurd => return Err(Fatal(ErrorCode::CriticalSoftware)),
+                Contention::Yields => {
+                    self.retry = None;
+                    self.state = State::Discovering;
+                    common.release(self.id);
+                }
+            }
+        }
+        if let Rank::Multistream(_) = theirs {
+            return Ok(true);
+        }
+        // Section 4.4.3: only the first stream may.
+        if common.secured.is_some() {
+            return Err(Fatal(ErrorCode::KeyExchange));
+        }
+        if let Some(other) = common.exclusive.filter(|exclusive| exclusive.stream != self.id) {
+            // The same rules hold between streams (section 4.2).
+            let yields = other.rank.is_some_and(|own| own.against(theirs) == Contention::Yields);
+            if !yields {
+                return Ok(false);
+            }
+            common.withdrawn = Some(other.stream);
+        }
+        common.exclusive = Some(Exclusive { stream: self.id, rank: None });
+        Ok(true)
+    }
+
+    /// Goes back to waiting, because the peer's Commit on another stream goes first.
+    pub(super) fn withdraw(&mut self) {
+        if let State::CommitSent(_) = self.state {
+            self.retry = None;
+            self.state = State::Discovering;
+        }
+    }
+
+    fn keep_commit(&mut self, octets: &[u8]) {
+        if let Some(peer) = &mut self.peer {
+            peer.chain.keep(1, octets);
+        }
+    }
+
+    fn answer_agreement(
+        &mut self,
+        now: Instant,
+        choice: Choice,
+        hvi: Image,
+        pvi: Option<&[u8]>,
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let Some(peer) = &self.peer else { return Ok(()) };
+        let retained = common.store.load(&peer.hello.zid);
+        let key =
+            ResponderKey::generate(choice.key_agreement, choice.hash, pvi, &mut *common.entropy);
+        let key = key.map_err(|error| {
+            let is_ours = error == AgreementError::Refused;
+            Fatal(if is_ours { ErrorCode::CriticalSoftware } else { ErrorCode::BadPublicValue })
+        })?;
+        let h3 = self.chain.image(3);
+        let ids = Ids::of(choice.hash, Role::Responder, &h3, &retained, common.aux());
+        let ids = ids.to_message(&mut *common.entropy);
+        let part = DhPart { h1: self.chain.image(1), ids, pv: key.public(), mac: [0; 8] };
+        let mut part1 = Vec::new();
+        match key {
+            ResponderKey::Dh(_) => Message::DhPart1(part).write(&mut part1),
+            ResponderKey::Kem(..) => Message::KemPart1(part).write(&mut part1),
+        }
+        self.chain.sign(0, &mut part1);
+        self.keep_commit(octets);
+        let part1 = self.link.prepare(part1);
+        self.link.send(&part1);
+        let commit = octets.to_vec();
+        let answered = Answered { choice, hvi, commit, part1, key, retained };
+        self.state = State::Part1Sent(Box::new(answered));
+        self.deadline = Some(now + RESPONDER_PATIENCE);
+        Ok(())
+    }
+
+    /// The initiator's part: `part` is that of Diffie-Hellman, `None` that of key encapsulation.
+    pub(super) fn on_part2(
+        &mut self,
+        now: Instant,
+        h1: Image,
+        ids: &SecretIds,
+        part: Option<&DhPart<'_>>,
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        if let State::Confirm1Sent(agreed) = &self.state {
+            if let Some(confirm) = &agreed.confirm {
+                self.link.send(confirm);
+            }
+            return Ok(());
+        }
+        let State::Part1Sent(answered) = &self.state else { return Ok(()) };
+        let is_kem = matches!(answered.key, ResponderKey::Kem(..));
+        if is_kem == part.is_some() || !self.reveal(1, h1, common)? {
+            return Ok(());
+        }
+        let state = std::mem::replace(&mut self.state, State::Discovering);
+        let State::Part1Sent(answered) = state else { return Ok(()) };
+        let Answered { choice, hvi, commit, part1, key, retained } = *answered;
+        // Before anything of it is trusted.
+        let digest = hash(choice.hash.algorithm(), &[octets, &self.hello.message]);
+        if !tags_are_equal(&digest.as_slice()[..32], &hvi) {
+            return Err(Fatal(ErrorCode::HashedData));
+        }
+        let Some(peer) = &mut self.peer else { return Ok(()) };
+        peer.chain.keep(0, octets);
+        let malformed = Fatal(ErrorCode::MalformedPacket);
+        let pvi = match part {
+            Some(part) => part.value(choice.key_agreement.initiator_len()).ok_or(malformed)?,
+            None => &[],
+        };
+        let result = key.agree(pvi).map_err(|_| Fatal(ErrorCode::BadPublicValue))?;
+        let h3 = peer.hello.h3;
+        let expected = Ids::of(choice.hash, Role::Initiator, &h3, &retained, common.aux());
+        let shared = matching(Role::Responder, &expected, ids, &retained, common.aux());
+        let peer_hello = peer.octets.clone();
+        let messages = transcript(is_kem, &peer_hello, &self.hello.message);
+        let messages = [&messages[..], &[&commit, &part1.message, octets]].concat();
+        let [initiator, responder] = self.zids(Role::Responder, common);
+        let context = context(&initiator, &responder, choice.hash, &messages);
+        let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
+        let agreed = self.agreed(
+            Role::Responder,
+            choice,
+            (s0, context),
+            commit,
+            (retained, &shared),
+            common,
+        )?;
+        self.confirm_as_responder(now, agreed, common)
+    }
+
+    fn answer_multistream(
+        &mut self,
+        now: Instant,
+        choice: Choice,
+        nonce: [u8; 16],
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        if common.secured.is_none() {
+            // The peer may be a step ahead of us on the first stream; then it comes again.
+            let is_coming = common.exclusive.is_some();
+            return if is_coming { Ok(()) } else { Err(Fatal(ErrorCode::NoSharedSecret)) };
+        }
+        if !common.use_nonce(nonce) {
+            return Err(Fatal(ErrorCode::NonceReuse));
+        }
+        let derived =
+            self.derive_without_agreement(Role::Responder, choice, octets, None, common)?;
+        self.keep_commit(octets);
+        let agreed = self.keyed(Role::Responder, choice, derived, octets.to_vec())?;
+        self.confirm_as_responder(now, agreed, common)
+    }
+
+    fn answer_preshared(
+        &mut self,
+        now: Instant,
+        choice: Choice,
+        (nonce, key_id): ([u8; 16], [u8; 8]),
+        octets: &[u8],
+        common: &mut Common,
+    ) -> Result<(), Fatal> {
+        let Some(peer) = &self.peer else { return Ok(()) };
+        let retained = common.store.load(&peer.hello.zid);
+        let key = named_preshared_key(&common.config, choice.hash, &retained, &key_id);
+        let Some(key) = key else {
+            // Section 4.4.2.3: then a key agreement, with this end as the initiator.
+            if common.config.is_passive {
+                return Err(Fatal(ErrorCode::NoSharedSecret));
+            }
+            let choice = select(&common.config, &peer.hello).map_err(Fatal)?;
+            return self.commit_agreement(now, choice, retained, common);
+        };
+        if !common.use_nonce(nonce) {
+            return Err(Fatal(ErrorCode::NonceReuse));
+        }
+        let derived =
+            self.derive_without_agreement(Role::Responder, choice, octets, Some(&key), common)?;
+        self.keep_commit(octets);
+        let mut agreed = self.keyed(Role::Responder, choice, derived, octets.to_vec())?;
+        (agreed.retained, agreed.continues) = (Some(retained), true);
+        self.confirm_as_responder(now, agreed, common)
+    }
+}

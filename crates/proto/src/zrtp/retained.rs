@@ -1,0 +1,115 @@
+//! What is kept from one session to the next (RFC 6189 section 4.9), and where.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use zeroize::Zeroizing;
+
+/// Names one endpoint in all its sessions: random, made once (section 4.9).
+pub type Zid = [u8; 12];
+
+/// Peers that [`MemoryStore`] remembers.
+const PEERS_MAX: usize = 1024;
+
+/// What two endpoints keep of their last session. `Debug` prints no secret.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub struct Retained {
+    /// rs1, the newest retained secret: 32 octets.
+    pub rs1: Option<Zeroizing<[u8; 32]>>,
+    /// rs2, the one before.
+    pub rs2: Option<Zeroizing<[u8; 32]>>,
+    /// The secret shared with a trusted man in the middle (section 7.3.1).
+    pub pbx: Option<Zeroizing<[u8; 32]>>,
+    /// Whether the users have compared the short authentication string, in this session or in one
+    /// that it continues (section 7.1).
+    pub is_verified: bool,
+    /// Seconds, from when it is saved, after which the peer may have forgotten it; `u32::MAX` for
+    /// never.
+    pub expiration_interval: u32,
+}
+
+impl fmt::Debug for Retained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retained")
+            .field("rs1", &self.rs1.is_some())
+            .field("rs2", &self.rs2.is_some())
+            .field("pbx", &self.pbx.is_some())
+            .field("is_verified", &self.is_verified)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where retained secrets are kept, by the ZID of the peer.
+///
+/// What has expired may be forgotten; if it is, [`load`](Self::load) must not return it.
+pub trait SecretStore {
+    /// What is known of `peer`; the default if it was never met.
+    fn load(&mut self, peer: &Zid) -> Retained;
+
+    /// Keeps `retained` in the place of what was known of `peer`.
+    fn save(&mut self, peer: &Zid, retained: &Retained);
+
+    /// Whether what is saved is there in the next session. If not, the peer is told so, and keeps
+    /// nothing either.
+    fn keeps(&self) -> bool {
+        true
+    }
+}
+
+/// A store that lives as long as the program; it forgets expiry intervals, and the peers that were
+/// met longest ago if there are more than 1 024.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore {
+    peers: VecDeque<(Zid, Retained)>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl SecretStore for MemoryStore {
+    fn load(&mut self, peer: &Zid) -> Retained {
+        let known = self.peers.iter().find(|(zid, _)| zid == peer);
+        known.map(|(_, retained)| retained.clone()).unwrap_or_default()
+    }
+
+    fn save(&mut self, peer: &Zid, retained: &Retained) {
+        self.peers.retain(|(zid, _)| zid != peer);
+        if self.peers.len() >= PEERS_MAX {
+            self.peers.pop_front();
+        }
+        self.peers.push_back((*peer, retained.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_known_again_and_no_secret_is_shown() {
+        let mut store = MemoryStore::new();
+        assert_eq!(store.load(&[1; 12]), Retained::default());
+        let rs1 = Some(Zeroizing::new([0xab; 32]));
+        let retained = Retained { rs1, is_verified: true, ..Retained::default() };
+        store.save(&[1; 12], &retained);
+        assert_eq!(store.load(&[1; 12]), retained);
+        assert_eq!(store.load(&[2; 12]), Retained::default());
+        let shown = format!("{store:?}");
+        assert!(!shown.contains("171") && !shown.contains("ab"), "{shown}");
+    }
+
+    #[test]
+    fn strangers_do_not_fill_the_memory() {
+        let mut store = MemoryStore::new();
+        for n in 0..2000_u32 {
+            let mut zid = [0; 12];
+            zid[..4].copy_from_slice(&n.to_be_bytes());
+            store.save(&zid, &Retained::default());
+        }
+        assert_eq!(store.peers.len(), PEERS_MAX);
+    }
+}

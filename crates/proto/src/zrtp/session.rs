@@ -1,0 +1,177 @@
+//! A session of two endpoints: its streams, and what they agree on.
+
+use core::fmt;
+use std::time::Instant;
+
+use super::chain::implicit_hash;
+use super::common::Common;
+use super::config::{Config, ConfigError};
+use super::event::{Event, ExportedKey, SasStatus};
+use super::exchange::{Exchange, State};
+use super::retained::{Retained, SecretStore};
+use crate::ssrc::Ssrc;
+
+/// Streams that a session has at most.
+const STREAMS_MAX: usize = 256;
+
+/// One stream of a [`Session`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct StreamId(pub(super) usize);
+
+/// A session of two endpoints (RFC 6189): its first stream agrees on a key, the others derive theirs
+/// from it.
+///
+/// A state machine: datagrams and times go in, datagrams, times and events come out. After each
+/// call, send what [`poll_datagram`](Self::poll_datagram) has, look at what
+/// [`poll_event`](Self::poll_event) has, and call [`handle_timeout`](Self::handle_timeout) at
+/// [`next_timeout`](Self::next_timeout).
+pub struct Session {
+    common: Common,
+    streams: Vec<Exchange>,
+}
+
+impl Session {
+    /// A session without streams. `entropy` fills what it is given with random octets that nobody
+    /// can guess; `store` keeps what the next session continues.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if `config` cannot be used.
+    pub fn new(
+        config: Config,
+        entropy: Box<dyn FnMut(&mut [u8]) + Send>,
+        store: Box<dyn SecretStore + Send>,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { common: Common::new(config, entropy, store), streams: Vec::new() })
+    }
+
+    /// Adds a stream whose media has the source `ssrc`, and sends its Hello; `None` if there are
+    /// 256.
+    pub fn add_stream(&mut self, ssrc: Ssrc, now: Instant) -> Option<StreamId> {
+        if self.streams.len() >= STREAMS_MAX {
+            return None;
+        }
+        let id = StreamId(self.streams.len());
+        self.streams.push(Exchange::new(id, ssrc, now, &mut self.common));
+        Some(id)
+    }
+
+    /// The hash of the stream's Hello, for `a=zrtp-hash` (section 8.1).
+    pub fn hello_hash(&self, stream: StreamId) -> Option<[u8; 32]> {
+        self.streams.get(stream.0).map(|stream| implicit_hash(&stream.hello.message))
+    }
+
+    /// The hash that the peer's Hello must have, from its `a=zrtp-hash`; before anything of it has
+    /// come.
+    pub fn expect_hello(&mut self, stream: StreamId, hash: [u8; 32]) {
+        if let Some(stream) = self.streams.get_mut(stream.0) {
+            stream.expected_hello = Some(hash);
+        }
+    }
+
+    /// Takes a datagram that came on `stream` (see [`is_zrtp`](super::is_zrtp)).
+    pub fn handle_datagram(&mut self, now: Instant, stream: StreamId, datagram: &[u8]) {
+        let Some(exchange) = self.streams.get_mut(stream.0) else { return };
+        exchange.handle_datagram(now, datagram, &mut self.common);
+        self.go_on(now);
+    }
+
+    /// Tells that media came on `stream` that is authentic under the keys of
+    /// [`Event::Keys`]: it stands for a `Conf2ACK` (section 4.6).
+    pub fn handle_authentic_media(&mut self, now: Instant, stream: StreamId) {
+        let Some(exchange) = self.streams.get_mut(stream.0) else { return };
+        exchange.on_conf2_ack(&mut self.common);
+        self.go_on(now);
+    }
+
+    /// Does what was due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for stream in &mut self.streams {
+            stream.handle_timeout(now, &mut self.common);
+        }
+        self.go_on(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.streams.iter().filter_map(Exchange::next_timeout).min()
+    }
+
+    /// The next datagram to send, and on which stream.
+    pub fn poll_datagram(&mut self) -> Option<(StreamId, Vec<u8>)> {
+        self.streams.iter_mut().find_map(|stream| Some((stream.id, stream.link.poll_datagram()?)))
+    }
+
+    /// The next thing to know.
+    pub fn poll_event(&mut self) -> Option<(StreamId, Event)> {
+        self.common.poll_event()
+    }
+
+    /// The short authentication string, once the first stream is secure.
+    pub fn sas(&self) -> Option<&SasStatus> {
+        self.common.secured.as_ref().map(|secured| &secured.sas)
+    }
+
+    /// The key for what else the applications secure between them, once the first stream is secure.
+    pub fn exported_key(&self) -> Option<&ExportedKey> {
+        self.common.secured.as_ref().map(|secured| &secured.exported)
+    }
+
+    /// Tells whether the users found their short authentication strings equal (section 7.1). If
+    /// they are, what was agreed on is kept with that mark; if not, somebody is in the middle, and
+    /// nothing is kept of the peer.
+    ///
+    /// `false` if there is no string yet.
+    pub fn verify_sas(&mut self, are_equal: bool) -> bool {
+        let Some(secured) = &mut self.common.secured else { return false };
+        secured.sas.is_verified = are_equal;
+        let kept = self.common.store.load(&secured.peer);
+        let pending = secured.pending.take();
+        let retained = if are_equal {
+            Retained { is_verified: true, ..pending.unwrap_or(kept) }
+        } else {
+            Retained { pbx: kept.pbx, ..Retained::default() }
+        };
+        // Where nothing is kept there is nothing to mark.
+        if retained.rs1.is_some() || !are_equal {
+            self.common.store.save(&secured.peer, &retained);
+        }
+        true
+    }
+
+    /// Asks the peer to go back to clear media on `stream` (section 4.7.2); `false` if the stream is
+    /// not secure or the peer does not allow it. No more media may be sent under the stream's keys.
+    pub fn go_clear(&mut self, now: Instant, stream: StreamId) -> bool {
+        self.streams.get_mut(stream.0).is_some_and(|stream| stream.go_clear(now))
+    }
+
+    /// Secures a stream again that went clear; `false` if it did not.
+    pub fn go_secure(&mut self, now: Instant, stream: StreamId) -> bool {
+        let Some(exchange) = self.streams.get_mut(stream.0) else { return false };
+        matches!(exchange.state, State::Clear)
+            && exchange.commit_multistream(now, &mut self.common).is_ok()
+    }
+
+    /// Lets other streams take their turn.
+    fn go_on(&mut self, now: Instant) {
+        if let Some(StreamId(withdrawn)) = self.common.withdrawn.take()
+            && let Some(stream) = self.streams.get_mut(withdrawn)
+        {
+            stream.withdraw();
+        }
+        for stream in &mut self.streams {
+            if let Err(super::exchange::Fatal(error)) = stream.begin(now, &mut self.common) {
+                stream.fail(now, error, &mut self.common);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("config", &self.common.config)
+            .field("streams", &self.streams.len())
+            .finish_non_exhaustive()
+    }
+}

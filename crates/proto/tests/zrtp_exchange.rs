@@ -1,0 +1,301 @@
+//! ZRTP between two endpoints in virtual time.
+#![cfg(feature = "zrtp")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod zrtp_world;
+
+use std::time::Duration;
+
+use rushes_proto::zrtp::{
+    AlgorithmList, AuthTag, Cipher, Config, Event, Hash, Kem, KemComponent, KeyAgreement, Role,
+    SasType, Warning,
+};
+use zrtp_world::{End, Kept, Random, Weather, World, zid};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn config(octet: u8, agreement: KeyAgreement) -> Config {
+    let mut config = Config::new(zid(octet));
+    config.algorithms.key_agreements = AlgorithmList::new(&[agreement]).unwrap();
+    config
+}
+
+fn world(
+    configs: [Config; 2],
+    stores: &[Kept; 2],
+    streams: u32,
+    weather: Weather,
+    seed: u64,
+) -> World {
+    let mut seeds = Random(seed);
+    let [one, other] = configs;
+    let ends = [
+        End::new(one, stores[0].clone(), seeds.next()),
+        End::new(other, stores[1].clone(), seeds.next()),
+    ];
+    let mut world = World::new(ends, weather, seeds.next());
+    for n in 0..streams {
+        for (end, first) in [(0, 100), (1, 200)] {
+            let now = world.now;
+            world.ends[end].add_stream(first + n, now);
+        }
+    }
+    world
+}
+
+fn stores() -> [Kept; 2] {
+    [Kept::default(), Kept::default()]
+}
+
+fn agreements() -> Vec<KeyAgreement> {
+    let mut all = KeyAgreement::CLASSICAL.to_vec();
+    all.retain(|one| !matches!(one, KeyAgreement::Prsh | KeyAgreement::Mult));
+    for lattice in [KemComponent::MlKem768, KemComponent::Kyber512, KemComponent::MlKem1024] {
+        all.push(KeyAgreement::Kem(Kem::single(lattice).unwrap()));
+        for curve in [KemComponent::X25519, KemComponent::X448] {
+            all.push(KeyAgreement::Kem(Kem::hybrid(curve, lattice).unwrap()));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_key_agreement_leads_to_the_same_keys_on_both_ends() {
+    for agreement in agreements() {
+        let configs = [config(1, agreement), config(2, agreement)];
+        let mut world = world(configs, &stores(), 3, Weather::default(), 7);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        let keys = &world.ends[0].keys;
+        assert_eq!(keys[0].as_ref().unwrap().choice.key_agreement, agreement);
+        for n in 1..3 {
+            let choice = keys[n].as_ref().unwrap().choice;
+            assert_eq!(choice.key_agreement, KeyAgreement::Mult, "stream {n}");
+            assert_ne!(
+                keys[n].as_ref().unwrap().send.key_and_salt(),
+                keys[n - 1].as_ref().unwrap().send.key_and_salt()
+            );
+        }
+        assert!(world.ends.iter().all(|end| end.warnings().is_empty()), "{agreement:?}");
+    }
+}
+
+#[test]
+fn every_cipher_hash_tag_and_string_is_carried_through() {
+    for hash in Hash::ALL {
+        for cipher in Cipher::ALL {
+            for tag in [AuthTag::Hs32, AuthTag::Hs80] {
+                for sas in SasType::ALL {
+                    let configs = [1, 2].map(|octet| {
+                        let mut config = config(octet, KeyAgreement::X255);
+                        config.algorithms.hashes = AlgorithmList::new(&[*hash]).unwrap();
+                        config.algorithms.ciphers = AlgorithmList::new(&[*cipher]).unwrap();
+                        config.algorithms.auth_tags = AlgorithmList::new(&[tag]).unwrap();
+                        config.algorithms.sas_types = AlgorithmList::new(&[*sas]).unwrap();
+                        config
+                    });
+                    let mut world = world(configs, &stores(), 1, Weather::default(), 3);
+                    world.run_alone(LIMIT);
+                    world.assert_agreed();
+                    let choice = world.ends[0].keys[0].as_ref().unwrap().choice;
+                    let chosen = (choice.hash, choice.cipher, choice.auth_tag, choice.sas_type);
+                    assert_eq!(chosen, (*hash, *cipher, tag, *sas));
+                }
+            }
+        }
+    }
+}
+
+/// Ten thousand runs over a bad link, with all algorithms in turn. Each ends, within the time that
+/// the schedules of RFC 6189 section 6 leave, in the same keys and strings; or, as that link may
+/// have it, in an error.
+#[test]
+fn ten_thousand_runs_over_a_bad_link_end_in_the_same_keys() {
+    let agreements = agreements();
+    let mut random = Random(2026);
+    let (mut agreed, mut runs) = (0, 0);
+    for run in 0..10_000_u64 {
+        // The slow ones every now and then.
+        let quick = [KeyAgreement::X255, KeyAgreement::Ec25];
+        let agreement = if run % 20 == 0 {
+            agreements[(run / 20) as usize % agreements.len()]
+        } else {
+            quick[run as usize % 2]
+        };
+        let weather =
+            Weather { loss: random.below(21), twice: random.below(21), delay: random.below(200) };
+        let mut configs = [config(1, agreement), config(2, agreement)];
+        configs[0].is_passive = random.below(4) == 0;
+        configs[0].packet_len_max = 200 + random.below(1000) as usize;
+        let streams = 1 + random.below(3) as u32;
+        let mut world = world(configs, &stores(), streams, weather, run);
+        world.run_alone(LIMIT);
+        runs += 1;
+        assert!(
+            world.ends.iter().all(End::is_done),
+            "run {run} hangs: {weather:?} {:?} {:?}",
+            world.ends[0].events,
+            world.ends[1].events
+        );
+        if world.ends.iter().all(|end| end.failure().is_none()) {
+            world.assert_agreed();
+            agreed += 1;
+        }
+        let forged = world.ends.iter().flat_map(End::warnings).count();
+        assert_eq!(forged, 0, "run {run}");
+    }
+    assert!(agreed * 1000 > runs * 995, "{agreed} of {runs}");
+}
+
+#[test]
+fn both_roles_occur_and_contention_is_settled() {
+    let mut initiators = [0; 2];
+    for seed in 0..40 {
+        // Without delay both commit at once.
+        let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+        let mut world = world(configs, &stores(), 2, Weather::default(), seed);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        for (end, count) in world.ends.iter().zip(&mut initiators) {
+            *count += usize::from(end.keys[0].as_ref().unwrap().role == Role::Initiator);
+        }
+    }
+    assert!(initiators.iter().all(|count| *count > 5), "{initiators:?}");
+}
+
+#[test]
+fn a_second_session_continues_the_first_and_knows_that_the_strings_were_compared() {
+    let stores = stores();
+    let configs = || [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+    for session in 0..4 {
+        let mut world = world(configs(), &stores, 1, Weather::default(), session);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        let verified = world.ends.each_ref().map(|end| end.session.sas().unwrap().is_verified);
+        assert_eq!(verified, [session > 1; 2], "session {session}");
+        assert!(world.ends.iter().all(|end| end.warnings().is_empty()));
+        if session == 1 {
+            assert!(world.ends.iter_mut().all(|end| end.session.verify_sas(true)));
+        }
+    }
+}
+
+#[test]
+fn a_lost_store_is_noticed_and_kept_from_spreading_until_the_strings_are_compared() {
+    let stores = stores();
+    let run = |stores: &[Kept; 2], seed| {
+        let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+        let mut world = world(configs, stores, 1, Weather::default(), seed);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        world
+    };
+    let mut world = run(&stores, 1);
+    world.ends.iter_mut().for_each(|end| assert!(end.session.verify_sas(true)));
+    let lost = [stores[0].clone(), Kept::default()];
+    for seed in [2, 3] {
+        let world = run(&lost, seed);
+        assert_eq!(world.ends[0].warnings(), [Warning::VerifiedBefore]);
+        assert!(!world.ends[0].session.sas().unwrap().is_verified);
+    }
+    let mut world = run(&lost, 4);
+    assert_eq!(world.ends[0].warnings(), [Warning::VerifiedBefore]);
+    // The other end has a secret of the second session, which this one did not keep.
+    assert_eq!(world.ends[1].warnings(), [Warning::CacheMismatch]);
+    world.ends.iter_mut().for_each(|end| assert!(end.session.verify_sas(true)));
+    let world = run(&lost, 5);
+    assert!(world.ends.iter().all(|end| end.warnings().is_empty()));
+    assert!(world.ends.iter().all(|end| end.session.sas().unwrap().is_verified));
+}
+
+#[test]
+fn strings_that_differ_leave_nothing_behind() {
+    let stores = stores();
+    let configs = || [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+    let mut first = world(configs(), &stores, 1, Weather::default(), 1);
+    first.run_alone(LIMIT);
+    assert!(first.ends.iter_mut().all(|end| end.session.verify_sas(false)));
+    let mut second = world(configs(), &stores, 1, Weather::default(), 2);
+    second.run_alone(LIMIT);
+    assert!(second.ends.iter().all(|end| end.warnings().is_empty()));
+}
+
+#[test]
+fn preshared_mode_skips_the_key_agreement_where_both_allow_it() {
+    let stores = stores();
+    let configs = || {
+        [1, 2].map(|octet| Config {
+            allows_preshared: true,
+            aux_secret: Some(vec![7; 16].into()),
+            ..config(octet, KeyAgreement::X255)
+        })
+    };
+    for session in 0..3 {
+        let mut world = world(configs(), &stores, 2, Weather::default(), session);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        let choice = world.ends[0].keys[0].as_ref().unwrap().choice;
+        let expected = if session == 0 { KeyAgreement::X255 } else { KeyAgreement::Prsh };
+        assert_eq!(choice.key_agreement, expected, "session {session}");
+    }
+    // A store that lost the secret falls back to a key agreement.
+    let lost = [stores[0].clone(), Kept::default()];
+    let mut world = world(configs(), &lost, 1, Weather::default(), 9);
+    world.run_alone(LIMIT);
+    world.assert_agreed();
+    let choice = world.ends[0].keys[0].as_ref().unwrap().choice;
+    assert_eq!(choice.key_agreement, KeyAgreement::X255);
+}
+
+#[test]
+fn a_secret_by_other_means_is_used_and_its_difference_told() {
+    for (secrets, warned) in [([7, 7], false), ([7, 8], true)] {
+        let mut configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+        for (config, secret) in configs.iter_mut().zip(secrets) {
+            config.aux_secret = Some(vec![secret; 20].into());
+        }
+        let mut world = world(configs, &stores(), 1, Weather::default(), 1);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        for end in &world.ends {
+            assert_eq!(end.warnings().contains(&Warning::AuxMismatch), warned);
+        }
+    }
+}
+
+#[test]
+fn both_ends_go_clear_and_secure_again_only_if_that_is_allowed() {
+    for allows in [true, false] {
+        let mut configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+        configs.iter_mut().for_each(|config| config.allows_clear = allows);
+        let mut world = world(configs, &stores(), 1, Weather::default(), 1);
+        world.run_alone(LIMIT);
+        world.assert_agreed();
+        let before = world.ends[0].keys[0].take().unwrap();
+        let (now, stream) = (world.now, world.ends[0].streams[0]);
+        assert_eq!(world.ends[0].session.go_clear(now, stream), allows);
+        if !allows {
+            continue;
+        }
+        while world.step(&mut |_, datagram| vec![datagram.to_vec()]) {}
+        for end in &mut world.ends {
+            assert!(end.events.iter().any(|(_, event)| matches!(event, Event::Clear)));
+            end.secure[0] = false;
+        }
+        let now = world.now;
+        assert!(world.ends[1].session.go_secure(now, world.ends[1].streams[0]));
+        while world.step(&mut |_, datagram| vec![datagram.to_vec()]) {}
+        world.assert_agreed();
+        let after = world.ends[0].keys[0].as_ref().unwrap();
+        assert_ne!(before.send.key_and_salt(), after.send.key_and_salt());
+    }
+}
+
+#[test]
+fn nobody_there_is_told_within_four_seconds() {
+    let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+    let mut world = world(configs, &stores(), 1, Weather::default(), 1);
+    world.run(LIMIT, &mut |_, _| Vec::new());
+    assert!(world.ends.iter().all(|end| end.failure().unwrap() == "no peer"));
+    assert!(world.elapsed() < Duration::from_secs(5), "{:?}", world.elapsed());
+}

@@ -1,0 +1,236 @@
+//! Two ZRTP endpoints, and a link between them that loses, delays, repeats and reorders.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rushes_proto::Ssrc;
+use rushes_proto::zrtp::{
+    Config, Event, MemoryStore, Retained, SecretStore, Session, StreamId, StreamKeys, Warning, Zid,
+};
+
+/// A fixed sequence that looks random (splitmix64).
+#[derive(Clone)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub(crate) fn fill(&mut self, octets: &mut [u8]) {
+        for chunk in octets.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+    }
+}
+
+/// A store that outlives the session.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(pub(crate) Arc<Mutex<MemoryStore>>);
+
+impl SecretStore for Kept {
+    fn load(&mut self, peer: &Zid) -> Retained {
+        self.0.lock().unwrap().load(peer)
+    }
+
+    fn save(&mut self, peer: &Zid, retained: &Retained) {
+        self.0.lock().unwrap().save(peer, retained);
+    }
+}
+
+/// One end, and what it was told.
+pub(crate) struct End {
+    pub(crate) session: Session,
+    pub(crate) keys: Vec<Option<StreamKeys>>,
+    pub(crate) secure: Vec<bool>,
+    pub(crate) events: Vec<(StreamId, Event)>,
+    pub(crate) streams: Vec<StreamId>,
+}
+
+impl End {
+    pub(crate) fn new(config: Config, store: Kept, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let entropy = Box::new(move |octets: &mut [u8]| random.fill(octets));
+        let session = Session::new(config, entropy, Box::new(store)).unwrap();
+        let (keys, secure) = (Vec::new(), Vec::new());
+        Self { session, keys, secure, events: Vec::new(), streams: Vec::new() }
+    }
+
+    pub(crate) fn add_stream(&mut self, ssrc: u32, now: Instant) {
+        self.streams.push(self.session.add_stream(Ssrc(ssrc), now).unwrap());
+        self.keys.push(None);
+        self.secure.push(false);
+    }
+
+    pub(crate) fn collect(&mut self) {
+        while let Some((stream, event)) = self.session.poll_event() {
+            let n = self.streams.iter().position(|one| *one == stream).unwrap();
+            match &event {
+                Event::Keys(keys) => self.keys[n] = Some((**keys).clone()),
+                Event::Secure => self.secure[n] = true,
+                _ => {}
+            }
+            self.events.push((stream, event));
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        let over = |event: &Event| matches!(event, Event::Failed { .. } | Event::NoPeer);
+        let ended = self.events.iter().any(|(_, event)| over(event));
+        ended || (!self.secure.is_empty() && self.secure.iter().all(|secure| *secure))
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::Failed { error, by_peer } => Some(format!("{error} (by peer: {by_peer})")),
+            Event::NoPeer => Some("no peer".to_owned()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let warning = |(_, event): &(StreamId, Event)| match event {
+            Event::Warning(warning) => Some(*warning),
+            _ => None,
+        };
+        self.events.iter().filter_map(warning).collect()
+    }
+}
+
+/// What the link does to a datagram on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weather {
+    /// Lost, in hundredths.
+    pub(crate) loss: u64,
+    /// Sent twice, in hundredths.
+    pub(crate) twice: u64,
+    /// Delayed by up to so many milliseconds.
+    pub(crate) delay: u64,
+}
+
+/// Somebody on the link: returns what goes on, which may be nothing. The number is the sender's.
+pub(crate) type Middle<'a> = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>> + 'a;
+
+pub(crate) struct World {
+    pub(crate) ends: [End; 2],
+    pub(crate) now: Instant,
+    start: Instant,
+    random: Random,
+    weather: Weather,
+    /// By when they arrive: to whom, on which stream.
+    flying: BTreeMap<(Instant, u64), (usize, usize, Vec<u8>)>,
+    count: u64,
+}
+
+impl World {
+    pub(crate) fn new(ends: [End; 2], weather: Weather, seed: u64) -> Self {
+        #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
+        let now = Instant::now();
+        let random = Random(seed);
+        Self { ends, now, start: now, random, weather, flying: BTreeMap::new(), count: 0 }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.now - self.start
+    }
+
+    fn send(&mut self, middle: &mut Middle<'_>) {
+        for from in 0..2 {
+            while let Some((stream, datagram)) = self.ends[from].session.poll_datagram() {
+                let n = self.ends[from].streams.iter().position(|one| *one == stream).unwrap();
+                for datagram in middle(from, &datagram) {
+                    self.launch(from, n, datagram);
+                }
+            }
+            self.ends[from].collect();
+        }
+    }
+
+    pub(crate) fn launch(&mut self, from: usize, n: usize, datagram: Vec<u8>) {
+        let copies = if self.random.below(100) < self.weather.twice { 2 } else { 1 };
+        for _ in 0..copies {
+            if self.random.below(100) < self.weather.loss {
+                continue;
+            }
+            let delay = Duration::from_micros(1 + self.random.below(1000 * self.weather.delay + 1));
+            self.count += 1;
+            let entry = (1 - from, n, datagram.clone());
+            self.flying.insert((self.now + delay, self.count), entry);
+        }
+    }
+
+    /// One thing happens; `false` if nothing is left to happen.
+    pub(crate) fn step(&mut self, middle: &mut Middle<'_>) -> bool {
+        self.send(middle);
+        let arrival = self.flying.keys().next().map(|(at, _)| *at);
+        let timeouts = self.ends.each_ref().map(|end| end.session.next_timeout());
+        let next = [arrival, timeouts[0], timeouts[1]].into_iter().flatten().min();
+        let Some(next) = next else { return false };
+        self.now = self.now.max(next);
+        if arrival == Some(next)
+            && let Some((_, (to, n, datagram))) = self.flying.pop_first()
+        {
+            let end = &mut self.ends[to];
+            if let Some(&stream) = end.streams.get(n) {
+                end.session.handle_datagram(self.now, stream, &datagram);
+            }
+        } else {
+            for end in &mut self.ends {
+                end.session.handle_timeout(self.now);
+            }
+        }
+        for end in &mut self.ends {
+            end.collect();
+        }
+        true
+    }
+
+    /// Until both ends are done or nothing is left to happen, for `limit` at most.
+    pub(crate) fn run(&mut self, limit: Duration, middle: &mut Middle<'_>) {
+        while !self.ends.iter().all(End::is_done) && self.elapsed() < limit {
+            if !self.step(middle) {
+                break;
+            }
+        }
+    }
+
+    /// The same without anybody in between.
+    pub(crate) fn run_alone(&mut self, limit: Duration) {
+        self.run(limit, &mut |_, datagram| vec![datagram.to_vec()]);
+    }
+
+    /// Both ends have the same keys for each stream, and the same string.
+    pub(crate) fn assert_agreed(&self) {
+        let [a, b] = &self.ends;
+        assert_eq!((a.failure(), b.failure()), (None, None));
+        for n in 0..a.streams.len() {
+            let (Some(one), Some(other)) = (&a.keys[n], &b.keys[n]) else {
+                panic!("stream {n} has no keys")
+            };
+            assert_eq!(one.send.key_and_salt(), other.receive.key_and_salt());
+            assert_eq!(one.receive.key_and_salt(), other.send.key_and_salt());
+            assert_ne!(one.send.key_and_salt(), one.receive.key_and_salt());
+            assert_eq!(one.choice, other.choice);
+            assert_ne!(one.role, other.role);
+            assert!(a.secure[n] && b.secure[n]);
+        }
+        let sas = [a, b].map(|end| end.session.sas().unwrap());
+        assert_eq!((&sas[0].sas, sas[0].sas_hash), (&sas[1].sas, sas[1].sas_hash));
+        let exported = [a, b].map(|end| end.session.exported_key().unwrap().as_slice().to_vec());
+        assert_eq!(exported[0], exported[1]);
+    }
+}
+
+pub(crate) fn zid(octet: u8) -> Zid {
+    [octet; 12]
+}
