@@ -79,6 +79,17 @@ pub enum Error {
     /// Too many packets of the application wait for the next report.
     #[error("64 packets of the application wait for the next report already")]
     RtcpBusy,
+    /// The stream has no keys by ZRTP.
+    #[cfg(feature = "zrtp")]
+    #[error(transparent)]
+    Zrtp(#[from] crate::zrtp::ZrtpError),
+    /// [`begin`](crate::StreamBuilder::begin) is for streams that agree on keys.
+    #[cfg(feature = "zrtp")]
+    #[error("this stream does not agree on keys: open it")]
+    NoZrtp,
+    /// The stream's keys are not agreed on yet.
+    #[error("the stream has no keys yet")]
+    NoKeys,
     /// The port for RTCP, one above the stream's, could not be had.
     #[error(
         "port {port} for RTCP, next to the stream's own: {source}; \

@@ -34,6 +34,10 @@ impl StreamBuilder {
         Ok(participant)
     }
 
+    pub(crate) fn awaits_keys(&self) -> bool {
+        false
+    }
+
     pub(crate) fn first_sequence(&self, random: u32) -> SequenceNumber {
         SequenceNumber(random as u16)
     }

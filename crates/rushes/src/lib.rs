@@ -68,6 +68,8 @@ mod sending;
 mod session;
 mod stats;
 mod stream;
+#[cfg(feature = "zrtp")]
+pub mod zrtp;
 
 pub use builder::{Recovery, StreamBuilder};
 pub use codec::Codec;

@@ -22,7 +22,7 @@ use thiserror::Error;
 
 use crate::builder::StreamBuilder;
 use crate::error::Error;
-use crate::security::Security;
+use crate::security::{Given, Security};
 
 /// The attribute of RFC 9335 section 4.
 const CRYPTEX: &str = "cryptex";
@@ -86,7 +86,9 @@ impl Security {
     /// # Errors
     /// [`SdesError::Undescribable`] if RFC 4568 has no words for it.
     pub fn to_crypto(&self, tag: u32) -> Result<Crypto, SdesError> {
-        let Self::Keys { policy, send, .. } = self;
+        let Some(Given { policy, send, .. }) = self.given() else {
+            return Err(SdesError::Undescribable("what is agreed on by ZRTP"));
+        };
         let suite = described_suite(policy)?;
         let session = described_parameters(policy);
         let mut key = InlineKey::new(send.key_and_salt());
@@ -113,6 +115,10 @@ impl Security {
     /// # Errors
     /// [`SdesError`] says what stands against the line.
     pub fn from_crypto(line: &Crypto) -> Result<Self, SdesError> {
+        Self::read(line, false)
+    }
+
+    fn read(line: &Crypto, cryptex: bool) -> Result<Self, SdesError> {
         let tag = line.tag;
         let valid = line.valid().map_err(|reason| SdesError::Crypto { tag, reason })?;
         let suite: Suite = line
@@ -123,6 +129,7 @@ impl Security {
             .ok_or_else(|| SdesError::Suite { tag, suite: line.suite.clone() })?;
         let policy = policy_of(suite, &valid.session)
             .map_err(|what| SdesError::Unsupported { tag, what })?;
+        let policy = Policy { cryptex, ..policy };
         if valid.keys.len() > KEYS_MAX {
             return Err(SdesError::Unsupported { tag, what: "more than four master keys" });
         }
@@ -130,16 +137,17 @@ impl Security {
         let mut keys = keys.map_err(|reason| SdesError::Key { tag, reason })?.into_iter();
         let missing = CryptoError::Key { key: 1, reason: rushes_proto::sdp::KeyError::Missing };
         let first = keys.next().ok_or(SdesError::Crypto { tag, reason: missing })?;
-        let security =
-            Self::Keys { policy, send: first.clone(), receive: first, further: keys.collect() };
-        security.unprotector(&policy).map_err(|reason| SdesError::Policy { tag, reason })?;
-        Ok(security)
+        let further: Vec<MasterKey> = keys.collect();
+        let given = Given { policy: &policy, send: &first, receive: &first, further: &further };
+        given.unprotector(&policy).map_err(|reason| SdesError::Policy { tag, reason })?;
+        Ok(Self::Keys { policy, send: first.clone(), receive: first, further })
     }
+}
 
+impl Given<'_> {
     pub(crate) fn unprotector(&self, policy: &Policy) -> Result<Unprotector, PolicyError> {
-        let Self::Keys { receive, further, .. } = self;
-        let mut unprotector = Unprotector::new(policy, receive)?;
-        further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
+        let mut unprotector = Unprotector::new(policy, self.receive)?;
+        self.further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
         Ok(unprotector)
     }
 }
@@ -148,15 +156,21 @@ impl StreamBuilder {
     /// Puts the keys into the description of the stream.
     pub(crate) fn describe_security(&self, media: &mut Media) -> Result<(), Error> {
         let Some(security) = &self.security else { return Ok(()) };
+        let Some(given) = security.given() else { return self.describe_agreement(media) };
         media.crypto.push(security.to_crypto(1)?);
         media.profile = match media.profile {
             Profile::Avpf => Profile::Savpf,
             _ => Profile::Savp,
         };
-        let Security::Keys { policy, .. } = security;
-        if policy.cryptex {
+        if given.policy.cryptex {
             media.attributes.push(Attribute::new(CRYPTEX, ""));
         }
+        Ok(())
+    }
+
+    /// Nothing: what is agreed on by ZRTP needs no description.
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "beside the other")]
+    fn describe_agreement(&self, _media: &mut Media) -> Result<(), Error> {
         Ok(())
     }
 
@@ -167,10 +181,11 @@ impl StreamBuilder {
         if !secured && media.crypto.is_empty() {
             return Ok(self);
         }
+        let cryptex = media.attribute(CRYPTEX).is_some();
         let mut first_reason = None;
         let mut acceptable = None;
         for line in &media.crypto {
-            match Security::from_crypto(line) {
+            match Security::read(line, cryptex) {
                 Ok(security) => {
                     acceptable = Some(security);
                     break;
@@ -178,11 +193,9 @@ impl StreamBuilder {
                 Err(reason) => first_reason = first_reason.or(Some(reason)),
             }
         }
-        let Some(mut security) = acceptable else {
+        let Some(security) = acceptable else {
             return Err(first_reason.unwrap_or(SdesError::Missing).into());
         };
-        let Security::Keys { policy, .. } = &mut security;
-        policy.cryptex = media.attribute(CRYPTEX).is_some();
         Ok(self.security(security))
     }
 }
@@ -271,13 +284,14 @@ mod tests {
             let octets = vec![7; suite.key_and_salt_len()];
             let security = Security::shared(suite, &octets).unwrap();
             let line = security.to_crypto(3).unwrap();
-            let Security::Keys { policy, send, .. } = Security::from_crypto(&line).unwrap();
+            let read = Security::from_crypto(&line).unwrap();
+            let Given { policy, send, .. } = read.given().unwrap();
             assert_eq!((line.tag, send.key_and_salt()), (3, &octets[..]), "{suite}");
-            let parameters = described_parameters(&policy);
-            let Security::Keys { policy: wanted, .. } = security;
-            assert_eq!(parameters, described_parameters(&wanted), "{suite}");
+            let parameters = described_parameters(policy);
+            let wanted = security.given().unwrap().policy;
+            assert_eq!(parameters, described_parameters(wanted), "{suite}");
             let tags = |policy: &Policy| (policy.overhead(0), policy.rtcp_overhead(0));
-            assert_eq!(tags(&policy), tags(&wanted), "{suite}");
+            assert_eq!(tags(policy), tags(wanted), "{suite}");
         }
     }
 
@@ -286,7 +300,7 @@ mod tests {
         let text =
             format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|2^20|1:4 KDR=16 UNENCRYPTED_SRTCP WSH=4000");
         let security = Security::from_crypto(&line(&text)).unwrap();
-        let Security::Keys { policy, send, .. } = &security;
+        let Given { policy, send, .. } = security.given().unwrap();
         assert_eq!((policy.key_derivation_rate, policy.encrypt_rtcp), (Some(16), false));
         assert_eq!((policy.window, policy.encrypt_rtp), (4000, true));
         assert_eq!((send.mki(), send.rtp_lifetime()), (&[0, 0, 0, 1][..], 1 << 20));
@@ -299,7 +313,8 @@ mod tests {
     fn further_keys_are_accepted_too() {
         let other = "inline:ZEFiY2RlZjAxMjM0NTY3ODkwMTIzNDU2Nzg5YWJj";
         let text = format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|1:1;{other}|2:1");
-        let Security::Keys { receive, further, .. } = Security::from_crypto(&line(&text)).unwrap();
+        let read = Security::from_crypto(&line(&text)).unwrap();
+        let Given { receive, further, .. } = read.given().unwrap();
         assert_eq!((receive.mki(), further.len(), further[0].mki()), (&[1][..], 1, &[2][..]));
     }
 
@@ -322,8 +337,10 @@ mod tests {
     #[test]
     fn what_has_no_words_is_not_described() {
         let mut security = Security::shared(Suite::AesCm128HmacSha1_80, &[1; 30]).unwrap();
-        let Security::Keys { send, .. } = &mut security;
-        *send = send.clone().with_lifetime(1 << 30, 1 << 20).unwrap();
+        #[allow(irrefutable_let_patterns, reason = "without ZRTP there is no other")]
+        if let Security::Keys { send, .. } = &mut security {
+            *send = send.clone().with_lifetime(1 << 30, 1 << 20).unwrap();
+        }
         let error = security.to_crypto(1).unwrap_err().to_string();
         assert!(error.contains("lifetime of reports"), "{error}");
     }

@@ -36,9 +36,33 @@ pub enum Security {
         /// identifiers; at most [`KEYS_MAX`](rushes_proto::srtp::KEYS_MAX) with `receive`.
         further: Vec<MasterKey>,
     },
+    /// The ends agree on them, on the media's own ports (ZRTP, RFC 6189); see
+    /// [`zrtp`](crate::zrtp). Media is neither sent nor taken before.
+    #[cfg(feature = "zrtp")]
+    Zrtp(crate::zrtp::ZrtpConfig),
+}
+
+/// Keys that are there.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) send: &'a MasterKey,
+    pub(crate) receive: &'a MasterKey,
+    pub(crate) further: &'a [MasterKey],
 }
 
 impl Security {
+    /// The keys, if they need not be agreed on first.
+    pub(crate) fn given(&self) -> Option<Given<'_>> {
+        match self {
+            Self::Keys { policy, send, receive, further } => {
+                Some(Given { policy, send, receive, further })
+            }
+            #[cfg(feature = "zrtp")]
+            Self::Zrtp(_) => None,
+        }
+    }
+
     /// The same master key both ways, for streams whose media goes one way and whose reports come
     /// back. Where both ends send media, use [`separate`](Self::separate): under one key two streams
     /// that happen on the same SSRC would undo each other's encryption (RFC 3711 section 9.1, RFC
@@ -102,31 +126,39 @@ impl StreamBuilder {
         self
     }
 
+    fn given_keys(&self) -> Option<Given<'_>> {
+        self.security.as_ref()?.given()
+    }
+
     pub(crate) fn secure_sender(&self, sender: Sender) -> Result<Sender, Error> {
-        let Some(Security::Keys { policy, send, .. }) = &self.security else { return Ok(sender) };
+        let Some(Given { policy, send, .. }) = self.given_keys() else { return Ok(sender) };
         Ok(sender.secured(Protector::new(policy, send)?)?)
     }
 
     pub(crate) fn secure_receiver(&self, receiver: Receiver) -> Result<Receiver, Error> {
-        let Some(security) = &self.security else { return Ok(receiver) };
-        let Security::Keys { policy, .. } = security;
+        let Some(given) = self.given_keys() else { return Ok(receiver) };
         // What is still waited for must not be too old to be believed.
-        let window = policy.window.max(receiver.config().reorder_packets_max);
-        let policy = Policy { window, ..*policy };
-        Ok(receiver.secured(security.unprotector(&policy)?))
+        let window = given.policy.window.max(receiver.config().reorder_packets_max);
+        let policy = Policy { window, ..*given.policy };
+        Ok(receiver.secured(given.unprotector(&policy)?))
     }
 
     pub(crate) fn secure_participant(
         &self,
         participant: Participant,
     ) -> Result<Participant, Error> {
-        let Some(Security::Keys { policy, send, receive, further }) = &self.security else {
+        let Some(Given { policy, send, receive, further }) = self.given_keys() else {
             return Ok(participant);
         };
         let protector = SrtcpProtector::new(policy, send)?;
         let mut unprotector = SrtcpUnprotector::new(policy, receive)?;
         further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
         Ok(participant.secured(protector, unprotector))
+    }
+
+    /// Whether keys must be agreed on before anything is sent.
+    pub(crate) fn awaits_keys(&self) -> bool {
+        self.security.is_some() && self.given_keys().is_none()
     }
 
     /// A first sequence number, where `random` decides.

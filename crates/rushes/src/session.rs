@@ -22,6 +22,8 @@ use crate::codec::Codec;
 use crate::context::Context;
 use crate::error::Error;
 use crate::port::{Control, Port};
+#[cfg(feature = "zrtp")]
+use crate::zrtp::{Agreement, SasStatus, Warning, ZrtpConfig};
 
 /// How often a free pair of ports is looked for.
 const PAIR_ATTEMPTS: u32 = 64;
@@ -44,6 +46,9 @@ pub struct Session {
     pub(crate) peer: Option<SocketAddr>,
     local: IpAddr,
     ports: Arc<Mutex<Vec<Weak<Port>>>>,
+    /// What its streams agree on keys by, once one does.
+    #[cfg(feature = "zrtp")]
+    agreement: Arc<Mutex<Option<Arc<Agreement>>>>,
 }
 
 impl Session {
@@ -52,7 +57,14 @@ impl Session {
             Some(SocketAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             _ => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         };
-        Self { context, peer, local, ports: Arc::default() }
+        Self {
+            context,
+            peer,
+            local,
+            ports: Arc::default(),
+            #[cfg(feature = "zrtp")]
+            agreement: Arc::default(),
+        }
     }
 
     /// The session with its sockets bound to one local address; by default, to all of them.
@@ -88,6 +100,47 @@ impl Session {
         payload_type: PayloadType,
     ) -> StreamBuilder {
         StreamBuilder::new(self.clone(), format.into(), payload_type)
+    }
+
+    /// The session's short authentication string, for people to read to each other, once its first
+    /// stream has agreed on a key by ZRTP (RFC 6189 section 7).
+    #[cfg(feature = "zrtp")]
+    pub fn sas(&self) -> Option<SasStatus> {
+        self.known_agreement()?.sas()
+    }
+
+    /// Tells whether the short authentication strings of both ends were found equal. If they were,
+    /// later sessions with the peer need no comparison, as long as both ends keep a cache; if not,
+    /// somebody is in between: close the streams.
+    ///
+    /// `false` if there is no string yet.
+    #[cfg(feature = "zrtp")]
+    pub fn verify_sas(&self, are_equal: bool) -> bool {
+        self.known_agreement().is_some_and(|agreement| agreement.verify_sas(are_equal))
+    }
+
+    /// The next thing that is not as it should be with the session's key agreement, such as a peer
+    /// that was known by another secret. They are logged as well.
+    #[cfg(feature = "zrtp")]
+    pub fn poll_zrtp_warning(&self) -> Option<Warning> {
+        self.known_agreement()?.poll_warning()
+    }
+
+    #[cfg(feature = "zrtp")]
+    fn known_agreement(&self) -> Option<Arc<Agreement>> {
+        self.agreement.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the session's streams agree on keys by; the first that asks decides how.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn agreement(&self, config: &ZrtpConfig) -> Result<Arc<Agreement>, Error> {
+        let mut agreement = self.agreement.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agreement) = &*agreement {
+            return Ok(agreement.clone());
+        }
+        let new = Arc::new(Agreement::new(config)?);
+        *agreement = Some(new.clone());
+        Ok(new)
     }
 
     /// Whether the session speaks IPv4.

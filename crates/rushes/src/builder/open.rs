@@ -62,11 +62,20 @@ impl StreamBuilder {
     /// # Errors
     /// [`Error::Net`] if the port is in use or the socket cannot be set up,
     /// [`Error::SharedPort`], or what is wrong with a setting.
-    pub fn open(mut self) -> Result<MediaStream, Error> {
+    pub fn open(self) -> Result<MediaStream, Error> {
+        #[cfg(feature = "zrtp")]
+        if let Some(crate::security::Security::Zrtp(_)) = &self.security {
+            return self.open_by_zrtp();
+        }
+        let (builder, port) = self.bind()?;
+        builder.open_on(port)
+    }
+
+    /// Checks what can be checked, and binds the socket.
+    pub(crate) fn bind(mut self) -> Result<(Self, Arc<Port>), Error> {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
-        let to = self.destination();
         if self.socket.multicast.is_some() && self.local_port == 0 {
             // A group's members listen where its senders send.
             self.local_port = self.remote_port.unwrap_or(0);
@@ -74,18 +83,33 @@ impl StreamBuilder {
         if (self.control.recovery != Recovery::Off || self.control.arrivals) && !self.control.rtcp {
             return Err(Error::NoRtcp);
         }
+        let control = match (self.control.rtcp, self.control.mux) {
+            (false, _) => ControlPort::Off,
+            (true, true) => ControlPort::Muxed,
+            (true, false) => ControlPort::Beside(self.control.local_port),
+        };
+        // Before the socket, so that a wrong setting leaves nothing behind.
+        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        self.sender(&*format)?;
+        self.receiver(format)?;
+        let interval = self.frame_rate.map(FrameRate::interval);
+        Pacer::new(self.pacing, interval, Instant::now())?;
+        let port = self.session.port(self.local_port, &self.socket, control)?;
+        Ok((self, port))
+    }
+
+    /// Opens the stream on a port that is bound.
+    pub(crate) fn open_on(self, port: Arc<Port>) -> Result<MediaStream, Error> {
+        if self.awaits_keys() {
+            return Err(Error::NoKeys);
+        }
+        let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
         let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
         let format = self.carried.format(self.frame.framing, self.max_don_diff);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
         let clock_rate = sender.config().clock_rate;
-        let control = match (self.control.rtcp, self.control.mux) {
-            (false, _) => ControlPort::Off,
-            (true, true) => ControlPort::Muxed,
-            (true, false) => ControlPort::Beside(self.control.local_port),
-        };
-        let port = self.session.port(self.local_port, &self.socket, control)?;
         let participant = if port.has_control() && self.control.rtcp {
             Some(self.participant(sender.config().ssrc, clock_rate)?)
         } else {
@@ -108,10 +132,7 @@ impl StreamBuilder {
     }
 
     fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
-        let ssrc = match self.ssrc {
-            Some(ssrc) => ssrc,
-            None => Ssrc(random_word()?),
-        };
+        let ssrc = self.own_ssrc()?;
         let (first_sequence, first_timestamp) = match self.first {
             Some(first) => first,
             None => (self.first_sequence(random_word()?), RtpTimestamp(random_word()?)),
@@ -138,6 +159,11 @@ impl StreamBuilder {
             },
         };
         Ok(sender.with_history(HISTORY_PACKETS, retransmission))
+    }
+
+    /// The SSRC that was set, or a random one.
+    pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
+        self.ssrc.map_or_else(|| Ok(Ssrc(random_word()?)), Ok)
     }
 
     fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {

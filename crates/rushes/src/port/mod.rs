@@ -36,6 +36,8 @@ use self::run::Run;
 use crate::error::Error;
 use crate::reporter::Reporter;
 use crate::reporter::earlier;
+#[cfg(feature = "zrtp")]
+use crate::zrtp::{Channel, is_zrtp};
 
 /// Where a stream's datagrams go.
 #[derive(Debug)]
@@ -104,6 +106,9 @@ pub(crate) struct Port {
     news_came: Condvar,
     foreign: AtomicU64,
     unrouted: AtomicU64,
+    /// Where datagrams of ZRTP go.
+    #[cfg(feature = "zrtp")]
+    channel: Mutex<Option<Channel>>,
 }
 
 /// The buffers of the thread whose turn it is.
@@ -156,6 +161,8 @@ impl Port {
             news_came: Condvar::new(),
             foreign: AtomicU64::new(0),
             unrouted: AtomicU64::new(0),
+            #[cfg(feature = "zrtp")]
+            channel: Mutex::default(),
         })
     }
 
@@ -191,6 +198,23 @@ impl Port {
         let mut inboxes = lock(&self.inboxes);
         inboxes.demux.remove(inbox.id);
         inboxes.list.retain(|other| other.id != inbox.id);
+    }
+
+    /// Lets datagrams of ZRTP go to `channel`; `false` if they go somewhere already.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn set_channel(&self, channel: Channel) -> bool {
+        let mut place = lock(&self.channel);
+        let is_free = place.is_none();
+        if is_free {
+            *place = Some(channel);
+        }
+        is_free
+    }
+
+    /// Takes the way back that stream `id` of a session had.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn clear_channel(&self, id: crate::zrtp::StreamId) {
+        lock(&self.channel).take_if(|channel| channel.id == id);
     }
 
     /// Makes every [`pull`](Self::pull) in progress return [`Pulled::Woken`] or look again.
@@ -300,6 +324,8 @@ impl Port {
     /// Hands datagrams to the streams that they are for; how many there were.
     fn hand_out(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
+        #[cfg(feature = "zrtp")]
+        let channel = lock(&self.channel).clone();
         let mut taken = 0;
         // Datagrams come in runs of one stream, so its lock is kept until another comes, and a
         // secured stream authenticates many at once.
@@ -313,6 +339,13 @@ impl Port {
             }
             if self.only_from.is_some_and(|host| host != datagram.from.ip()) {
                 self.foreign.fetch_add(1, Relaxed);
+                continue;
+            }
+            #[cfg(feature = "zrtp")]
+            if let Some(Channel { agreement, id }) = &channel
+                && is_zrtp(datagram.data)
+            {
+                agreement.take(now, *id, datagram.from, datagram.data);
                 continue;
             }
             let Some(id) = inboxes.demux.route(datagram.data) else {

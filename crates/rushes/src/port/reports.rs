@@ -63,6 +63,12 @@ impl Port {
         self.send_one(&self.socket, &[], to);
     }
 
+    /// Sends one datagram on the media's socket; what cannot be sent is lost, like any datagram.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn send_on_media(&self, datagram: &[u8], to: SocketAddr) {
+        self.send_one(&self.socket, datagram, to);
+    }
+
     fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) {
         let Ok(len) = u16::try_from(datagram.len()) else { return };
         let mut queue = lock(&self.queue);

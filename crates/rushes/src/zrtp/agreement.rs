@@ -1,0 +1,209 @@
+//! The ZRTP of one session, where it meets sockets and clocks.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::Weak;
+use std::time::Instant;
+
+use rushes_proto::Ssrc;
+use rushes_proto::zrtp::Config;
+use rushes_proto::zrtp::Event;
+use rushes_proto::zrtp::MemoryStore;
+use rushes_proto::zrtp::SasStatus;
+use rushes_proto::zrtp::SecretStore;
+use rushes_proto::zrtp::Session;
+use rushes_proto::zrtp::StreamId;
+use rushes_proto::zrtp::Warning;
+
+use super::ZrtpConfig;
+use super::ZrtpError;
+use super::file_store::FileStore;
+use crate::error::Error;
+use crate::port::Port;
+
+/// Warnings that wait to be collected.
+const WARNINGS_MAX: usize = 64;
+
+/// One session's agreement; its streams share it.
+pub(crate) struct Agreement {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    session: Session,
+    streams: Vec<Attached>,
+    warnings: VecDeque<Warning>,
+}
+
+/// A stream, and where its messages go.
+struct Attached {
+    id: StreamId,
+    port: Weak<Port>,
+    /// `None` until somebody is heard.
+    to: Option<SocketAddr>,
+    events: VecDeque<Event>,
+}
+
+/// Where a port's ZRTP datagrams go.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    pub(crate) agreement: Arc<Agreement>,
+    pub(crate) id: StreamId,
+}
+
+impl Agreement {
+    pub(crate) fn new(config: &ZrtpConfig) -> Result<Self, Error> {
+        let (zid, store): (_, Box<dyn SecretStore + Send>) = match &config.cache {
+            Some(path) => {
+                let store = FileStore::open(path).map_err(ZrtpError::Store)?;
+                (store.zid(), Box::new(store))
+            }
+            None => {
+                let mut zid = [0; 12];
+                getrandom::fill(&mut zid).map_err(|error| Error::Random(error.to_string()))?;
+                (zid, Box::new(Forgetful(MemoryStore::new())))
+            }
+        };
+        // Whether there are random numbers is known now; later they do not fail.
+        let entropy = Box::new(|octets: &mut [u8]| {
+            if let Err(error) = getrandom::fill(octets) {
+                tracing::error!(%error, "no random numbers: the key agreement will fail");
+            }
+        });
+        let config = Config {
+            algorithms: config.algorithms.clone(),
+            is_passive: config.is_passive,
+            allows_preshared: config.allows_preshared,
+            aux_secret: config.aux_secret.clone(),
+            ..Config::new(zid)
+        };
+        let session = Session::new(config, entropy, store).map_err(ZrtpError::Config)?;
+        let (streams, warnings) = (Vec::new(), VecDeque::new());
+        Ok(Self { inner: Mutex::new(Inner { session, streams, warnings }) })
+    }
+
+    /// Adds a stream, which says Hello at once if it knows to whom.
+    pub(crate) fn attach(
+        &self,
+        ssrc: Ssrc,
+        port: &Arc<Port>,
+        to: Option<SocketAddr>,
+        peer_hello_hash: Option<[u8; 32]>,
+    ) -> Result<StreamId, Error> {
+        let mut inner = self.lock();
+        let id = inner.session.add_stream(ssrc, Instant::now());
+        let id = id.ok_or(ZrtpError::TooManyStreams)?;
+        if let Some(hash) = peer_hello_hash {
+            inner.session.expect_hello(id, hash);
+        }
+        let port = Arc::downgrade(port);
+        inner.streams.push(Attached { id, port, to, events: VecDeque::new() });
+        Ok(id)
+    }
+
+    /// Takes a datagram that came on stream `id`.
+    pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
+        let mut inner = self.lock();
+        if let Some(stream) = inner.streams.iter_mut().find(|stream| stream.id == id) {
+            stream.to.get_or_insert(from);
+        }
+        inner.session.handle_datagram(now, id, datagram);
+        inner.settle();
+    }
+
+    /// Does what is due; when something will be.
+    pub(crate) fn serve(&self, now: Instant) -> Option<Instant> {
+        let mut inner = self.lock();
+        if inner.session.next_timeout().is_some_and(|due| due <= now) {
+            inner.session.handle_timeout(now);
+        }
+        inner.settle();
+        inner.session.next_timeout()
+    }
+
+    /// Tells that authentic media came on stream `id`.
+    pub(crate) fn note_media(&self, now: Instant, id: StreamId) {
+        let mut inner = self.lock();
+        inner.session.handle_authentic_media(now, id);
+        inner.settle();
+    }
+
+    pub(crate) fn poll_event(&self, id: StreamId) -> Option<Event> {
+        let mut inner = self.lock();
+        inner.streams.iter_mut().find(|stream| stream.id == id)?.events.pop_front()
+    }
+
+    /// Whether it is known where stream `id` sends.
+    pub(crate) fn knows_peer(&self, id: StreamId) -> bool {
+        let inner = self.lock();
+        inner.streams.iter().any(|stream| stream.id == id && stream.to.is_some())
+    }
+
+    pub(crate) fn sas(&self) -> Option<SasStatus> {
+        self.lock().session.sas().cloned()
+    }
+
+    pub(crate) fn verify_sas(&self, are_equal: bool) -> bool {
+        self.lock().session.verify_sas(are_equal)
+    }
+
+    pub(crate) fn poll_warning(&self) -> Option<Warning> {
+        self.lock().warnings.pop_front()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Sends what there is to send, and sorts events by stream.
+    fn settle(&mut self) {
+        while let Some((id, datagram)) = self.session.poll_datagram() {
+            let Some(stream) = self.streams.iter().find(|stream| stream.id == id) else { continue };
+            if let (Some(port), Some(to)) = (stream.port.upgrade(), stream.to) {
+                port.send_on_media(&datagram, to);
+            }
+        }
+        while let Some((id, event)) = self.session.poll_event() {
+            if let Event::Warning(warning) = event {
+                tracing::warn!(?warning, "ZRTP");
+                if self.warnings.len() < WARNINGS_MAX {
+                    self.warnings.push_back(warning);
+                }
+                continue;
+            }
+            if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+                stream.events.push_back(event);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agreement").finish_non_exhaustive()
+    }
+}
+
+/// A store for one context only: the peer is told to keep nothing.
+struct Forgetful(MemoryStore);
+
+impl SecretStore for Forgetful {
+    fn load(&mut self, peer: &[u8; 12]) -> rushes_proto::zrtp::Retained {
+        self.0.load(peer)
+    }
+
+    fn save(&mut self, peer: &[u8; 12], retained: &rushes_proto::zrtp::Retained) {
+        self.0.save(peer, retained);
+    }
+
+    fn keeps(&self) -> bool {
+        false
+    }
+}

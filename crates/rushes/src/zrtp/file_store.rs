@@ -1,0 +1,322 @@
+//! Retained secrets in a file: readable by its owner only, replaced as a whole.
+
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+use rushes_proto::zrtp::Retained;
+use rushes_proto::zrtp::SecretStore;
+use rushes_proto::zrtp::Zid;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// The first line of the file.
+const HEAD: &str = "rushes-zrtp 1";
+/// Octets of the longest file that is read: about 60 000 peers.
+const LEN_MAX: u64 = 16 << 20;
+/// What stands for a secret that there is not.
+const NONE: &str = "-";
+/// What stands for an expiry that never comes.
+const NEVER: &str = "never";
+
+/// Why retained secrets cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileStoreError {
+    /// The file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is not one of retained secrets, or was damaged. Nothing of it was changed.
+    #[error("{}, line {line}: {what}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The operating system gave no random numbers for the name of this end.
+    #[error("no random numbers: {0}")]
+    Random(String),
+}
+
+/// One peer, and until when it is remembered: seconds since 1970.
+#[derive(Clone)]
+struct Entry {
+    peer: Zid,
+    retained: Retained,
+    expires: Option<u64>,
+}
+
+/// What was kept of earlier sessions, in a file; this end's name (its ZID) is there too.
+///
+/// Text, one line for each peer. Made if it is not there, readable by its owner only; replaced as a
+/// whole each time, so that a crash leaves the old one or the new one. Two programs may use it, if
+/// they do not save at the same moment.
+pub struct FileStore {
+    path: PathBuf,
+    zid: Zid,
+    peers: Vec<Entry>,
+}
+
+impl FileStore {
+    /// The store in the file `path`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`FileStoreError`] says what is wrong with the file, and in which line.
+    pub fn open(path: &Path) -> Result<Self, FileStoreError> {
+        let path = path.to_owned();
+        match read(&path)? {
+            Some((zid, peers)) => Ok(Self { path, zid, peers }),
+            None => {
+                let mut zid = [0; 12];
+                let random = |error: getrandom::Error| FileStoreError::Random(error.to_string());
+                getrandom::fill(&mut zid).map_err(random)?;
+                let store = Self { path, zid, peers: Vec::new() };
+                store.write()?;
+                Ok(store)
+            }
+        }
+    }
+
+    /// The name of this end.
+    pub fn zid(&self) -> Zid {
+        self.zid
+    }
+
+    fn write(&self) -> Result<(), FileStoreError> {
+        let io = |source| FileStoreError::Io { path: self.path.clone(), source };
+        let mut text = Zeroizing::new(format!("{HEAD}\nzid {}\n", hex(&self.zid)));
+        for Entry { peer, retained, expires } in &self.peers {
+            let secret = |secret: &Option<Zeroizing<[u8; 32]>>| {
+                Zeroizing::new(secret.as_ref().map_or_else(|| NONE.to_owned(), |s| hex(&s[..])))
+            };
+            let expires = expires.map_or_else(|| NEVER.to_owned(), |at| at.to_string());
+            let line = Zeroizing::new(format!(
+                "peer {} {} {} {} {} {expires}\n",
+                hex(peer),
+                *secret(&retained.rs1),
+                *secret(&retained.rs2),
+                *secret(&retained.pbx),
+                u8::from(retained.is_verified),
+            ));
+            text.push_str(&line);
+        }
+        let mut part = self.path.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let written = create(&part)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| std::fs::rename(&part, &self.path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        written.map_err(io)
+    }
+}
+
+impl SecretStore for FileStore {
+    fn load(&mut self, peer: &Zid) -> Retained {
+        let now = now();
+        let is_fresh = |entry: &&Entry| entry.expires.is_none_or(|at| at > now);
+        let known = self.peers.iter().find(|entry| entry.peer == *peer).filter(is_fresh);
+        known.map(|entry| entry.retained.clone()).unwrap_or_default()
+    }
+
+    fn save(&mut self, peer: &Zid, retained: &Retained) {
+        // Another program may have saved meanwhile.
+        if let Ok(Some((zid, peers))) = read(&self.path)
+            && zid == self.zid
+        {
+            self.peers = peers;
+        }
+        let now = now();
+        self.peers.retain(|entry| entry.peer != *peer && entry.expires.is_none_or(|at| at > now));
+        let interval = retained.expiration_interval;
+        let expires = (interval != u32::MAX).then(|| now.saturating_add(u64::from(interval)));
+        self.peers.push(Entry { peer: *peer, retained: retained.clone(), expires });
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "retained secrets were not saved");
+        }
+    }
+}
+
+impl std::fmt::Debug for FileStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// A new file that only its owner may read.
+fn create(path: &Path) -> std::io::Result<File> {
+    let _ = std::fs::remove_file(path);
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create_new(true).open(path)
+}
+
+type Contents = (Zid, Vec<Entry>);
+
+/// What the file holds; `None` if there is none.
+fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
+    let io = |source| FileStoreError::Io { path: path.to_owned(), source };
+    let len = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(error)),
+    };
+    let malformed = |line, what| FileStoreError::Malformed { path: path.to_owned(), line, what };
+    if len > LEN_MAX {
+        return Err(malformed(1, "the file is longer than 16 MiB"));
+    }
+    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(io)?);
+    let mut lines = text.lines();
+    if lines.next() != Some(HEAD) {
+        return Err(malformed(1, "not a file of retained secrets of this version"));
+    }
+    let zid = lines.next().and_then(|line| line.strip_prefix("zid ")).and_then(octets);
+    let zid = zid.ok_or_else(|| malformed(2, "no ZID of 24 hexadecimal digits"))?;
+    let mut peers = Vec::new();
+    for (n, line) in lines.enumerate() {
+        let what = "not a peer with its secrets";
+        peers.push(entry(line).ok_or_else(|| malformed(n + 3, what))?);
+    }
+    Ok(Some((zid, peers)))
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let mut fields = line.strip_prefix("peer ")?.split(' ');
+    let peer = octets(fields.next()?)?;
+    let mut secret = || match fields.next()? {
+        NONE => Some(None),
+        hex => octets::<32>(hex).map(|octets| Some(Zeroizing::new(octets))),
+    };
+    let (rs1, rs2, pbx) = (secret()?, secret()?, secret()?);
+    let is_verified = match fields.next()? {
+        "0" => false,
+        "1" => true,
+        _ => return None,
+    };
+    let expires = match fields.next()? {
+        NEVER => None,
+        at => Some(at.parse().ok()?),
+    };
+    if fields.next().is_some() {
+        return None;
+    }
+    let retained = Retained { rs1, rs2, pbx, is_verified, expiration_interval: u32::MAX };
+    Some(Entry { peer, retained, expires })
+}
+
+fn hex(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * octets.len());
+    for octet in octets {
+        for digit in [octet >> 4, octet & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+        }
+    }
+    text
+}
+
+fn octets<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut octets = [0; N];
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    for (n, octet) in octets.iter_mut().enumerate() {
+        *octet = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).ok()?;
+    }
+    Some(octets)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retained(octet: u8, expiration_interval: u32) -> Retained {
+        let rs1 = Some(Zeroizing::new([octet; 32]));
+        Retained { rs1, is_verified: true, expiration_interval, ..Retained::default() }
+    }
+
+    #[test]
+    fn what_is_saved_is_there_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        let mut store = FileStore::open(&path).unwrap();
+        store.save(&[1; 12], &retained(7, u32::MAX));
+        store.save(&[2; 12], &retained(8, 3600));
+        store.save(&[1; 12], &retained(9, u32::MAX));
+        let mut again = FileStore::open(&path).unwrap();
+        assert_eq!(again.zid(), store.zid());
+        assert_eq!(again.load(&[1; 12]), retained(9, u32::MAX));
+        assert_eq!(again.load(&[2; 12]).rs1, retained(8, 0).rs1);
+        assert_eq!(again.load(&[3; 12]), Retained::default());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_has_expired_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = FileStore::open(&folder.path().join("cache")).unwrap();
+        store.save(&[1; 12], &retained(7, 0));
+        assert_eq!(store.load(&[1; 12]), Retained::default());
+    }
+
+    #[test]
+    fn two_programs_keep_what_the_other_saved() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        let (mut one, mut other) =
+            (FileStore::open(&path).unwrap(), FileStore::open(&path).unwrap());
+        one.save(&[1; 12], &retained(1, u32::MAX));
+        other.save(&[2; 12], &retained(2, u32::MAX));
+        let mut again = FileStore::open(&path).unwrap();
+        assert!(again.load(&[1; 12]).rs1.is_some() && again.load(&[2; 12]).rs1.is_some());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn only_its_owner_may_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        FileStore::open(&path).unwrap().save(&[1; 12], &retained(1, u32::MAX));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_with_its_line_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        let zid = "00".repeat(12);
+        for (text, wanted) in [
+            ("something else", "line 1"),
+            ("rushes-zrtp 2\n", "line 1"),
+            ("rushes-zrtp 1\nzid 12\n", "line 2"),
+            (&format!("{HEAD}\nzid {zid}\npeer {zid} - - - 2 never\n"), "line 3"),
+            (&format!("{HEAD}\nzid {zid}\npeer {zid} - - - 0 never more\n"), "line 3"),
+            (&format!("{HEAD}\nzid {zid}\npeer {zid} zz - - 0 never\n"), "line 3"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = FileStore::open(&path).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{text:?}: {error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+}

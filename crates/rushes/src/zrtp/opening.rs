@@ -1,0 +1,136 @@
+//! A stream whose keys are being agreed on.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::srtp::Policy;
+use rushes_proto::zrtp::Event;
+
+use super::ZrtpConfig;
+use super::ZrtpError;
+use super::agreement::Channel;
+use crate::builder::StreamBuilder;
+use crate::error::Error;
+use crate::port::Port;
+use crate::security::Security;
+use crate::stream::MediaStream;
+
+/// How long a wait sleeps at most: another stream of the session may have to go first.
+const NAP: Duration = Duration::from_millis(20);
+
+/// A stream whose keys are being agreed on by ZRTP; made by
+/// [`StreamBuilder::begin`](crate::StreamBuilder::begin). No media can be sent before
+/// [`wait`](Self::wait) returns the stream.
+#[derive(Debug)]
+pub struct Opening {
+    builder: StreamBuilder,
+    port: Arc<Port>,
+    channel: Channel,
+    /// There from when its keys are known.
+    stream: Option<MediaStream>,
+    is_over: bool,
+}
+
+impl StreamBuilder {
+    /// Begins to open a stream whose keys are agreed on by ZRTP: says Hello to the peer, or waits
+    /// for one where the session or the stream has none. [`open`](Self::open) does that and waits.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`Error::Zrtp`] if the port has such a stream already, the cache
+    /// cannot be read, or `security` is not [`Security::Zrtp`].
+    pub fn begin(mut self) -> Result<Opening, Error> {
+        let Some(Security::Zrtp(config)) = &self.security else {
+            return Err(Error::NoZrtp);
+        };
+        let config: ZrtpConfig = config.clone();
+        let agreement = self.session.agreement(&config)?;
+        let ssrc = self.own_ssrc()?;
+        self = self.ssrc(ssrc);
+        let (builder, port) = self.bind()?;
+        let id = agreement.attach(ssrc, &port, builder.destination(), config.peer_hello_hash)?;
+        let channel = Channel { agreement, id };
+        if !port.set_channel(channel.clone()) {
+            return Err(ZrtpError::PortTaken.into());
+        }
+        channel.agreement.serve(Instant::now());
+        Ok(Opening { builder, port, channel, stream: None, is_over: false })
+    }
+
+    pub(crate) fn open_by_zrtp(self) -> Result<MediaStream, Error> {
+        let timeout = match &self.security {
+            Some(Security::Zrtp(config)) => config.timeout,
+            _ => Duration::ZERO,
+        };
+        self.begin()?.wait(timeout)?.ok_or_else(|| ZrtpError::Timeout.into())
+    }
+}
+
+impl Opening {
+    /// Waits until the keys are agreed on, at most for `timeout`; `None` if they are not by then,
+    /// and `wait` may be called again. Reads the socket on the caller's thread.
+    ///
+    /// # Errors
+    /// [`Error::Zrtp`] if there will be no agreement: nobody speaks ZRTP there, or an end refused.
+    /// Otherwise as [`StreamBuilder::open`](crate::StreamBuilder::open).
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<MediaStream>, Error> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let now = Instant::now();
+            let due = self.channel.agreement.serve(now);
+            if self.look(now)? {
+                self.is_over = true;
+                return Ok(self.stream.take());
+            }
+            if now >= deadline {
+                return Ok(None);
+            }
+            let until = due.unwrap_or(deadline).min(now + NAP).min(deadline);
+            self.port.look_until(until)?;
+        }
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.port.local_address()
+    }
+
+    /// Looks at what has happened; whether the stream is ready.
+    fn look(&mut self, now: Instant) -> Result<bool, Error> {
+        let Channel { agreement, id } = &self.channel;
+        let (agreement, id) = (agreement.clone(), *id);
+        if let Some(stream) = &self.stream
+            && stream.statistics().receive.packets > 0
+        {
+            // RFC 6189 section 4.6: as good as a Conf2ACK.
+            agreement.note_media(now, id);
+        }
+        while let Some(event) = agreement.poll_event(id) {
+            match event {
+                Event::Keys(keys) => {
+                    let policy = Policy::new(keys.suite);
+                    let (send, receive) = (keys.send, keys.receive);
+                    let keys = Security::Keys { policy, send, receive, further: Vec::new() };
+                    let builder = self.builder.clone().security(keys);
+                    self.stream = Some(builder.open_on(self.port.clone())?);
+                }
+                Event::Secure => return Ok(true),
+                Event::Failed { error, by_peer } => {
+                    return Err(ZrtpError::Failed { error, by_peer }.into());
+                }
+                Event::NoPeer if agreement.knows_peer(id) => return Err(ZrtpError::NoPeer.into()),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.port.clear_channel(self.channel.id);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Streams whose keys the ends agree on themselves, over loopback.
+#![cfg(feature = "zrtp")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+use rushes::zrtp::{AlgorithmList, Kem, KeyAgreement, Opening, Warning, ZrtpConfig, ZrtpError};
+use rushes::{Codec, Context, Error, MediaStream, Pacing, Security, Session, StreamBuilder};
+
+const SECOND: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn session() -> Session {
+    Context::new().session("127.0.0.1").unwrap()
+}
+
+fn stream(session: &Session, config: &ZrtpConfig) -> StreamBuilder {
+    let stream = session.stream(Codec::Generic).pacing(Pacing::Off);
+    stream.security(Security::Zrtp(config.clone()))
+}
+
+/// Waits for both ends in turn, in one thread.
+fn both(mut one: Opening, mut other: Opening) -> (MediaStream, MediaStream) {
+    let (mut first, mut second) = (None, None);
+    for _ in 0..3000 {
+        if first.is_none() {
+            first = one.wait(Duration::from_millis(5)).unwrap();
+        }
+        if second.is_none() {
+            second = other.wait(Duration::from_millis(5)).unwrap();
+        }
+        if let (Some(_), Some(_)) = (&first, &second) {
+            break;
+        }
+    }
+    (first.unwrap(), second.unwrap())
+}
+
+/// A stream from one session to another.
+fn connect(from: &Session, to: &Session, config: [&ZrtpConfig; 2]) -> (MediaStream, MediaStream) {
+    let receiving = stream(to, config[1]).begin().unwrap();
+    let port = receiving.local_address().port();
+    let sending = stream(from, config[0]).remote_port(port).begin().unwrap();
+    both(sending, receiving)
+}
+
+fn passes(sender: &mut MediaStream, receiver: &mut MediaStream) {
+    for len in [1, 1000, 100_000] {
+        let frame = vec![len as u8; len];
+        sender.push_frame(&frame, None).unwrap();
+        let received = receiver.pull_frame(SECOND).unwrap().unwrap();
+        assert!(received[..] == frame[..]);
+    }
+}
+
+#[test]
+fn the_streams_of_a_session_agree_one_after_the_other() {
+    let (alice, bob) = (session(), session());
+    let config = ZrtpConfig::default();
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let (mut sender, mut receiver) = connect(&alice, &bob, [&config, &config]);
+        passes(&mut sender, &mut receiver);
+        streams.push((sender, receiver));
+    }
+    let (a, b) = (alice.sas().unwrap(), bob.sas().unwrap());
+    assert_eq!(a, b);
+    assert!(!a.is_verified && alice.verify_sas(true) && alice.sas().unwrap().is_verified);
+    for (sender, receiver) in &mut streams {
+        passes(sender, receiver);
+    }
+}
+
+#[test]
+fn every_kind_of_agreement_carries_media() {
+    let kem = KeyAgreement::Kem(Kem::X448_ML_KEM_1024);
+    for agreement in [KeyAgreement::X255, KeyAgreement::Ec38, KeyAgreement::Dh3k, kem] {
+        let mut config = ZrtpConfig::default();
+        config.algorithms.key_agreements = AlgorithmList::new(&[agreement]).unwrap();
+        let (alice, bob) = (session(), session());
+        let (mut sender, mut receiver) = connect(&alice, &bob, [&config, &config]);
+        passes(&mut sender, &mut receiver);
+        assert_eq!(alice.sas(), bob.sas());
+    }
+}
+
+#[test]
+fn open_waits_and_the_other_end_may_wait_for_whoever_comes() {
+    let (alice, bob) = (session(), session());
+    let config = ZrtpConfig::default();
+    let mut opening = stream(&bob, &config).begin().unwrap();
+    let port = opening.local_address().port();
+    let bob_waits = thread::spawn(move || opening.wait(PATIENCE).unwrap().unwrap());
+    // Later than all Hellos of somebody who knows nobody to say them to.
+    thread::sleep(Duration::from_millis(300));
+    let mut sender = stream(&alice, &config).remote_port(port).open().unwrap();
+    let mut receiver = bob_waits.join().unwrap();
+    passes(&mut sender, &mut receiver);
+}
+
+#[test]
+fn a_peer_without_zrtp_gets_nothing() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    silent.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let error = stream(&session(), &ZrtpConfig::default()).remote_port(port).open().unwrap_err();
+    assert!(matches!(error, Error::Zrtp(ZrtpError::NoPeer)), "{error}");
+    let mut datagram = [0; 2000];
+    let mut hellos = 0;
+    while let Ok(len) = silent.recv(&mut datagram) {
+        assert!(rushes::zrtp::is_zrtp(&datagram[..len]), "only Hellos came");
+        hellos += 1;
+    }
+    assert!(hellos > 10);
+}
+
+#[test]
+fn a_clear_packet_from_outside_is_not_delivered() {
+    let (alice, bob) = (session(), session());
+    let config = ZrtpConfig::default();
+    let (mut sender, mut receiver) = connect(&alice, &bob, [&config, &config]);
+    passes(&mut sender, &mut receiver);
+    let mut clear = vec![0x80, 96 | 0x80, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
+    clear.extend([9; 100]);
+    let outside = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..5 {
+        outside.send_to(&clear, receiver.local_address()).unwrap();
+    }
+    assert!(receiver.pull_frame(Duration::from_millis(200)).unwrap().is_none());
+    passes(&mut sender, &mut receiver);
+}
+
+#[test]
+fn a_cache_continues_from_session_to_session_and_a_lost_one_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = |name: &str| {
+        let mut config = ZrtpConfig::default();
+        config.cache = Some(folder.path().join(name));
+        config
+    };
+    let run = |verify: bool| {
+        let (alice, bob) = (session(), session());
+        let (mut sender, mut receiver) = connect(&alice, &bob, [&config("alice"), &config("bob")]);
+        passes(&mut sender, &mut receiver);
+        assert_eq!(alice.sas().unwrap().sas, bob.sas().unwrap().sas);
+        if verify {
+            assert!(alice.verify_sas(true) && bob.verify_sas(true));
+        }
+        (alice.sas().unwrap().is_verified, alice.poll_zrtp_warning())
+    };
+    assert_eq!(run(true), (true, None));
+    assert_eq!(run(false), (true, None));
+    // Bob keeps his name and loses the rest.
+    let lost = std::fs::read_to_string(folder.path().join("bob")).unwrap();
+    let lost: String = lost.lines().take(2).flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(folder.path().join("bob"), lost).unwrap();
+    assert_eq!(run(false), (false, Some(Warning::VerifiedBefore)));
+}
+
+#[test]
+fn one_port_has_one_agreement() {
+    let alice = session();
+    let opening = stream(&alice, &ZrtpConfig::default()).begin().unwrap();
+    let port = opening.local_address().port();
+    let second = stream(&alice, &ZrtpConfig::default()).local_port(port).begin();
+    assert!(matches!(second, Err(Error::Zrtp(ZrtpError::PortTaken))));
+    drop(opening);
+    stream(&alice, &ZrtpConfig::default()).local_port(port).begin().unwrap();
+}
+
+#[test]
+fn what_cannot_be_had_is_said_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    std::fs::write(&cache, "something else").unwrap();
+    let mut config = ZrtpConfig::default();
+    config.cache = Some(cache);
+    let error = stream(&session(), &config).begin().unwrap_err();
+    assert!(error.to_string().contains("line 1"), "{error}");
+    let clear = session().stream(Codec::Generic).begin();
+    assert!(matches!(clear, Err(Error::NoZrtp)));
+}
