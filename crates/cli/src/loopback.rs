@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::{Context, Pacing, Statistics, StreamReceiver, StreamSender, Suite};
+use rushes::{Context, Pacing, Session, Statistics, StreamReceiver, StreamSender};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -18,6 +18,7 @@ use crate::report;
 use crate::security;
 use crate::source::{Schedule, Source};
 use crate::stream;
+use crate::zrtp;
 
 /// Frames, and octets in them, that may be on their way at once unless told otherwise.
 const FRAMES_IN_FLIGHT: usize = 8;
@@ -46,7 +47,7 @@ struct Flight {
 pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::listen()?;
     let source = Source::new(args.file.as_deref(), &args.stream)?;
-    let (mut sender, receiver) = open(args, &source)?;
+    let Opened { mut sender, receiver, security } = open(args, &source)?;
     let shared = Shared {
         comparer: Mutex::new(Comparer::new(source.codec)),
         flight: Mutex::default(),
@@ -81,29 +82,46 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let received = received?;
     let interrupted = interrupt.came();
     let ended = Ended { sent, received, time, interrupted };
-    ended.print(args, &source, &lock(&shared.comparer))
+    ended.print(args, &source, &security, &lock(&shared.comparer))
 }
 
-fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<(StreamSender, StreamReceiver)> {
+/// Both ends, and how they are secured.
+struct Opened {
+    sender: StreamSender,
+    receiver: StreamReceiver,
+    security: String,
+}
+
+fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     let host = if args.ipv6 { "::1" } else { "127.0.0.1" };
-    let session = Context::new().session(host)?.local_address(host)?;
+    let session = || Context::new().session(host)?.local_address(host);
+    let (near, far) = (session()?, session()?);
     let secured = args.security.security_or_random()?;
-    let stream = || {
-        let builder = stream::set(session.stream(source.codec), &session, &args.stream);
+    let stream = |session: &Session| {
+        let builder = stream::set(session.stream(source.codec), session, &args.stream);
         security::set(builder, secured.clone())
     };
-    let builder = stream().probation(1).delivery(args.delivery.into());
-    let receiver = builder.open().context("cannot open the receiving stream")?;
-    let port = receiver.local_address().port();
     let pacing = match (args.timing.pacing, args.timing.fps) {
         (Some(pacing), _) => pacing,
         (None, Some(_)) => Pacing::default(),
         (None, None) => Pacing::Off,
     };
-    let builder =
-        stream().remote_port(port).frame_rate(Schedule::new(args.timing).rate()).pacing(pacing);
-    let sender = builder.open().context("cannot open the sending stream")?;
-    Ok((sender.split()?.0, receiver.split()?.1))
+    let receiving = stream(&near).probation(1).delivery(args.delivery.into());
+    let sending = |port| {
+        let builder = stream(&far).remote_port(port).pacing(pacing);
+        builder.frame_rate(Schedule::new(args.timing).rate())
+    };
+    let (receiver, sender, security) = if args.security.zrtp {
+        let ([receiver, sender], [near, far]) = zrtp::open_both(receiving, sending)?;
+        let security = format!("ZRTP; one end sees: {near}; the other: {far}");
+        (receiver, sender, security)
+    } else {
+        let receiver = receiving.open().context("cannot open the receiving stream")?;
+        let port = receiver.local_address().port();
+        let sender = sending(port).open().context("cannot open the sending stream")?;
+        (receiver, sender, args.security.name().unwrap_or("none").to_owned())
+    };
+    Ok(Opened { sender: sender.split()?.0, receiver: receiver.split()?.1, security })
 }
 
 fn send_all(
@@ -230,6 +248,7 @@ impl Ended {
         &self,
         args: &LoopbackArgs,
         source: &Source,
+        security: &str,
         comparer: &Comparer,
     ) -> anyhow::Result<Outcome> {
         let flaw = self.flaw(source, comparer);
@@ -238,7 +257,7 @@ impl Ended {
             object["security"] = args.security.name().into();
             report::say(object)?;
         } else if !args.output.quiet {
-            report::say(self.words(source, args.security.srtp, comparer))?;
+            report::say(self.words(source, security, comparer))?;
             report::say(flaw.as_deref().unwrap_or("identical"))?;
         } else if let Some(flaw) = &flaw {
             eprintln!("rushes: {flaw}");
@@ -258,7 +277,7 @@ impl Ended {
         (comparer.units == 0).then(|| format!("nothing was sent: no frame in {}", source.name()))
     }
 
-    fn words(&self, source: &Source, security: Option<Suite>, comparer: &Comparer) -> String {
+    fn words(&self, source: &Source, security: &str, comparer: &Comparer) -> String {
         let send = &self.sent.send;
         let latencies = &comparer.latencies;
         let mut text = format!(
@@ -270,7 +289,7 @@ impl Ended {
              rate      {:.1} Mbit/s, {:.0} frames/s\n  \
              latency   p50 {:.1?}, p99 {:.1?}, max {:.1?}",
             source.name(),
-            security.map_or("none", Suite::name),
+            security,
             comparer.units,
             send.frames,
             comparer.octets,

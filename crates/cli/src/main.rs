@@ -19,6 +19,7 @@ mod send;
 mod source;
 mod stream;
 mod values;
+mod zrtp;
 
 use std::fmt;
 use std::process::ExitCode;

@@ -21,6 +21,7 @@ use crate::security;
 use crate::source::unknown_codec;
 use crate::stream;
 use crate::values::Endpoint;
+use crate::zrtp;
 
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -35,17 +36,23 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     }
     let interrupt = Interrupt::listen()?;
     let Described { builder, codec, parameter_sets } = build(args)?;
-    let mut stream = builder.open().map_err(stream::explain)?;
+    let tells = !args.output.quiet && !args.output.json;
+    let opened = zrtp::open(builder, args.security.zrtp, &interrupt, |address| {
+        if tells {
+            // In one piece, for whoever reads the address from a pipe.
+            std::io::stderr().write_all(format!("listening on {address}\n").as_bytes())?;
+        }
+        Ok(())
+    })?;
+    let Some((mut stream, agreed)) = opened else {
+        anyhow::bail!("interrupted before keys were agreed on; nothing was received");
+    };
+    zrtp::tell(agreed.as_ref(), args.output.quiet);
     let mut writer = Writer {
         media: MediaWriter::create(&args.output_file, codec)?,
         codec,
         parameter_sets: Some(parameter_sets).filter(|sets| !sets.is_empty()),
     };
-    if !args.output.quiet && !args.output.json {
-        // In one piece, for whoever reads the address from a pipe.
-        let line = format!("listening on {}\n", stream.local_address());
-        std::io::stderr().write_all(line.as_bytes())?;
-    }
     if !args.output.quiet {
         stream.on_event(|event| security::tell(&event))?;
     }
@@ -54,7 +61,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if keep {
         writer.media.finish()?;
     }
-    print(args, &stream, &mut received)
+    print(args, &stream, agreed.as_ref(), &mut received)
 }
 
 /// What came.
@@ -201,6 +208,7 @@ fn receive(
 fn print(
     args: &RecvArgs,
     stream: &MediaStream,
+    agreed: Option<&zrtp::Agreed>,
     received: &mut Received,
 ) -> anyhow::Result<Outcome> {
     let statistics = stream.statistics();
@@ -217,6 +225,7 @@ fn print(
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": rate,
             "packets_lost": lost,
+            "zrtp": agreed.map(zrtp::Agreed::object),
             "received": report::received(&statistics),
             "rtcp": received.heard.report(stream),
             "capture_to_delivery": received.latency.report(),

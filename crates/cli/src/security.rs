@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
+use rushes::zrtp::ZrtpConfig;
 use rushes::{ControlEvent, Event, Security, StreamBuilder, Suite};
 
 use crate::Usage;
@@ -33,6 +34,14 @@ pub(crate) struct SecurityArgs {
     /// A file that holds what --key would say
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Secure the stream with keys that both sides agree on (ZRTP); both show a few words, which
+    /// are the same unless somebody is in between. Both sides must be told
+    #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
+    pub(crate) zrtp: bool,
+    /// Remember the other side in this file: words that were the same once need not be compared
+    /// again. Made if it is not there
+    #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
+    pub(crate) zrtp_cache: Option<PathBuf>,
 }
 
 /// Text of the command line that no message repeats.
@@ -82,6 +91,9 @@ impl SecurityArgs {
     /// # Errors
     /// [`Usage`] if there is no key or it does not fit.
     pub(crate) fn security(&self) -> anyhow::Result<Option<Security>> {
+        if self.zrtp {
+            return Ok(Some(self.agreement()));
+        }
         let Some(suite) = self.srtp else { return Ok(None) };
         let need = suite.key_and_salt_len();
         let octets = self.octets(suite)?.ok_or_else(|| {
@@ -93,13 +105,22 @@ impl SecurityArgs {
         Ok(Some(Security::shared(suite, &octets)?))
     }
 
+    fn agreement(&self) -> Security {
+        let mut config = ZrtpConfig::default();
+        config.cache.clone_from(&self.zrtp_cache);
+        Security::Zrtp(config)
+    }
+
     /// The suite, for reports.
     pub(crate) fn name(&self) -> Option<&'static str> {
-        self.srtp.map(Suite::name)
+        self.srtp.map(Suite::name).or(self.zrtp.then_some("ZRTP"))
     }
 
     /// The same, with a random key where none was given.
     pub(crate) fn security_or_random(&self) -> anyhow::Result<Option<Security>> {
+        if self.zrtp {
+            return Ok(Some(self.agreement()));
+        }
         let Some(suite) = self.srtp else { return Ok(None) };
         Ok(Some(match self.octets(suite)? {
             Some(octets) => Security::shared(suite, &octets)?,
@@ -145,6 +166,8 @@ mod tests {
             srtp: Some(Suite::AeadAes128Gcm),
             key: Some(SecretText("c2VjcmV0".to_owned())),
             key_file: None,
+            zrtp: false,
+            zrtp_cache: None,
         };
         assert!(!format!("{args:?}").contains("c2Vj"));
         let error = args.security().unwrap_err().to_string();

@@ -16,6 +16,7 @@ use crate::report;
 use crate::security;
 use crate::source::{Schedule, Source};
 use crate::stream;
+use crate::zrtp;
 
 /// Packets without payload that end a stream, so that a lost tail is noticed, and their spacing:
 /// more than one, because they can be lost too, and late enough for a full buffer to drain.
@@ -46,7 +47,11 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
-    let mut stream = builder.open().map_err(stream::explain)?;
+    let opened = zrtp::open(builder, args.security.zrtp, &interrupt, |_| Ok(()))?;
+    let Some((mut stream, agreed)) = opened else {
+        anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
+    };
+    zrtp::tell(agreed.as_ref(), args.output.quiet);
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
     let mut heard = Heard::default();
@@ -76,7 +81,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     end(args, &mut stream)?;
     heard.listen(&stream);
     progress.finish();
-    print(args, &source, &stream, &heard, time)?;
+    print(args, &source, &stream, &heard, (time, agreed))?;
     if !args.control.no_rtcp {
         stream.rtcp().send_bye("")?;
     }
@@ -145,7 +150,7 @@ fn print(
     source: &Source,
     stream: &MediaStream,
     heard: &Heard,
-    time: Duration,
+    (time, agreed): (Duration, Option<zrtp::Agreed>),
 ) -> anyhow::Result<()> {
     let statistics = stream.statistics();
     let send = &statistics.send;
@@ -155,6 +160,7 @@ fn print(
             "source": source.name(),
             "ssrc": stream.ssrc().to_string(),
             "security": args.security.name(),
+            "zrtp": agreed.map(|agreed| agreed.object()),
             "seconds": time.as_secs_f64(),
             "megabits_per_second": rate,
             "sent": report::sent(&statistics),

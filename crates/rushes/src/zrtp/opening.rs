@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use rushes_proto::srtp::Policy;
 use rushes_proto::zrtp::Event;
+use rushes_proto::zrtp::SasStatus;
+use rushes_proto::zrtp::Warning;
 
 use super::ZrtpConfig;
 use super::ZrtpError;
@@ -89,6 +91,18 @@ impl Opening {
             let until = due.unwrap_or(deadline).min(now + NAP).min(deadline);
             self.port.look_until(until)?;
         }
+    }
+
+    /// The session's short authentication string, once there is one; see
+    /// [`Session::sas`](crate::Session::sas).
+    pub fn sas(&self) -> Option<SasStatus> {
+        self.channel.agreement.sas()
+    }
+
+    /// The next thing that is not as it should be; see
+    /// [`Session::poll_zrtp_warning`](crate::Session::poll_zrtp_warning).
+    pub fn poll_warning(&self) -> Option<Warning> {
+        self.channel.agreement.poll_warning()
     }
 
     /// The local address of the stream's socket.

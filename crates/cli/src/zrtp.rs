@@ -1,0 +1,118 @@
+//! `--zrtp`: keys that both sides agree on, and the strings that their people compare.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rushes::zrtp::{Opening, SasStatus, Warning};
+use rushes::{MediaStream, StreamBuilder};
+use serde_json::{Value, json};
+
+use crate::interrupt::Interrupt;
+use crate::stream;
+
+/// How often Ctrl-C is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long the two ends of a loopback take at most.
+const LOOPBACK_TIME: Duration = Duration::from_secs(30);
+
+/// What two sides agreed on.
+pub(crate) struct Agreed(SasStatus);
+
+impl Agreed {
+    fn of(opening: &Opening) -> Option<Self> {
+        while let Some(warning) = opening.poll_warning() {
+            eprintln!("rushes: {}", words(warning));
+        }
+        opening.sas().map(Self)
+    }
+
+    /// For reports.
+    pub(crate) fn object(&self) -> Value {
+        json!({ "sas": self.0.sas.to_string(), "verified": self.0.is_verified })
+    }
+}
+
+impl fmt::Display for Agreed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = if self.0.is_verified { ", as compared before" } else { "" };
+        write!(f, "{}{before}", self.0.sas)
+    }
+}
+
+/// What to do about something that is not as it should be.
+fn words(warning: Warning) -> &'static str {
+    match warning {
+        Warning::CacheMismatch => {
+            "the other side does not have the secret of an earlier session: compare the strings; \
+             unless they are the same, somebody is in between"
+        }
+        Warning::VerifiedBefore => {
+            "WARNING: the strings were compared in an earlier session, and the other side does not \
+             have its secret: somebody may be in between now; compare the strings again"
+        }
+        Warning::Disclosure => "the other side discloses what it receives to others",
+        Warning::Signature => "the other side signed its string, which is not looked at here",
+        Warning::HelloHash => "a Hello was ignored that is not the one that was announced",
+        _ => "a forged message of ZRTP was ignored",
+    }
+}
+
+/// Opens a stream. If its keys are to be agreed on, waits for the other side, and says what there
+/// is to compare; `None` if Ctrl-C comes first.
+pub(crate) fn open(
+    builder: StreamBuilder,
+    is_zrtp: bool,
+    interrupt: &Interrupt,
+    listening: impl FnOnce(SocketAddr) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<(MediaStream, Option<Agreed>)>> {
+    if !is_zrtp {
+        let stream = builder.open().map_err(stream::explain)?;
+        listening(stream.local_address())?;
+        return Ok(Some((stream, None)));
+    }
+    let mut opening = builder.begin().map_err(stream::explain)?;
+    listening(opening.local_address())?;
+    while !interrupt.came() {
+        if let Some(stream) = opening.wait(PATIENCE)? {
+            return Ok(Some((stream, Agreed::of(&opening))));
+        }
+    }
+    Ok(None)
+}
+
+/// Tells what to compare.
+pub(crate) fn tell(agreed: Option<&Agreed>, quiet: bool) {
+    if let Some(agreed) = agreed.filter(|_| !quiet) {
+        eprintln!("rushes: secure by ZRTP; the other side must see the same words: {agreed}");
+    }
+}
+
+/// Opens two streams that agree with each other.
+pub(crate) fn open_both(
+    receiver: StreamBuilder,
+    sender: impl FnOnce(u16) -> StreamBuilder,
+) -> anyhow::Result<([MediaStream; 2], [Agreed; 2])> {
+    let mut receiving = receiver.begin()?;
+    let mut sending = sender(receiving.local_address().port()).begin()?;
+    let deadline = Instant::now() + LOOPBACK_TIME;
+    let (mut receiver, mut sender) = (None, None);
+    while Instant::now() < deadline {
+        for (opening, stream) in [(&mut receiving, &mut receiver), (&mut sending, &mut sender)] {
+            if stream.is_none() {
+                *stream = opening.wait(Duration::from_millis(2))?;
+            }
+        }
+        if receiver.is_some() && sender.is_some() {
+            break;
+        }
+    }
+    let agreed = (Agreed::of(&receiving), Agreed::of(&sending));
+    match (receiver, sender, agreed) {
+        (Some(receiver), Some(sender), (Some(one), Some(other))) => {
+            Ok(([receiver, sender], [one, other]))
+        }
+        _ => anyhow::bail!("the two ends did not agree on keys"),
+    }
+}
