@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::listen()?;
     let Described { builder, codec, parameter_sets } = build(args)?;
     let tells = !args.output.quiet && !args.output.json;
-    let opened = zrtp::open(builder, args.security.zrtp, &interrupt, |address| {
+    let opened = zrtp::open(builder, &interrupt, |address| {
         if tells {
             // In one piece, for whoever reads the address from a pipe.
             std::io::stderr().write_all(format!("listening on {address}\n").as_bytes())?;
@@ -61,7 +61,11 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if keep {
         writer.media.finish()?;
     }
-    print(args, &stream, agreed.as_ref(), &mut received)
+    let outcome = print(args, &stream, agreed.as_ref(), &mut received)?;
+    if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
+        agreed.ask()?;
+    }
+    Ok(outcome)
 }
 
 /// What came.

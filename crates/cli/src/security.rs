@@ -42,6 +42,9 @@ pub(crate) struct SecurityArgs {
     /// again. Made if it is not there
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     pub(crate) zrtp_cache: Option<PathBuf>,
+    /// Ask at the end whether the other side saw the same words, and remember the answer
+    #[arg(long, requires = "zrtp_cache", help_heading = "Security")]
+    pub(crate) zrtp_ask: bool,
 }
 
 /// Text of the command line that no message repeats.
@@ -168,6 +171,7 @@ mod tests {
             key_file: None,
             zrtp: false,
             zrtp_cache: None,
+            zrtp_ask: false,
         };
         assert!(!format!("{args:?}").contains("c2Vj"));
         let error = args.security().unwrap_err().to_string();

@@ -33,6 +33,10 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if args.to.port == 0 {
         return Err(Usage("--to needs a port from 1 to 65535".to_owned()).into());
     }
+    if args.dry_run && args.security.zrtp {
+        let reason = "--zrtp describes what is made up for one run; a --dry-run is another";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let interrupt = Interrupt::listen()?;
     let source = Source::new(Some(&args.file), &args.stream)?;
     // A file that cannot be read is told before anything is sent.
@@ -47,7 +51,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
-    let opened = zrtp::open(builder, args.security.zrtp, &interrupt, |_| Ok(()))?;
+    let opened = zrtp::open(builder, &interrupt, |_| Ok(()))?;
     let Some((mut stream, agreed)) = opened else {
         anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
     };
@@ -81,7 +85,10 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     end(args, &mut stream)?;
     heard.listen(&stream);
     progress.finish();
-    print(args, &source, &stream, &heard, (time, agreed))?;
+    print(args, &source, &stream, &heard, (time, agreed.as_ref()))?;
+    if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
+        agreed.ask()?;
+    }
     if !args.control.no_rtcp {
         stream.rtcp().send_bye("")?;
     }
@@ -150,7 +157,7 @@ fn print(
     source: &Source,
     stream: &MediaStream,
     heard: &Heard,
-    (time, agreed): (Duration, Option<zrtp::Agreed>),
+    (time, agreed): (Duration, Option<&zrtp::Agreed>),
 ) -> anyhow::Result<()> {
     let statistics = stream.statistics();
     let send = &statistics.send;
@@ -160,7 +167,7 @@ fn print(
             "source": source.name(),
             "ssrc": stream.ssrc().to_string(),
             "security": args.security.name(),
-            "zrtp": agreed.map(|agreed| agreed.object()),
+            "zrtp": agreed.map(zrtp::Agreed::object),
             "seconds": time.as_secs_f64(),
             "megabits_per_second": rate,
             "sent": report::sent(&statistics),

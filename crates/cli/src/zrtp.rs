@@ -18,26 +18,53 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const LOOPBACK_TIME: Duration = Duration::from_secs(30);
 
 /// What two sides agreed on.
-pub(crate) struct Agreed(SasStatus);
+pub(crate) struct Agreed {
+    opening: Opening,
+    status: SasStatus,
+}
 
 impl Agreed {
-    fn of(opening: &Opening) -> Option<Self> {
+    fn of(opening: Opening) -> Option<Self> {
         while let Some(warning) = opening.poll_warning() {
             eprintln!("rushes: {}", words(warning));
         }
-        opening.sas().map(Self)
+        let status = opening.sas()?;
+        Some(Self { opening, status })
     }
 
     /// For reports.
     pub(crate) fn object(&self) -> Value {
-        json!({ "sas": self.0.sas.to_string(), "verified": self.0.is_verified })
+        json!({ "sas": self.status.sas.to_string(), "verified": self.status.is_verified })
+    }
+
+    /// Asks whether the strings were the same, and remembers the answer.
+    pub(crate) fn ask(&self) -> anyhow::Result<()> {
+        if self.status.is_verified {
+            return Ok(());
+        }
+        eprint!("Did the other side see the same words, {}? [y/n] ", self.status.sas);
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        match answer.trim() {
+            "y" | "Y" | "yes" => {
+                self.opening.verify_sas(true);
+            }
+            "n" | "N" | "no" => {
+                self.opening.verify_sas(false);
+                eprintln!(
+                    "rushes: somebody was in between; nothing is remembered of the other side"
+                );
+            }
+            _ => eprintln!("rushes: that is neither yes nor no; nothing changes"),
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for Agreed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let before = if self.0.is_verified { ", as compared before" } else { "" };
-        write!(f, "{}{before}", self.0.sas)
+        let before = if self.status.is_verified { ", as compared before" } else { "" };
+        write!(f, "{}{before}", self.status.sas)
     }
 }
 
@@ -63,11 +90,10 @@ fn words(warning: Warning) -> &'static str {
 /// is to compare; `None` if Ctrl-C comes first.
 pub(crate) fn open(
     builder: StreamBuilder,
-    is_zrtp: bool,
     interrupt: &Interrupt,
     listening: impl FnOnce(SocketAddr) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<(MediaStream, Option<Agreed>)>> {
-    if !is_zrtp {
+    if !builder.agrees_on_keys() {
         let stream = builder.open().map_err(stream::explain)?;
         listening(stream.local_address())?;
         return Ok(Some((stream, None)));
@@ -76,7 +102,7 @@ pub(crate) fn open(
     listening(opening.local_address())?;
     while !interrupt.came() {
         if let Some(stream) = opening.wait(PATIENCE)? {
-            return Ok(Some((stream, Agreed::of(&opening))));
+            return Ok(Some((stream, Agreed::of(opening))));
         }
     }
     Ok(None)
@@ -108,7 +134,7 @@ pub(crate) fn open_both(
             break;
         }
     }
-    let agreed = (Agreed::of(&receiving), Agreed::of(&sending));
+    let agreed = (Agreed::of(receiving), Agreed::of(sending));
     match (receiver, sender, agreed) {
         (Some(receiver), Some(sender), (Some(one), Some(other))) => {
             Ok(([receiver, sender], [one, other]))

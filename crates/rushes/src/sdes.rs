@@ -156,7 +156,12 @@ impl StreamBuilder {
     /// Puts the keys into the description of the stream.
     pub(crate) fn describe_security(&self, media: &mut Media) -> Result<(), Error> {
         let Some(security) = &self.security else { return Ok(()) };
-        let Some(given) = security.given() else { return self.describe_agreement(media) };
+        let Some(given) = security.given() else {
+            #[cfg(feature = "zrtp")]
+            return self.describe_hello(media);
+            #[cfg(not(feature = "zrtp"))]
+            return Ok(());
+        };
         media.crypto.push(security.to_crypto(1)?);
         media.profile = match media.profile {
             Profile::Avpf => Profile::Savpf,
@@ -168,17 +173,14 @@ impl StreamBuilder {
         Ok(())
     }
 
-    /// Nothing: what is agreed on by ZRTP needs no description.
-    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "beside the other")]
-    fn describe_agreement(&self, _media: &mut Media) -> Result<(), Error> {
-        Ok(())
-    }
-
     /// Secures the stream as `media` says: by the first of its `a=crypto` lines that can be
     /// followed.
     pub(crate) fn secured_as(self, media: &Media) -> Result<Self, Error> {
         let secured = matches!(media.profile, Profile::Savp | Profile::Savpf);
         if !secured && media.crypto.is_empty() {
+            #[cfg(feature = "zrtp")]
+            return Ok(self.agreeing_as(media));
+            #[cfg(not(feature = "zrtp"))]
             return Ok(self);
         }
         let cryptex = media.attribute(CRYPTEX).is_some();

@@ -121,9 +121,24 @@ impl StreamBuilder {
     ///
     /// A secured stream begins at a sequence number below 2¹⁵, so that a receiver that misses its
     /// first packets does not misjudge it (RFC 3711 section 3.3.1).
-    pub fn security(mut self, security: Security) -> Self {
+    #[cfg_attr(not(feature = "zrtp"), allow(unused_mut, reason = "changed for ZRTP"))]
+    pub fn security(mut self, mut security: Security) -> Self {
+        // What a description announced of the peer still holds.
+        #[cfg(feature = "zrtp")]
+        if let (Some(Security::Zrtp(before)), Security::Zrtp(config)) =
+            (&self.security, &mut security)
+            && config.peer_hello_hash.is_none()
+        {
+            config.peer_hello_hash = before.peer_hello_hash;
+        }
         self.security = Some(security);
         self
+    }
+
+    /// Whether the stream agrees on its keys with the peer, so that opening it takes a while.
+    #[cfg(feature = "zrtp")]
+    pub fn agrees_on_keys(&self) -> bool {
+        self.awaits_keys()
     }
 
     fn given_keys(&self) -> Option<Given<'_>> {

@@ -1,6 +1,7 @@
 //! The program as its users run it.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod agreed;
 mod rig;
 mod secured;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::agree::{InitiatorKey, ResponderKey};
 use super::chain::{Broken, Image, OwnChain, PeerChain};
 use super::common::{Common, Rank};
+use super::config::Config;
 use super::error_code::ErrorCode;
 use super::event::{StreamKeys, Warning};
 use super::hello::Hello;
@@ -120,11 +121,15 @@ pub(super) struct Fatal(pub(super) ErrorCode);
 
 impl Exchange {
     /// Begins: the Hello is sent at once.
-    pub(super) fn new(id: StreamId, ssrc: Ssrc, now: Instant, common: &mut Common) -> Self {
-        let chain = OwnChain::new(common.random());
-        let mut hello = Vec::new();
-        common.config.hello(chain.image(3)).write(&mut hello);
-        chain.sign(2, &mut hello);
+    pub(super) fn new(
+        id: StreamId,
+        ssrc: Ssrc,
+        h0: Image,
+        now: Instant,
+        common: &mut Common,
+    ) -> Self {
+        let chain = OwnChain::new(h0);
+        let hello = write_hello(&chain, &common.config);
         let mut link = Link::new(ssrc, common.config.packet_len_max, common.random());
         let hello = link.prepare(hello);
         link.send(&hello);
@@ -304,4 +309,12 @@ impl Exchange {
             Role::Responder => [peer, own],
         }
     }
+}
+
+/// The Hello of an endpoint whose chain is `chain`.
+pub(super) fn write_hello(chain: &OwnChain, config: &Config) -> Vec<u8> {
+    let mut hello = Vec::new();
+    config.hello(chain.image(3)).write(&mut hello);
+    chain.sign(2, &mut hello);
+    hello
 }

@@ -3,11 +3,11 @@
 use core::fmt;
 use std::time::Instant;
 
-use super::chain::implicit_hash;
+use super::chain::{OwnChain, implicit_hash};
 use super::common::Common;
 use super::config::{Config, ConfigError};
 use super::event::{Event, ExportedKey, SasStatus};
-use super::exchange::{Exchange, State};
+use super::exchange::{Exchange, State, write_hello};
 use super::retained::{Retained, SecretStore};
 use crate::ssrc::Ssrc;
 
@@ -48,17 +48,30 @@ impl Session {
     /// Adds a stream whose media has the source `ssrc`, and sends its Hello; `None` if there are
     /// 256.
     pub fn add_stream(&mut self, ssrc: Ssrc, now: Instant) -> Option<StreamId> {
+        let h0 = self.common.random();
+        self.add_stream_with(ssrc, h0, now)
+    }
+
+    /// Adds a stream whose hash chain begins with `h0` (section 9), so that the hash of its Hello
+    /// could be told before: see [`hello_hash_with`](Self::hello_hash_with). `h0` must be random,
+    /// and must not be used again.
+    pub fn add_stream_with(&mut self, ssrc: Ssrc, h0: [u8; 32], now: Instant) -> Option<StreamId> {
         if self.streams.len() >= STREAMS_MAX {
             return None;
         }
         let id = StreamId(self.streams.len());
-        self.streams.push(Exchange::new(id, ssrc, now, &mut self.common));
+        self.streams.push(Exchange::new(id, ssrc, h0, now, &mut self.common));
         Some(id)
     }
 
     /// The hash of the stream's Hello, for `a=zrtp-hash` (section 8.1).
     pub fn hello_hash(&self, stream: StreamId) -> Option<[u8; 32]> {
         self.streams.get(stream.0).map(|stream| implicit_hash(&stream.hello.message))
+    }
+
+    /// The hash of the Hello of a stream that is to be added with `h0`.
+    pub fn hello_hash_with(&self, h0: [u8; 32]) -> [u8; 32] {
+        implicit_hash(&write_hello(&OwnChain::new(h0), &self.common.config))
     }
 
     /// The hash that the peer's Hello must have, from its `a=zrtp-hash`; before anything of it has

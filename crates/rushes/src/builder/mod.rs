@@ -62,6 +62,8 @@ pub struct StreamBuilder {
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
+    #[cfg(feature = "zrtp")]
+    pub(crate) chain: crate::zrtp::ChainStart,
 }
 
 impl StreamBuilder {
@@ -98,6 +100,8 @@ impl StreamBuilder {
             socket,
             control: ControlSettings::default(),
             security: None,
+            #[cfg(feature = "zrtp")]
+            chain: crate::zrtp::ChainStart::default(),
         }
     }
 

@@ -152,6 +152,22 @@ impl Port {
         }
     }
 
+    /// Reads one batch, or waits until `until` for one.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn look_once(&self, until: Instant) -> Result<(), Error> {
+        self.serve(Instant::now());
+        let news = lock(&self.news).count;
+        if let Ok(mut turn) = self.turn.try_lock() {
+            let read = self.read_once(None, &mut turn, until);
+            drop(turn);
+            self.tell();
+            read?;
+        } else {
+            self.wait_for_news(news, until);
+        }
+        Ok(())
+    }
+
     pub(super) fn due(&self) -> Option<Instant> {
         match self.due.load(Relaxed) {
             u64::MAX => None,

@@ -91,12 +91,13 @@ impl Agreement {
     pub(crate) fn attach(
         &self,
         ssrc: Ssrc,
+        h0: [u8; 32],
         port: &Arc<Port>,
         to: Option<SocketAddr>,
         peer_hello_hash: Option<[u8; 32]>,
     ) -> Result<StreamId, Error> {
         let mut inner = self.lock();
-        let id = inner.session.add_stream(ssrc, Instant::now());
+        let id = inner.session.add_stream_with(ssrc, h0, Instant::now());
         let id = id.ok_or(ZrtpError::TooManyStreams)?;
         if let Some(hash) = peer_hello_hash {
             inner.session.expect_hello(id, hash);
@@ -104,6 +105,11 @@ impl Agreement {
         let port = Arc::downgrade(port);
         inner.streams.push(Attached { id, port, to, events: VecDeque::new() });
         Ok(id)
+    }
+
+    /// The hash of the Hello of a stream that is to begin its chain with `h0`.
+    pub(crate) fn hello_hash(&self, h0: [u8; 32]) -> [u8; 32] {
+        self.lock().session.hello_hash_with(h0)
     }
 
     /// Takes a datagram that came on stream `id`.

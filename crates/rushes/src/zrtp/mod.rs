@@ -39,6 +39,7 @@
 mod agreement;
 mod error;
 mod file_store;
+mod hello;
 mod opening;
 
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ use zeroize::Zeroizing;
 pub(crate) use agreement::{Agreement, Channel};
 pub use error::ZrtpError;
 pub use file_store::{FileStore, FileStoreError};
+pub(crate) use hello::ChainStart;
 pub use opening::Opening;
 
 /// How long [`open`](crate::StreamBuilder::open) waits for the peer: more than ZRTP's own schedules

@@ -51,7 +51,9 @@ impl StreamBuilder {
         let ssrc = self.own_ssrc()?;
         self = self.ssrc(ssrc);
         let (builder, port) = self.bind()?;
-        let id = agreement.attach(ssrc, &port, builder.destination(), config.peer_hello_hash)?;
+        let h0 = builder.chain.take()?;
+        let to = builder.destination();
+        let id = agreement.attach(ssrc, h0, &port, to, config.peer_hello_hash)?;
         let channel = Channel { agreement, id };
         if !port.set_channel(channel.clone()) {
             return Err(ZrtpError::PortTaken.into());
@@ -89,7 +91,8 @@ impl Opening {
                 return Ok(None);
             }
             let until = due.unwrap_or(deadline).min(now + NAP).min(deadline);
-            self.port.look_until(until)?;
+            // One batch at a time: what comes next may be for the stream that this one brings about.
+            self.port.look_once(until)?;
         }
     }
 
@@ -97,6 +100,12 @@ impl Opening {
     /// [`Session::sas`](crate::Session::sas).
     pub fn sas(&self) -> Option<SasStatus> {
         self.channel.agreement.sas()
+    }
+
+    /// Tells whether the strings were found equal; see
+    /// [`Session::verify_sas`](crate::Session::verify_sas).
+    pub fn verify_sas(&self, are_equal: bool) -> bool {
+        self.channel.agreement.verify_sas(are_equal)
     }
 
     /// The next thing that is not as it should be; see

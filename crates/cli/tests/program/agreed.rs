@@ -1,0 +1,101 @@
+//! `--zrtp`: two processes that agree on keys.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::rig::{MEDIA, free_port, json, listening, media, receiving, run, rushes, text, units};
+
+#[test]
+fn loopback_shows_the_same_words_on_both_ends() {
+    let output = run(&["loopback", &media(MEDIA[1]), "--zrtp"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let words = text(&output.stdout);
+    let (_, after) = words.split_once("ZRTP; one end sees: ").unwrap();
+    let (one, after) = after.split_once("; the other: ").unwrap();
+    assert_eq!(one, after.lines().next().unwrap());
+    assert_eq!(one.split(' ').count(), 2, "{one}");
+    assert!(words.ends_with("identical\n"));
+}
+
+#[test]
+fn two_processes_show_the_same_words_and_the_file_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join(MEDIA[1]);
+    let name = media(MEDIA[1]);
+    let cache = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (here, there) = (cache("here"), cache("there"));
+    for session in 0..2 {
+        let (receiver, to) = listening(&copy, &["--zrtp", "--zrtp-cache", &here]);
+        let mut arguments = vec!["send", &name, "--to", &to, "--fps", "1000", "--json"];
+        arguments.extend(["--zrtp", "--zrtp-cache", &there]);
+        let sent = run(&arguments);
+        assert!(sent.status.success(), "{}", text(&sent.stderr));
+        let received = receiver.wait_with_output().unwrap();
+        assert!(received.status.success(), "{}", text(&received.stderr));
+        let (sent, received) = (json(&sent), json(&received));
+        assert_eq!(sent["zrtp"], received["zrtp"], "session {session}");
+        assert!(!sent["zrtp"]["sas"].as_str().unwrap().is_empty());
+        assert!(units(&copy) == units(Path::new(&name)));
+    }
+}
+
+/// Sends with a description that `change` may change before the receiver reads it; what both say.
+fn by_description(change: impl FnOnce(String) -> String) -> [std::process::Output; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
+    let port = free_port();
+    let (name, to) = (media(MEDIA[1]), format!("127.0.0.1:{port}"));
+    let mut arguments = vec!["send", &name, "--to", &to, "--fps", "1000", "--json", "--zrtp"];
+    arguments.extend(["--sdp", sdp.to_str().unwrap()]);
+    let sender = rushes(&arguments).spawn().unwrap();
+    while !sdp.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let words = std::fs::read_to_string(&sdp).unwrap();
+    assert!(words.contains("a=zrtp-hash:1.10 ") && words.contains("RTP/AVP"), "{words}");
+    std::fs::write(&sdp, change(words)).unwrap();
+    let receiver = receiving(port, &["--sdp", sdp.to_str().unwrap()], &copy);
+    let sent = sender.wait_with_output().unwrap();
+    if !sent.status.success() {
+        crate::rig::interrupt(&receiver);
+    }
+    [sent, receiver.wait_with_output().unwrap()]
+}
+
+#[test]
+#[cfg(unix)]
+fn a_description_announces_the_hello_and_another_is_not_taken() {
+    let [sent, received] = by_description(|words| words);
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    assert_eq!(json(&sent)["zrtp"], json(&received)["zrtp"]);
+    let [sent, received] = by_description(|words| {
+        let (before, after) = words.split_once("zrtp-hash:1.10 ").unwrap();
+        let other = if after.starts_with('0') { "1" } else { "0" };
+        format!("{before}zrtp-hash:1.10 {other}{}", &after[1..])
+    });
+    assert_eq!((sent.status.code(), received.status.code()), (Some(1), Some(1)));
+    // The sender is heard, and not believed.
+    assert!(text(&sent.stderr).contains("Protocol timeout error"), "{}", text(&sent.stderr));
+}
+
+#[test]
+fn without_a_peer_nothing_is_sent_and_that_is_said() {
+    let to = format!("127.0.0.1:{}", free_port());
+    let output = run(&["send", &media(MEDIA[1]), "--to", &to, "--zrtp"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing is sent in the clear"));
+}
+
+#[test]
+fn wrong_use_of_zrtp_is_a_wrong_command_line() {
+    let name = media(MEDIA[1]);
+    for (arguments, word) in [
+        (&["--zrtp", "--srtp", "AEAD_AES_128_GCM"][..], "cannot be used with"),
+        (&["--zrtp-cache", "x"], "--zrtp"),
+        (&["--zrtp", "--sdp", "x", "--dry-run"], "--dry-run"),
+    ] {
+        let output = run(&[&["send", &name, "--to", "127.0.0.1:9"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(word), "{}", text(&output.stderr));
+    }
+}

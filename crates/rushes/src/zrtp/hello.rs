@@ -1,0 +1,116 @@
+//! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1): it ties the stream to
+//! whoever wrote the description.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use rushes_proto::sdp::Attribute;
+use rushes_proto::sdp::Media;
+use rushes_proto::zrtp::VERSION;
+
+use super::ZrtpConfig;
+use crate::builder::StreamBuilder;
+use crate::error::Error;
+use crate::security::Security;
+
+const ZRTP_HASH: &str = "zrtp-hash";
+
+/// Where a stream's hash chain begins: known from when it is described, used once.
+#[derive(Clone, Default)]
+pub(crate) struct ChainStart(Arc<Mutex<Option<[u8; 32]>>>);
+
+impl ChainStart {
+    fn peek(&self) -> Result<[u8; 32], Error> {
+        let mut start = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *start {
+            Some(h0) => Ok(h0),
+            None => Ok(*start.insert(random()?)),
+        }
+    }
+
+    /// The start, which nobody gets again.
+    pub(crate) fn take(&self) -> Result<[u8; 32], Error> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.map_or_else(random, Ok)
+    }
+}
+
+impl std::fmt::Debug for ChainStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ChainStart(secret)")
+    }
+}
+
+fn random() -> Result<[u8; 32], Error> {
+    let mut h0 = [0; 32];
+    getrandom::fill(&mut h0).map_err(|error| Error::Random(error.to_string()))?;
+    Ok(h0)
+}
+
+impl StreamBuilder {
+    /// Puts the hash of the stream's Hello into its description.
+    pub(crate) fn describe_hello(&self, media: &mut Media) -> Result<(), Error> {
+        let Some(Security::Zrtp(config)) = &self.security else { return Ok(()) };
+        let hash = self.session.agreement(config)?.hello_hash(self.chain.peek()?);
+        let mut value = String::from_utf8_lossy(&VERSION).into_owned();
+        value.push(' ');
+        for octet in hash {
+            // Writing to a string cannot fail.
+            let _ = write!(value, "{octet:02x}");
+        }
+        media.attributes.push(Attribute::new(ZRTP_HASH, value));
+        Ok(())
+    }
+
+    /// Lets the stream agree on keys with whoever `media` announces, if it does so.
+    pub(crate) fn agreeing_as(self, media: &Media) -> Self {
+        let mut announced =
+            media.attributes.iter().filter(|one| one.name.eq_ignore_ascii_case(ZRTP_HASH));
+        let Some(hash) = announced.find_map(|attribute| hello_hash(&attribute.value)) else {
+            return self;
+        };
+        let config = ZrtpConfig { peer_hello_hash: Some(hash), ..ZrtpConfig::default() };
+        self.security(Security::Zrtp(config))
+    }
+}
+
+/// The hash of a Hello of our version.
+fn hello_hash(value: &str) -> Option<[u8; 32]> {
+    let (version, hex) = value.split_once(' ')?;
+    // The last octet of the version does not count (section 4.1.1).
+    let is_ours = version.as_bytes().get(..3) == VERSION.get(..3);
+    let hex = hex.trim();
+    if !is_ours || hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (n, octet) in hash.iter_mut().enumerate() {
+        *octet = u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_hash_of_our_version_counts() {
+        let hex = "0123456789abcdef".repeat(4);
+        assert!(hello_hash(&format!("1.10 {hex}")).is_some());
+        assert!(hello_hash(&format!("1.1a {}", hex.to_uppercase())).is_some());
+        for wrong in [format!("2.00 {hex}"), hex.clone(), format!("1.10 {hex}0"), "1.10 x".into()] {
+            assert_eq!(hello_hash(&wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_start_of_a_chain_is_used_once() {
+        let start = ChainStart::default();
+        let known = start.peek().unwrap();
+        assert_eq!(start.clone().take().unwrap(), known);
+        assert_ne!(start.take().unwrap(), known);
+    }
+}
