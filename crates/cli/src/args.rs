@@ -223,7 +223,8 @@ Examples:
   rushes loopback
   rushes loopback film.266 --mtu 9000 --ipv6
   rushes loopback speech.opus --fps 50 --json
-  rushes loopback film.265 --srtp AEAD_AES_128_GCM     encrypted, with a key of its own")]
+  rushes loopback film.265 --srtp AEAD_AES_128_GCM     encrypted, with a key of its own
+  rushes loopback film.265 --zrtp                      with keys that the two ends agree on")]
 pub(crate) struct LoopbackArgs {
     /// File to send; without one, a short H.265 clip that is built in
     pub(crate) file: Option<PathBuf>,
@@ -254,7 +255,8 @@ Examples:
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
-  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key")]
+  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key
+  rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words")]
 pub(crate) struct SendArgs {
     /// File to send
     pub(crate) file: PathBuf,

@@ -7,6 +7,7 @@ mod pairs;
 mod sides;
 mod srtp;
 mod table;
+mod zrtp;
 
 use clap::{Args, Subcommand};
 
@@ -24,6 +25,8 @@ enum What {
     Goodput(goodput::GoodputArgs),
     /// What encryption costs: the whole path under each suite, beside the path in the clear
     Srtp(srtp::SrtpArgs),
+    /// How long two ends take to agree on keys, by each kind of agreement
+    Zrtp(zrtp::ZrtpArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
@@ -33,6 +36,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     match &args.what {
         What::Goodput(args) => goodput::run(args),
         What::Srtp(args) => srtp::run(args),
+        What::Zrtp(args) => zrtp::run(args),
         What::Side(args) => sides::run(args),
     }
 }

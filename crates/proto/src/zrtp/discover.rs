@@ -89,6 +89,13 @@ impl Exchange {
         self.hello_schedule = None;
     }
 
+    pub(super) fn say_hello(&mut self, now: Instant) {
+        if !self.is_acked && matches!(self.state, State::Discovering) {
+            self.hello_schedule = Some(Schedule::of_hello(now, self.peer.is_some()));
+            self.link.send(&self.hello);
+        }
+    }
+
     pub(super) fn repeat_hello(&mut self, now: Instant, common: &mut Common) {
         while let Some(schedule) = &mut self.hello_schedule
             && schedule.due() <= now

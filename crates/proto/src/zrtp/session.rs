@@ -82,6 +82,13 @@ impl Session {
         }
     }
 
+    /// Says Hello again from the start, as when it turns out only now where the peer is.
+    pub fn say_hello(&mut self, now: Instant, stream: StreamId) {
+        if let Some(stream) = self.streams.get_mut(stream.0) {
+            stream.say_hello(now);
+        }
+    }
+
     /// Takes a datagram that came on `stream` (see [`is_zrtp`](super::is_zrtp)).
     pub fn handle_datagram(&mut self, now: Instant, stream: StreamId, datagram: &[u8]) {
         let Some(exchange) = self.streams.get_mut(stream.0) else { return };

@@ -115,8 +115,12 @@ impl Agreement {
     /// Takes a datagram that came on stream `id`.
     pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
         let mut inner = self.lock();
-        if let Some(stream) = inner.streams.iter_mut().find(|stream| stream.id == id) {
-            stream.to.get_or_insert(from);
+        if let Some(stream) = inner.streams.iter_mut().find(|stream| stream.id == id)
+            && stream.to.is_none()
+        {
+            stream.to = Some(from);
+            // What was said before went nowhere.
+            inner.session.say_hello(now, id);
         }
         inner.session.handle_datagram(now, id, datagram);
         inner.settle();
