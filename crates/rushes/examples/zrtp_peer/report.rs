@@ -78,7 +78,8 @@ fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
         "hash": name(keys.choice.hash),
         "auth": name(keys.choice.auth_tag),
         "sas_type": name(keys.choice.sas_type),
-        "sas": own_status.map(|status| status.sas.to_string()).unwrap_or_default(),
+        // Between the words as bzrtp writes them.
+        "sas": own_status.map(|status| status.sas.to_string().replace(' ', ":")).unwrap_or_default(),
         "self_key": hex::encode(own.0),
         "self_salt": hex::encode(own.1),
         "peer_key": hex::encode(peer.0),
