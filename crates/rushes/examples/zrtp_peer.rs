@@ -11,6 +11,7 @@ mod peer;
 
 use std::net::UdpSocket;
 use std::process::ExitCode;
+use std::thread::ScopedJoinHandle;
 
 use peer::endpoint::{self, Endpoint};
 use peer::options::{Options, Ports, USAGE};
@@ -60,30 +61,36 @@ fn print(endpoint: &Endpoint) {
 
 /// Two endpoints with two streams each, on ports that are free.
 fn demonstrate() -> Result<bool, String> {
-    let bind = || UdpSocket::bind("127.0.0.1:0");
-    let bind_all = || -> std::io::Result<[UdpSocket; 2]> { Ok([bind()?, bind()?]) };
-    let both = || -> Result<[(Vec<UdpSocket>, [u16; 2]); 2], std::io::Error> {
-        let one = || -> std::io::Result<_> {
-            let sockets = bind_all()?;
-            let ports = [sockets[0].local_addr()?.port(), sockets[1].local_addr()?.port()];
-            Ok((sockets.into(), ports))
-        };
-        Ok([one()?, one()?])
-    };
-    let [(a, a_ports), (b, b_ports)] = both().map_err(|error| error.to_string())?;
-    let endpoint = |sockets, local: [u16; 2], remote: [u16; 2]| {
-        let mut options = Options { srtp: DEMONSTRATED, ..Options::default() };
-        for (local, remote) in local.into_iter().zip(remote) {
-            options.streams.push(Ports { local, remote, ssrc: None });
-        }
-        Endpoint::new(options, sockets)
-    };
-    let mut ends = [endpoint(a, a_ports, b_ports)?, endpoint(b, b_ports, a_ports)?];
+    let (a, b) = (bind_two()?, bind_two()?);
+    let mut ends = [introduce(&a, &b)?, introduce(&b, &a)?]
+        .into_iter()
+        .zip([a, b])
+        .map(|(options, sockets)| Endpoint::new(options, sockets))
+        .collect::<Result<Vec<_>, _>>()?;
     let are_well = std::thread::scope(|scope| {
-        let threads = ends.each_mut().map(|end| scope.spawn(|| end.run()));
-        threads.map(|thread| thread.join().unwrap_or(false))
+        let threads: Vec<_> = ends.iter_mut().map(|end| scope.spawn(|| end.run())).collect();
+        // All threads are joined, whatever the first says.
+        let results: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
+        results.iter().all(|is_well| matches!(is_well, Ok(true)))
     });
     ends.iter().for_each(print);
-    let equal = ends[0].session.sas() == ends[1].session.sas();
-    Ok(equal && are_well == [true, true])
+    let strings: Vec<_> = ends.iter().map(|end| end.session.sas()).collect();
+    Ok(are_well && strings.windows(2).all(|pair| pair[0] == pair[1]))
+}
+
+fn bind_two() -> Result<Vec<UdpSocket>, String> {
+    let bind = |_| UdpSocket::bind("127.0.0.1:0").map_err(|error| error.to_string());
+    (0..2).map(bind).collect()
+}
+
+/// The options of the end with the sockets `own`, whose peer has the sockets `others`.
+fn introduce(own: &[UdpSocket], others: &[UdpSocket]) -> Result<Options, String> {
+    let port = |socket: &UdpSocket| {
+        socket.local_addr().map(|address| address.port()).map_err(|error| error.to_string())
+    };
+    let mut options = Options { srtp: DEMONSTRATED, ..Options::default() };
+    for (own, other) in own.iter().zip(others) {
+        options.streams.push(Ports { local: port(own)?, remote: port(other)?, ssrc: None });
+    }
+    Ok(options)
 }

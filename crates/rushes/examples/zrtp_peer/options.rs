@@ -35,6 +35,7 @@ pub(crate) struct Ports {
 
 /// What the command line says.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "a command line has many switches")]
 pub(crate) struct Options {
     pub(crate) host: IpAddr,
     /// The first agrees on a key; the others derive theirs from it.
