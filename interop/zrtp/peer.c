@@ -7,9 +7,9 @@
  *
  * LIST is names of ZRTP, separated by commas, the preferred first. There is a stream for each
  * --remote; the second begins when the first is secure. The first line on standard output is
- * {"local":[PORT,...]}. Once all streams are secure, or one has failed, it prints a JSON object for
- * each stream and {"ok":true|false}; it goes on answering until standard input ends, or for 30
- * seconds.
+ * {"local":[PORT,...],"hello_hash":HEX}, with the hash of the first stream's Hello. Once all streams
+ * are secure, or one has failed, it prints a JSON object for each stream and {"ok":true|false}; it
+ * goes on answering until standard input ends, or for 30 seconds.
  *
  *     cc -O2 -o peer peer.c $(pkg-config --cflags --libs libbzrtp bctoolbox sqlite3)
  */
@@ -158,8 +158,8 @@ static int on_secure(void *data, const bzrtpSrtpSecrets_t *keys, int32_t verifie
     write_hex(peer_key, keys->peerSrtpKey, keys->peerSrtpKeyLength);
     write_hex(peer_salt, keys->peerSrtpSalt, keys->peerSrtpSaltLength);
     snprintf(stream->agreed, sizeof stream->agreed,
-             ",\"kex\":\"%s\",\"cipher\":\"%s\",\"hash\":\"%s\",\"auth\":\"%s\",\"sas_type\":\"%s\","
-             "\"sas\":\"%s\",\"self_key\":\"%s\",\"self_salt\":\"%s\",\"peer_key\":\"%s\","
+             ",\"kex\":\"%s\",\"cipher\":\"%s\",\"hash\":\"%s\",\"auth\":\"%s\","
+             "\"sas_type\":\"%s\",\"sas\":\"%s\",\"self_key\":\"%s\",\"self_salt\":\"%s\",\"peer_key\":\"%s\","
              "\"peer_salt\":\"%s\",\"verified\":%d,\"cache_mismatch\":%d,\"aux_mismatch\":%d",
              name_of(key_agreements, keys->keyAgreementAlgo), name_of(ciphers, keys->cipherAlgo),
              name_of(hashes, keys->hashAlgo), name_of(auth_tags, keys->authTagAlgo),
@@ -216,8 +216,7 @@ static void open_streams(void)
             fail("no socket");
         printf(i ? ",%d" : "%d", ntohs(own.sin_port));
     }
-    printf("]}\n");
-    fflush(stdout);
+    printf("]");
 }
 
 static bzrtpContext_t *begin(sqlite3 **cache)
@@ -238,6 +237,17 @@ static bzrtpContext_t *begin(sqlite3 **cache)
         bzrtp_setAuxiliarySharedSecret(context, (const uint8_t *)peer.aux, strlen(peer.aux)))
         fail("no auxiliary secret");
     return context;
+}
+
+/* Ends the first line: bzrtp has a version and a space before the hash. */
+static void print_hello_hash(bzrtpContext_t *context)
+{
+    uint8_t hash[80] = { 0 };
+    if (bzrtp_getSelfHelloHash(context, peer.streams[0].ssrc, hash, sizeof hash))
+        fail("no hash of the Hello");
+    const char *space = strchr((const char *)hash, ' ');
+    printf(",\"hello_hash\":\"%s\"}\n", space ? space + 1 : (const char *)hash);
+    fflush(stdout);
 }
 
 static void begin_stream(bzrtpContext_t *context, int i)
@@ -368,6 +378,7 @@ int main(int argc, char **argv)
     read_options(argc, argv);
     open_streams();
     bzrtpContext_t *context = begin(&cache);
+    print_hello_hash(context);
     int is_well = run(context);
     for (int i = 0; i < peer.count; i++)
         if (peer.streams[i].is_begun)

@@ -113,6 +113,7 @@ struct Bzrtp {
     child: Child,
     lines: Receiver<Value>,
     ports: Vec<u16>,
+    hello_hash: String,
 }
 
 impl Bzrtp {
@@ -130,13 +131,14 @@ impl Bzrtp {
         let first: Value = serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
         let ports = first["local"].as_array().unwrap();
         let ports = ports.iter().map(|port| port.as_u64().unwrap() as u16).collect();
+        let hello_hash = first["hello_hash"].as_str().unwrap().to_owned();
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in output.map_while(Result::ok) {
                 let _ = sender.send(serde_json::from_str(&line).unwrap());
             }
         });
-        Self { child, lines, ports }
+        Self { child, lines, ports, hello_hash }
     }
 }
 
@@ -158,6 +160,8 @@ fn meet(program: &Path, case: &Case) -> Outcome {
     let mut arguments = case.shared();
     arguments.extend(["--local", "1", "--remote", "1"].map(str::to_owned));
     arguments.extend(case.rushes.iter().cloned());
+    // As bzrtp's signalling would announce it; of any other Hello nothing is taken.
+    arguments.extend(["--hello-hash".to_owned(), bzrtp.hello_hash.clone()]);
     if case.initiator == Initiator::Bzrtp {
         arguments.push("--passive".to_owned());
     }
