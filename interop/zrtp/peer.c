@@ -7,9 +7,9 @@
  *
  * LIST is names of ZRTP, separated by commas, the preferred first. There is a stream for each
  * --remote; the second begins when the first is secure. The first line on standard output is
- * {"local":[PORT,...],"hello_hash":HEX}, with the hash of the first stream's Hello. Once all streams
- * are secure, or one has failed, it prints a JSON object for each stream and {"ok":true|false}; it
- * goes on answering until standard input ends, or for 30 seconds.
+ * {"local":[PORT,...],"hello_hash":HEX}, with the hash of the first stream's Hello. Once all
+ * streams are secure, or one has failed, it prints a JSON object for each stream and
+ * {"ok":true|false}; it goes on answering until standard input ends, or for 30 seconds.
  *
  *     cc -O2 -o peer peer.c $(pkg-config --cflags --libs libbzrtp bctoolbox sqlite3)
  */
@@ -159,8 +159,9 @@ static int on_secure(void *data, const bzrtpSrtpSecrets_t *keys, int32_t verifie
     write_hex(peer_salt, keys->peerSrtpSalt, keys->peerSrtpSaltLength);
     snprintf(stream->agreed, sizeof stream->agreed,
              ",\"kex\":\"%s\",\"cipher\":\"%s\",\"hash\":\"%s\",\"auth\":\"%s\","
-             "\"sas_type\":\"%s\",\"sas\":\"%s\",\"self_key\":\"%s\",\"self_salt\":\"%s\",\"peer_key\":\"%s\","
-             "\"peer_salt\":\"%s\",\"verified\":%d,\"cache_mismatch\":%d,\"aux_mismatch\":%d",
+             "\"sas_type\":\"%s\",\"sas\":\"%s\",\"self_key\":\"%s\",\"self_salt\":\"%s\","
+             "\"peer_key\":\"%s\",\"peer_salt\":\"%s\",\"verified\":%d,"
+             "\"cache_mismatch\":%d,\"aux_mismatch\":%d",
              name_of(key_agreements, keys->keyAgreementAlgo), name_of(ciphers, keys->cipherAlgo),
              name_of(hashes, keys->hashAlgo), name_of(auth_tags, keys->authTagAlgo),
              name_of(sas_types, keys->sasAlgo), keys->sas ? keys->sas : "", self_key, self_salt,
