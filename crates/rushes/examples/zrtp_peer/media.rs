@@ -1,0 +1,96 @@
+//! Media under the keys that ZRTP gave.
+
+use std::time::{Duration, Instant};
+
+use rushes_proto::srtp::{
+    Policy, PolicyError, Protector, SrtcpProtector, SrtcpUnprotector, Unprotector,
+};
+use rushes_proto::zrtp::StreamKeys;
+
+use super::wire::Wire;
+
+/// Between the packets that were asked for.
+const QUICK: Duration = Duration::from_millis(10);
+/// Between those after them: the peer may have its keys late.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// What came and went.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) sent: u32,
+    pub(crate) ok: u32,
+    pub(crate) bad: u32,
+    pub(crate) rtcp_ok: u32,
+    pub(crate) rtcp_bad: u32,
+}
+
+/// One stream's media.
+pub(crate) struct Media {
+    ssrc: u32,
+    protector: Protector,
+    unprotector: Unprotector,
+    rtcp_protector: SrtcpProtector,
+    rtcp_unprotector: SrtcpUnprotector,
+    next: Option<Instant>,
+    pub(crate) counters: Counters,
+}
+
+impl Media {
+    pub(crate) fn new(ssrc: u32, keys: &StreamKeys) -> Result<Self, PolicyError> {
+        let policy = Policy::new(keys.suite);
+        Ok(Self {
+            ssrc,
+            protector: Protector::new(&policy, &keys.send)?,
+            unprotector: Unprotector::new(&policy, &keys.receive)?,
+            rtcp_protector: SrtcpProtector::new(&policy, &keys.send)?,
+            rtcp_unprotector: SrtcpUnprotector::new(&policy, &keys.receive)?,
+            next: None,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Sends the packet that is due, `many` of them quickly.
+    pub(crate) fn send(&mut self, now: Instant, many: u32, wire: &Wire) {
+        if self.next.is_some_and(|next| next > now) {
+            return;
+        }
+        let n = self.counters.sent;
+        self.next = Some(now + if n < many { QUICK } else { SLOW });
+        let mut packet = vec![0x80, 96];
+        packet.extend_from_slice(&(1000_u16.wrapping_add(n as u16)).to_be_bytes());
+        packet.extend_from_slice(&(90_000_u32.wrapping_add(n.wrapping_mul(3000))).to_be_bytes());
+        packet.extend_from_slice(&self.ssrc.to_be_bytes());
+        packet.extend_from_slice(format!("packet {n}").as_bytes());
+        if self.protector.protect(&mut packet).is_ok() {
+            wire.send(&packet);
+            self.counters.sent += 1;
+        }
+        if n == 0 {
+            // An empty receiver report.
+            let mut report = vec![0x80, 201, 0, 1];
+            report.extend_from_slice(&self.ssrc.to_be_bytes());
+            if self.rtcp_protector.protect(&mut report).is_ok() {
+                wire.send(&report);
+            }
+        }
+    }
+
+    /// Takes a datagram that is not ZRTP; `true` if it is authentic.
+    pub(crate) fn receive(&mut self, datagram: &mut [u8]) -> bool {
+        let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
+        let is_authentic = if is_rtcp {
+            self.rtcp_unprotector.unprotect(datagram).is_ok()
+        } else {
+            self.unprotector.unprotect(datagram).is_ok()
+        };
+        let counters = &mut self.counters;
+        let counter = match (is_rtcp, is_authentic) {
+            (false, true) => &mut counters.ok,
+            (false, false) => &mut counters.bad,
+            (true, true) => &mut counters.rtcp_ok,
+            (true, false) => &mut counters.rtcp_bad,
+        };
+        *counter += 1;
+        is_authentic
+    }
+}

@@ -1,0 +1,198 @@
+//! One stream's socket: what it sends and receives, with faults, counted and logged.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use super::faults::Faults;
+use super::hex;
+
+/// Offsets in a packet that carries a Hello (RFC 6189 sections 5 and 5.2).
+const MESSAGE: usize = 12;
+const KIND: usize = MESSAGE + 4;
+const VERSION: usize = MESSAGE + 12;
+const CLIENT: usize = MESSAGE + 16;
+const ZID: usize = MESSAGE + 64;
+const COUNTS: usize = MESSAGE + 76;
+const LISTS: usize = MESSAGE + 80;
+
+/// What goes to standard error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log {
+    pub(crate) packets: bool,
+    pub(crate) octets: bool,
+}
+
+/// One stream's socket.
+pub(crate) struct Wire {
+    index: usize,
+    socket: UdpSocket,
+    remote: SocketAddr,
+    faults: Faults,
+    log: Log,
+    start: Instant,
+    /// Datagrams on their way, and when they arrive.
+    delayed: Vec<(Instant, Vec<u8>)>,
+    /// ZRTP messages by type.
+    pub(crate) sent: BTreeMap<String, u32>,
+    pub(crate) received: BTreeMap<String, u32>,
+    /// What the Hellos offered.
+    pub(crate) own_hello: String,
+    pub(crate) peer_hello: String,
+}
+
+impl Wire {
+    /// The wire of stream `index`; `socket` must not block.
+    pub(crate) fn new(
+        index: usize,
+        socket: UdpSocket,
+        remote: SocketAddr,
+        mut faults: Faults,
+        log: Log,
+    ) -> Self {
+        // The streams do not lose the same packets.
+        for _ in 0..index {
+            faults.loses();
+        }
+        Self {
+            index,
+            socket,
+            remote,
+            faults,
+            log,
+            start: Instant::now(),
+            delayed: Vec::new(),
+            sent: BTreeMap::new(),
+            received: BTreeMap::new(),
+            own_hello: String::new(),
+            peer_hello: String::new(),
+        }
+    }
+
+    /// Sends a ZRTP packet, as the faults allow.
+    pub(crate) fn send_zrtp(&mut self, mut datagram: Vec<u8>) {
+        let kind = kind(&datagram);
+        *self.sent.entry(kind.clone()).or_default() += 1;
+        if kind == "Hello" && self.own_hello.is_empty() {
+            self.own_hello = offer(&datagram).unwrap_or_default();
+        }
+        if self.faults.drop.take(&kind) {
+            return self.trace("TX", &datagram, "DROPPED");
+        }
+        if self.faults.loses() {
+            return self.trace("TX", &datagram, "LOST");
+        }
+        let is_corrupt = self.faults.corrupt.take(&kind);
+        let middle = datagram.len() / 2;
+        if is_corrupt && let Some(octet) = datagram.get_mut(middle) {
+            *octet ^= 1;
+        }
+        self.trace("TX", &datagram, if is_corrupt { "CORRUPTED" } else { "" });
+        let copies = if self.faults.repeat.take(&kind) { 2 } else { 1 };
+        for _ in 0..copies {
+            match self.faults.delay() {
+                Some(delay) => self.delayed.push((Instant::now() + delay, datagram.clone())),
+                None => self.send(&datagram),
+            }
+        }
+    }
+
+    /// Sends a datagram as it is. One that cannot be sent is lost, like others.
+    pub(crate) fn send(&self, datagram: &[u8]) {
+        let _ = self.socket.send_to(datagram, self.remote);
+    }
+
+    /// Sends what is due.
+    pub(crate) fn send_delayed(&mut self) {
+        let now = Instant::now();
+        let (due, later) = self.delayed.drain(..).partition(|(at, _)| *at <= now);
+        self.delayed = later;
+        let mut due: Vec<(Instant, Vec<u8>)> = due;
+        due.sort_by_key(|(at, _)| *at);
+        for (_, datagram) in due {
+            self.send(&datagram);
+        }
+    }
+
+    /// The length of the next datagram that has come, if one has.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<usize> {
+        loop {
+            match self.socket.recv(buffer) {
+                Ok(len) => return Some(len),
+                // Nobody listened yet to something that was sent.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Counts a ZRTP packet that came; `false` if a fault takes it.
+    pub(crate) fn admit(&mut self, datagram: &[u8]) -> bool {
+        let kind = kind(datagram);
+        *self.received.entry(kind.clone()).or_default() += 1;
+        if kind == "Hello" && self.peer_hello.is_empty() {
+            self.peer_hello = offer(datagram).unwrap_or_default();
+        }
+        let is_dropped = self.faults.drop_received.take(&kind);
+        self.trace("RX", datagram, if is_dropped { "DROPPED" } else { "" });
+        !is_dropped
+    }
+
+    fn trace(&self, direction: &str, datagram: &[u8], note: &str) {
+        if self.log.packets || self.log.octets {
+            let sequence =
+                datagram.get(2..4).map_or(0, |two| u16::from(two[0]) << 8 | u16::from(two[1]));
+            let (kind, len) = (kind(datagram), datagram.len());
+            let time = self.start.elapsed().min(Duration::from_secs(99_999)).as_secs_f64() * 1e3;
+            eprintln!(
+                "[{time:8.1}] s{} {direction} {kind:<8} seq={sequence} len={len} {note}",
+                self.index
+            );
+        }
+        if self.log.octets {
+            eprintln!("    {}", hex::encode(datagram));
+        }
+    }
+}
+
+/// The type of the message in a ZRTP packet.
+fn kind(datagram: &[u8]) -> String {
+    match datagram {
+        [16, ..] => text(datagram, KIND, 8).unwrap_or_else(|| "?".to_owned()),
+        _ => "Fragment".to_owned(),
+    }
+}
+
+/// Characters of a field, without the spaces behind them.
+fn text(datagram: &[u8], start: usize, len: usize) -> Option<String> {
+    let field = datagram.get(start..start + len)?;
+    Some(String::from_utf8_lossy(field).trim_end().to_owned())
+}
+
+/// What the Hello in a packet offers, in one line.
+fn offer(datagram: &[u8]) -> Option<String> {
+    let counts: &[u8; 4] = datagram.get(COUNTS..)?.first_chunk()?;
+    let [flags, hashes, ciphers_and_tags, agreements_and_sas] = *counts;
+    let mut place = LISTS;
+    let mut list = |count: u8| {
+        let names: Option<Vec<String>> = (0..count & 15)
+            .map(|_| {
+                place += 4;
+                text(datagram, place - 4, 4)
+            })
+            .collect();
+        names.map(|names| names.join(","))
+    };
+    Some(format!(
+        "version={};client={};zid={};flags={flags:x};hash={};cipher={};auth={};kex={};sas={}",
+        text(datagram, VERSION, 4)?,
+        text(datagram, CLIENT, 16)?,
+        hex::encode(datagram.get(ZID..ZID + 12)?),
+        list(hashes)?,
+        list(ciphers_and_tags >> 4)?,
+        list(ciphers_and_tags)?,
+        list(agreements_and_sas >> 4)?,
+        list(agreements_and_sas)?,
+    ))
+}

@@ -1,0 +1,392 @@
+//! ZRTP against bzrtp (interop/zrtp/peer.c): the same keys and the same short authentication string
+//! at both ends.
+//!
+//! Skipped where libbzrtp is not installed, unless `RUSHES_INTEROP=require`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
+#[path = "../examples/zrtp_peer/mod.rs"]
+#[allow(dead_code, reason = "the example takes the rest")]
+mod peer;
+
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use peer::endpoint::Endpoint;
+use peer::options::{Options, Ports};
+use serde_json::{Value, json};
+
+/// Longer than the schedules of RFC 6189 section 6 leave to an exchange.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Meetings at once: each waits more than it computes.
+const AT_ONCE: usize = 8;
+
+/// bzrtp as a program; `None`, with a reason printed, where it cannot be built.
+fn bzrtp() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    match PROGRAM.get_or_init(build) {
+        Ok(program) => Some(program),
+        Err(reason) => {
+            let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
+            assert!(!required, "{reason}");
+            eprintln!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+fn build() -> Result<PathBuf, String> {
+    let libraries = ["--cflags", "--libs", "libbzrtp", "bctoolbox", "sqlite3"];
+    let flags = run(Command::new("pkg-config").args(libraries))?;
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../interop/zrtp/peer.c");
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bzrtp_peer");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-o"]).arg(&program).arg(source).args(flags.split_whitespace());
+    run(&mut compiler)?;
+    Ok(program)
+}
+
+fn run(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Who sends the Commit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Initiator {
+    Rushes,
+    Bzrtp,
+    /// Both, until one yields.
+    Either,
+}
+
+/// What two ends are to agree on, and how.
+#[derive(Clone, Debug)]
+struct Case {
+    /// Key agreement, cipher, hash, authentication tag, rendering of the string.
+    names: [&'static str; 5],
+    initiator: Initiator,
+    streams: usize,
+    /// Packets lost each way, in hundredths.
+    loss: u32,
+    seed: u64,
+    /// Further options of either end.
+    rushes: Vec<String>,
+    bzrtp: Vec<String>,
+}
+
+impl Case {
+    fn new(names: [&'static str; 5], initiator: Initiator) -> Self {
+        let (rushes, bzrtp) = (Vec::new(), Vec::new());
+        Self { names, initiator, streams: 1, loss: 0, seed: 1, rushes, bzrtp }
+    }
+
+    /// The options that both ends know.
+    fn shared(&self) -> Vec<String> {
+        let names = ["--kex", "--cipher", "--hash", "--auth", "--sas"].into_iter().zip(self.names);
+        let mut options: Vec<String> =
+            names.flat_map(|(option, name)| [option.to_owned(), name.to_owned()]).collect();
+        let (loss, seed) = (self.loss.to_string(), self.seed.to_string());
+        options.extend(["--loss".to_owned(), loss, "--seed".to_owned(), seed]);
+        options
+    }
+}
+
+/// What both ends said, stream by stream.
+#[derive(Debug)]
+struct Outcome {
+    rushes: Vec<Value>,
+    bzrtp: Vec<Value>,
+}
+
+/// bzrtp at work. It ends when this is dropped.
+struct Bzrtp {
+    child: Child,
+    lines: Receiver<Value>,
+    ports: Vec<u16>,
+    hello_hash: String,
+}
+
+impl Bzrtp {
+    fn start(program: &Path, case: &Case, remotes: &[u16]) -> Self {
+        let mut command = Command::new(program);
+        command.args(case.shared()).args(&case.bzrtp);
+        if case.initiator == Initiator::Rushes {
+            command.arg("--passive");
+        }
+        for port in remotes {
+            command.args(["--remote", &port.to_string()]);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first: Value = serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
+        let ports = first["local"].as_array().unwrap();
+        let ports = ports.iter().map(|port| port.as_u64().unwrap() as u16).collect();
+        let hello_hash = first["hello_hash"].as_str().unwrap().to_owned();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.map_while(Result::ok) {
+                let _ = sender.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        Self { child, lines, ports, hello_hash }
+    }
+}
+
+impl Drop for Bzrtp {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Lets both ends agree, and returns what they say.
+fn meet(program: &Path, case: &Case) -> Outcome {
+    let bind = |_| UdpSocket::bind("127.0.0.1:0").unwrap();
+    let sockets: Vec<UdpSocket> = (0..case.streams).map(bind).collect();
+    let locals: Vec<u16> =
+        sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect();
+    let bzrtp = Bzrtp::start(program, case, &locals);
+    // The ports stand in the list of streams below.
+    let mut arguments = case.shared();
+    arguments.extend(["--local", "1", "--remote", "1"].map(str::to_owned));
+    arguments.extend(case.rushes.iter().cloned());
+    // As bzrtp's signalling would announce it; of any other Hello nothing is taken.
+    arguments.extend(["--hello-hash".to_owned(), bzrtp.hello_hash.clone()]);
+    if case.initiator == Initiator::Bzrtp {
+        arguments.push("--passive".to_owned());
+    }
+    let mut options = Options::parse(arguments.into_iter()).unwrap();
+    let ports = locals.iter().zip(&bzrtp.ports);
+    options.streams = ports.map(|(&local, &remote)| Ports { local, remote, ssrc: None }).collect();
+    let mut endpoint = Endpoint::new(options, sockets).unwrap();
+    let (start, mut theirs) = (Instant::now(), Vec::new());
+    // Each answers until the other is done too.
+    while start.elapsed() < PATIENCE && !(endpoint.is_done() && theirs.len() > case.streams) {
+        endpoint.turn();
+        match bzrtp.lines.try_recv() {
+            Ok(line) => theirs.push(line),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => break,
+        }
+    }
+    drop(bzrtp);
+    theirs.pop();
+    let mut ours = endpoint.report();
+    ours.pop();
+    Outcome { rushes: ours, bzrtp: theirs }
+}
+
+impl Outcome {
+    /// Checks that both ends have the same keys for each stream, and what `case` asks for.
+    fn check(&self, case: &Case) -> Result<(), String> {
+        if self.rushes.len() != case.streams || self.bzrtp.len() != case.streams {
+            return Err("a stream is missing".to_owned());
+        }
+        for (n, (a, b)) in self.rushes.iter().zip(&self.bzrtp).enumerate() {
+            let wrong = |what: &str| Err(format!("stream {n}: {what}"));
+            if a["secure"] != true || b["secure"] != true {
+                return wrong("not secure");
+            }
+            for (one, other) in [("self", "peer"), ("peer", "self")] {
+                for part in ["key", "salt"] {
+                    let (own, its) = (&a[format!("{one}_{part}")], &b[format!("{other}_{part}")]);
+                    let len = match (part, case.names[1]) {
+                        ("salt", _) => 28,
+                        (_, "AES1") => 32,
+                        _ => 64,
+                    };
+                    if own != its || own.as_str().map(str::len) != Some(len) {
+                        return wrong(&format!("{one}_{part}"));
+                    }
+                }
+            }
+            if a["self_key"] == a["peer_key"] {
+                return wrong("both ends send under one key");
+            }
+            let kex = if n == 0 { case.names[0] } else { "Mult" };
+            let [_, cipher, hash, auth, sas_type] = case.names;
+            let expected = [("kex", kex), ("cipher", cipher), ("hash", hash), ("auth", auth)];
+            for (member, name) in expected {
+                if a[member] != name || b[member] != name {
+                    return wrong(member);
+                }
+            }
+            let roles = [&a["role"], &b["role"]].map(|role| role.as_str().unwrap());
+            let allowed = match case.initiator {
+                Initiator::Rushes => roles == ["initiator", "responder"],
+                Initiator::Bzrtp => roles == ["responder", "initiator"],
+                Initiator::Either => roles[0] != roles[1],
+            };
+            if !allowed {
+                return wrong("roles");
+            }
+            let has_sas = a["sas"] != "" && a["sas_type"] == sas_type && b["sas_type"] == sas_type;
+            if n == 0 && !(has_sas && a["sas"] == b["sas"]) {
+                return wrong("short authentication strings");
+            }
+        }
+        Ok(())
+    }
+
+    /// What both ends say in `member` of their first stream.
+    fn both(&self, member: &str) -> [Value; 2] {
+        [&self.rushes, &self.bzrtp].map(|lines| lines[0][member].clone())
+    }
+}
+
+/// Lets the two ends of every case agree, and asserts that they do.
+fn assert_all_agree(cases: &[Case]) {
+    let Some(program) = bzrtp() else { return };
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = meet(program, case);
+                    if let Err(why) = outcome.check(case) {
+                        wrong.lock().unwrap().push(format!("{case:?}: {why}: {outcome:#?}"));
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} of {}: {}", wrong.len(), cases.len(), wrong[0]);
+}
+
+fn assert_agreed(program: &Path, case: &Case) -> Outcome {
+    let outcome = meet(program, case);
+    assert_eq!(outcome.check(case), Ok(()), "{case:?}: {outcome:#?}");
+    outcome
+}
+
+const KEY_AGREEMENTS: [&str; 4] = ["X255", "X448", "DH3k", "DH2k"];
+const CIPHERS: [&str; 2] = ["AES1", "AES3"];
+const HASHES: [&str; 2] = ["S256", "S384"];
+const TAGS: [&str; 2] = ["HS32", "HS80"];
+const STRINGS: [&str; 2] = ["B32", "B256"];
+
+/// The combination with these bits.
+fn names(kex: &'static str, bits: usize) -> [&'static str; 5] {
+    let bit = |n: usize| bits >> n & 1;
+    [kex, CIPHERS[bit(0)], HASHES[bit(1)], TAGS[bit(2)], STRINGS[bit(3)]]
+}
+
+const BOTH_ROLES: [Initiator; 2] = [Initiator::Rushes, Initiator::Bzrtp];
+const ROLES: [Initiator; 3] = [Initiator::Rushes, Initiator::Bzrtp, Initiator::Either];
+
+#[test]
+fn every_combination_of_algorithms_agrees_whoever_commits() {
+    let all = KEY_AGREEMENTS.into_iter().flat_map(|kex| {
+        let cases = move |bits| ROLES.map(|role| Case::new(names(kex, bits), role));
+        (0..16).flat_map(cases)
+    });
+    assert_all_agree(&all.collect::<Vec<_>>());
+}
+
+#[test]
+fn they_agree_where_a_tenth_of_all_packets_is_lost_each_way() {
+    let all = (0..32).flat_map(|seed| {
+        BOTH_ROLES.map(|role| {
+            let mut case = Case::new(names(KEY_AGREEMENTS[seed % 4], seed / 2), role);
+            (case.loss, case.seed, case.streams) = (10, seed as u64, 2);
+            case
+        })
+    });
+    assert_all_agree(&all.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_second_stream_derives_its_keys_from_the_first() {
+    let Some(program) = bzrtp() else { return };
+    for role in ROLES {
+        for bits in [0, 15] {
+            let mut case = Case::new(names("X255", bits), role);
+            // bzrtp has no more.
+            case.streams = 2;
+            let outcome = assert_agreed(program, &case);
+            assert_ne!(outcome.rushes[0]["self_key"], outcome.rushes[1]["self_key"]);
+        }
+    }
+}
+
+/// Two ends that keep their secrets, and have compared their strings once.
+fn acquainted(program: &Path, folder: &Path, initiator: Initiator) -> Case {
+    let mut case = Case::new(names("X255", 0), initiator);
+    let cache = |name: &str| ["--cache".to_owned(), folder.join(name).display().to_string()];
+    case.rushes = ["--verify-sas", "--zid", "0123456789abcdef01234567"].map(str::to_owned).into();
+    case.rushes.extend(cache("rushes"));
+    case.bzrtp = vec!["--verify-sas".to_owned()];
+    case.bzrtp.extend(cache("bzrtp"));
+    let outcome = assert_agreed(program, &case);
+    assert_eq!(outcome.both("cache_mismatch"), [json!(0), json!(0)]);
+    for end in [&mut case.rushes, &mut case.bzrtp] {
+        end.retain(|option| option != "--verify-sas");
+    }
+    case
+}
+
+#[test]
+fn those_who_met_before_continue_what_they_verified() {
+    let Some(program) = bzrtp() else { return };
+    for initiator in BOTH_ROLES {
+        let folder = tempfile::tempdir().unwrap();
+        let case = acquainted(program, folder.path(), initiator);
+        for _ in 0..3 {
+            let outcome = assert_agreed(program, &case);
+            assert_eq!(outcome.both("cache_mismatch"), [json!(0), json!(0)]);
+            assert_eq!(outcome.both("verified"), [json!(1), json!(1)]);
+        }
+    }
+}
+
+#[test]
+fn bzrtp_warns_where_rushes_lost_its_secrets() {
+    let Some(program) = bzrtp() else { return };
+    for initiator in BOTH_ROLES {
+        let folder = tempfile::tempdir().unwrap();
+        let case = acquainted(program, folder.path(), initiator);
+        std::fs::remove_file(folder.path().join("rushes")).unwrap();
+        let outcome = assert_agreed(program, &case);
+        assert_eq!(outcome.both("cache_mismatch"), [json!(0), json!(1)]);
+        assert_eq!(outcome.both("verified"), [json!(0), json!(0)]);
+    }
+}
+
+#[test]
+fn rushes_warns_where_bzrtp_lost_its_secrets() {
+    let Some(program) = bzrtp() else { return };
+    for initiator in BOTH_ROLES {
+        let folder = tempfile::tempdir().unwrap();
+        let mut case = acquainted(program, folder.path(), initiator);
+        case.bzrtp.push("--forget".to_owned());
+        let outcome = assert_agreed(program, &case);
+        assert_eq!(outcome.both("cache_mismatch"), [json!(1), json!(0)]);
+        assert_eq!(outcome.both("verified"), [json!(0), json!(0)]);
+    }
+}
+
+#[test]
+fn a_secret_got_by_other_means_is_compared_at_both_ends() {
+    let Some(program) = bzrtp() else { return };
+    for initiator in BOTH_ROLES {
+        // "secret", and something else.
+        for (hex, differs) in [("736563726574", 0), ("00", 1)] {
+            let mut case = Case::new(names("X255", 0), initiator);
+            case.rushes = vec!["--aux".to_owned(), hex.to_owned()];
+            case.bzrtp = vec!["--aux".to_owned(), "secret".to_owned()];
+            let outcome = assert_agreed(program, &case);
+            assert_eq!(outcome.both("aux_mismatch"), [json!(differs), json!(differs)]);
+        }
+    }
+}
