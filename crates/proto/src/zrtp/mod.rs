@@ -26,7 +26,7 @@ mod commit;
 mod common;
 mod config;
 mod confirm;
-mod confirm_step;
+mod confirmation;
 mod crc;
 mod dh_part;
 mod discover;

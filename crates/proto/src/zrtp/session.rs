@@ -36,6 +36,7 @@ impl Session {
     ///
     /// # Errors
     /// [`ConfigError`] if `config` cannot be used.
+    #[allow(clippy::type_complexity, reason = "a closure and a trait object, named once")]
     pub fn new(
         config: Config,
         entropy: Box<dyn FnMut(&mut [u8]) + Send>,
@@ -148,8 +149,11 @@ impl Session {
     /// Secures a stream again that went clear; `false` if it did not.
     pub fn go_secure(&mut self, now: Instant, stream: StreamId) -> bool {
         let Some(exchange) = self.streams.get_mut(stream.0) else { return false };
-        matches!(exchange.state, State::Clear)
-            && exchange.commit_multistream(now, &mut self.common).is_ok()
+        let is_clear = matches!(exchange.state, State::Clear);
+        if is_clear {
+            exchange.commit_multistream(now, &mut self.common);
+        }
+        is_clear
     }
 
     /// Lets other streams take their turn.
