@@ -53,6 +53,8 @@ mod sas_words;
 mod schedule;
 mod secrets;
 mod session;
+#[cfg(test)]
+mod vectors;
 
 pub use algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, LIST_LEN_MAX, SasType};
 pub use commit::{Commit, CommitKey};
