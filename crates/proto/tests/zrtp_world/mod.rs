@@ -1,6 +1,8 @@
 //! Two ZRTP endpoints, and a link between them that loses, delays, repeats and reorders.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub(crate) mod middle;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
