@@ -267,7 +267,9 @@ fn a_secret_by_other_means_is_used_and_its_difference_told() {
 fn both_ends_go_clear_and_secure_again_only_if_that_is_allowed() {
     for allows in [true, false] {
         let mut configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
-        configs.iter_mut().for_each(|config| config.allows_clear = allows);
+        for config in &mut configs {
+            config.allows_clear = allows;
+        }
         let mut world = world(configs, &stores(), 1, Weather::default(), 1);
         world.run_alone(LIMIT);
         world.assert_agreed();

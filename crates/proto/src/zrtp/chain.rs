@@ -79,12 +79,12 @@ impl PeerChain {
     pub(super) fn reveal(&mut self, n: usize, image: Image) -> Result<(), Broken> {
         let mut images = self.images;
         let mut current = image;
-        for level in n..4 {
-            match images[level] {
+        for place in images.iter_mut().skip(n) {
+            match place {
                 // What follows was checked when this one came.
-                Some(known) if known == current => break,
+                Some(known) if *known == current => break,
                 Some(_) => return Err(Broken::Preimage),
-                None => images[level] = Some(current),
+                None => *place = Some(current),
             }
             current = implicit_hash(&current);
         }

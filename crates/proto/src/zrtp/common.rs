@@ -14,6 +14,8 @@ use super::session::StreamId;
 
 /// Events that wait to be collected, at most.
 const EVENTS_MAX: usize = 256;
+/// What fills octets with random ones.
+pub(super) type RandomSource = Box<dyn FnMut(&mut [u8]) + Send>;
 /// Nonces of the session that are remembered, at most.
 const NONCES_MAX: usize = 256;
 
@@ -64,7 +66,7 @@ pub(super) struct Exclusive {
 /// What a session has once its first stream is secure.
 pub(super) struct Secured {
     pub(super) peer: Zid,
-    /// ZRTPSess.
+    /// `ZRTPSess`.
     pub(super) key: Zeroizing<Vec<u8>>,
     pub(super) hash: Hash,
     pub(super) choice: Choice,
@@ -87,7 +89,7 @@ impl Secured {
         Self { peer, key, hash: choice.hash, choice, sas, exported, pending: None, role }
     }
 
-    /// Replaces ZRTPSess, as both ends do when they go clear (section 4.7.2.1).
+    /// Replaces `ZRTPSess`, as both ends do when they go clear (section 4.7.2.1).
     pub(super) fn renew(&mut self, own: &Zid) {
         let (initiator, responder) = match self.role {
             Role::Initiator => (*own, self.peer),
@@ -102,7 +104,7 @@ impl Secured {
 /// What all streams of a session have in common.
 pub(super) struct Common {
     pub(super) config: Config,
-    pub(super) entropy: Box<dyn FnMut(&mut [u8]) + Send>,
+    pub(super) entropy: RandomSource,
     pub(super) store: Box<dyn SecretStore + Send>,
     pub(super) secured: Option<Secured>,
     pub(super) exclusive: Option<Exclusive>,
@@ -115,7 +117,7 @@ pub(super) struct Common {
 impl Common {
     pub(super) fn new(
         config: Config,
-        entropy: Box<dyn FnMut(&mut [u8]) + Send>,
+        entropy: RandomSource,
         store: Box<dyn SecretStore + Send>,
     ) -> Self {
         Self {

@@ -16,7 +16,7 @@ const PACKET_LEN_MAX: usize = 1200;
 
 /// The algorithms of an endpoint, those of each kind in the order of preference.
 ///
-/// What every endpoint must have (S256, AES1, HS32, HS80, DH3k, B32) stands behind those listed.
+/// What every endpoint must have (S256, AES1, HS32, HS80, `DH3k`, B32) stands behind those listed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Algorithms {
     /// Hashes.
@@ -32,7 +32,7 @@ pub struct Algorithms {
 }
 
 impl Default for Algorithms {
-    /// X25519 with ML-KEM-768 before X25519, P-256, P-384 and DH3k; AES with 128 bits before 256;
+    /// X25519 with ML-KEM-768 before X25519, P-256, P-384 and `DH3k`; AES with 128 bits before 256;
     /// tags of 80 bits before 32.
     fn default() -> Self {
         let list = [
@@ -73,6 +73,7 @@ pub enum ConfigError {
 
 /// What an endpoint is, offers and allows. `Debug` prints no secret.
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each says whether something is allowed")]
 pub struct Config {
     /// Its name: random, made once and kept with the retained secrets (RFC 6189 section 4.9).
     pub zid: Zid,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::common::Common;
-use super::confirm_step::mac;
+use super::confirmation::mac;
 use super::error_code::ErrorCode;
 use super::event::{Event, Warning};
 use super::exchange::{Exchange, State};

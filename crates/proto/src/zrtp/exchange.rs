@@ -1,6 +1,6 @@
 //! The exchange of one media stream: its states, and what each message means in which.
 //!
-//! The other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirm.rs` and `end.rs`.
+//! The other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirmation.rs` and `end.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,7 @@ pub(super) struct Answered {
 }
 
 /// What both keep once they have s0.
+#[allow(clippy::struct_excessive_bools, reason = "four answers, each of its own")]
 pub(super) struct Agreed {
     pub(super) derived: Derived,
     pub(super) keys: StreamKeys,

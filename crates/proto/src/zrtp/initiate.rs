@@ -27,7 +27,8 @@ impl Exchange {
         }
         let Some(peer) = &self.peer else { return Ok(()) };
         if common.secured.is_some() {
-            return self.commit_multistream(now, common);
+            self.commit_multistream(now, common);
+            return Ok(());
         }
         if !common.is_free_for(self.id) {
             return Ok(());
@@ -39,7 +40,8 @@ impl Exchange {
             && offers
             && let Some(key) = own_preshared_key(&common.config, choice.hash, &retained)
         {
-            return self.commit_preshared(now, choice, retained, key, common);
+            self.commit_preshared(now, choice, retained, key, common);
+            return Ok(());
         }
         self.commit_agreement(now, choice, retained, common)
     }
@@ -91,7 +93,7 @@ impl Exchange {
         retained: Retained,
         key: Digest,
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) {
         let choice = Choice { key_agreement: KeyAgreement::Prsh, ..choice };
         let nonce = common.random();
         common.use_nonce(nonce);
@@ -102,16 +104,11 @@ impl Exchange {
         let committed = Committed { choice, rank, commit, part2, key: None, preshared, retained };
         common.exclusive = Some(Exclusive { stream: self.id, rank: Some(rank) });
         self.send_commit(now, committed);
-        Ok(())
     }
 
-    pub(super) fn commit_multistream(
-        &mut self,
-        now: Instant,
-        common: &mut Common,
-    ) -> Result<(), Fatal> {
+    pub(super) fn commit_multistream(&mut self, now: Instant, common: &mut Common) {
         let Some(choice) = common.secured.as_ref().map(|secured| secured.choice) else {
-            return Ok(());
+            return;
         };
         let choice = Choice { key_agreement: KeyAgreement::Mult, ..choice };
         let nonce = common.random();
@@ -127,7 +124,6 @@ impl Exchange {
             retained: Retained::default(),
         };
         self.send_commit(now, committed);
-        Ok(())
     }
 
     fn write_commit(&self, choice: Choice, key: CommitKey<'_>, common: &Common) -> Vec<u8> {
@@ -190,7 +186,7 @@ impl Exchange {
         let [initiator, responder] = self.zids(Role::Initiator, common);
         let context = context(&initiator, &responder, choice.hash, &messages);
         let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
-        let agreed = self.agreed(
+        let agreed = Self::agreed(
             Role::Initiator,
             choice,
             (s0, context),

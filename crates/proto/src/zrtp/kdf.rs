@@ -38,7 +38,7 @@ pub(super) fn kdf(
     Zeroizing::new(octets[..len.min(octets.len())].to_vec())
 }
 
-/// KDF_Context: both ZIDs and the hash of the messages so far (section 4.4.1.4).
+/// `KDF_Context`: both ZIDs and the hash of the messages so far (section 4.4.1.4).
 pub(super) fn context(
     initiator: &Zid,
     responder: &Zid,
@@ -74,7 +74,7 @@ pub(super) fn agreed_s0(
     Zeroizing::new(hash(algorithm.algorithm(), &parts).as_slice().to_vec())
 }
 
-/// preshared_key (section 4.4.2.2).
+/// `preshared_key` (section 4.4.2.2).
 pub(super) fn preshared_key(
     algorithm: Hash,
     rs1: &[u8],
@@ -149,7 +149,7 @@ impl Derived {
         kdf(self.algorithm, &self.s0, label, &self.context, len)
     }
 
-    /// ZRTPSess (section 4.5.2).
+    /// `ZRTPSess` (section 4.5.2).
     pub(super) fn session_key(&self) -> Zeroizing<Vec<u8>> {
         self.kdf("ZRTP Session Key", self.algorithm.len())
     }

@@ -26,7 +26,7 @@ mod commit;
 mod common;
 mod config;
 mod confirm;
-mod confirm_step;
+mod confirmation;
 mod crc;
 mod dh_part;
 mod discover;
@@ -53,6 +53,8 @@ mod sas_words;
 mod schedule;
 mod secrets;
 mod session;
+#[cfg(test)]
+mod vectors;
 
 pub use algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, LIST_LEN_MAX, SasType};
 pub use commit::{Commit, CommitKey};

@@ -59,10 +59,15 @@ fn key_agreement(
     let is_kem = |one| matches!(one, KeyAgreement::Kem(_));
     Ok(match (is_kem(mine), is_kem(theirs)) {
         // What is first for both, or else the initiator's choice.
-        (true, true) | (false, true) => mine,
+        (_, true) => mine,
         (true, false) => theirs,
-        (false, false) if slowness(theirs) < slowness(mine) => theirs,
-        (false, false) => mine,
+        (false, false) => {
+            if slowness(theirs) < slowness(mine) {
+                theirs
+            } else {
+                mine
+            }
+        }
     })
 }
 
@@ -79,7 +84,7 @@ pub(super) fn select(config: &Config, peer: &Hello) -> Result<Choice, ErrorCode>
     let auth_tags = common(&own.auth_tags, &peer.auth_tags);
     Ok(Choice {
         hash: hash.ok_or(ErrorCode::HashType)?,
-        cipher: aes3.or(ciphers.first()).copied().ok_or(ErrorCode::CipherType)?,
+        cipher: aes3.or_else(|| ciphers.first()).copied().ok_or(ErrorCode::CipherType)?,
         auth_tag: auth_tags.first().copied().ok_or(ErrorCode::AuthTag)?,
         key_agreement,
         sas_type: common(&own.sas_types, &peer.sas_types)

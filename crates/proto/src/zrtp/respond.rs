@@ -217,7 +217,7 @@ impl Exchange {
         let [initiator, responder] = self.zids(Role::Responder, common);
         let context = context(&initiator, &responder, choice.hash, &messages);
         let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
-        let agreed = self.agreed(
+        let agreed = Self::agreed(
             Role::Responder,
             choice,
             (s0, context),
@@ -247,7 +247,7 @@ impl Exchange {
         let derived =
             self.derive_without_agreement(Role::Responder, choice, octets, None, common)?;
         self.keep_commit(octets);
-        let agreed = self.keyed(Role::Responder, choice, derived, octets.to_vec())?;
+        let agreed = Self::keyed(Role::Responder, choice, derived, octets.to_vec())?;
         self.confirm_as_responder(now, agreed, common)
     }
 
@@ -261,7 +261,7 @@ impl Exchange {
     ) -> Result<(), Fatal> {
         let Some(peer) = &self.peer else { return Ok(()) };
         let retained = common.store.load(&peer.hello.zid);
-        let key = named_preshared_key(&common.config, choice.hash, &retained, &key_id);
+        let key = named_preshared_key(&common.config, choice.hash, &retained, key_id);
         let Some(key) = key else {
             // Section 4.4.2.3: then a key agreement, with this end as the initiator.
             if common.config.is_passive {
@@ -276,7 +276,7 @@ impl Exchange {
         let derived =
             self.derive_without_agreement(Role::Responder, choice, octets, Some(&key), common)?;
         self.keep_commit(octets);
-        let mut agreed = self.keyed(Role::Responder, choice, derived, octets.to_vec())?;
+        let mut agreed = Self::keyed(Role::Responder, choice, derived, octets.to_vec())?;
         (agreed.retained, agreed.continues) = (Some(retained), true);
         self.confirm_as_responder(now, agreed, common)
     }

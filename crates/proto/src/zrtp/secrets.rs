@@ -52,8 +52,8 @@ impl Ids {
     }
 }
 
-fn equal(own: Option<Id>, theirs: &Id) -> bool {
-    own.is_some_and(|own| tags_are_equal(&own, theirs))
+fn equal(own: Option<Id>, theirs: Id) -> bool {
+    own.is_some_and(|own| tags_are_equal(&own, &theirs))
 }
 
 /// The secrets that the peer has too, by the IDs in its message and those that this end expects of
@@ -69,7 +69,7 @@ pub(super) fn matching(
     // Section 4.3: the initiator's rs1 if the responder knows it, or else the initiator's rs2.
     let first = match role {
         Role::Initiator => {
-            let knows = |own| equal(own, &theirs.rs1) || equal(own, &theirs.rs2);
+            let knows = |own| equal(own, theirs.rs1) || equal(own, theirs.rs2);
             if knows(rs1) {
                 &retained.rs1
             } else if knows(rs2) {
@@ -79,7 +79,7 @@ pub(super) fn matching(
             }
         }
         Role::Responder => {
-            let find = |id: &Id| {
+            let find = |id: Id| {
                 if equal(rs1, id) {
                     &retained.rs1
                 } else if equal(rs2, id) {
@@ -88,8 +88,8 @@ pub(super) fn matching(
                     &None
                 }
             };
-            match find(&theirs.rs1) {
-                None => find(&theirs.rs2),
+            match find(theirs.rs1) {
+                None => find(theirs.rs2),
                 found => found,
             }
         }
@@ -97,8 +97,8 @@ pub(super) fn matching(
     let octets = |secret: &Zeroizing<[u8; 32]>| Zeroizing::new(secret.to_vec());
     Shared {
         s1: first.as_ref().map(octets),
-        s2: aux.filter(|_| equal(aux_id, &theirs.aux)).map(|aux| Zeroizing::new(aux.to_vec())),
-        s3: retained.pbx.as_ref().filter(|_| equal(pbx_id, &theirs.pbx)).map(octets),
+        s2: aux.filter(|_| equal(aux_id, theirs.aux)).map(|aux| Zeroizing::new(aux.to_vec())),
+        s3: retained.pbx.as_ref().filter(|_| equal(pbx_id, theirs.pbx)).map(octets),
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn named_preshared_key(
     config: &Config,
     hash: Hash,
     retained: &Retained,
-    named: &Id,
+    named: Id,
 ) -> Option<Digest> {
     let rs1 = retained.rs1.as_ref()?;
     let aux = config.aux_secret.as_ref().map(|aux| aux.as_slice());
@@ -133,5 +133,5 @@ pub(super) fn named_preshared_key(
     subsets
         .into_iter()
         .map(|(aux, pbx)| preshared_key(hash, &rs1[..], aux, pbx))
-        .find(|key| tags_are_equal(&key_id(hash, key), named))
+        .find(|key| tags_are_equal(&key_id(hash, key), &named))
 }

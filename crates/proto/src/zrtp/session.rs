@@ -36,6 +36,7 @@ impl Session {
     ///
     /// # Errors
     /// [`ConfigError`] if `config` cannot be used.
+    #[allow(clippy::type_complexity, reason = "a closure and a trait object, named once")]
     pub fn new(
         config: Config,
         entropy: Box<dyn FnMut(&mut [u8]) + Send>,
@@ -168,8 +169,11 @@ impl Session {
     /// Secures a stream again that went clear; `false` if it did not.
     pub fn go_secure(&mut self, now: Instant, stream: StreamId) -> bool {
         let Some(exchange) = self.streams.get_mut(stream.0) else { return false };
-        matches!(exchange.state, State::Clear)
-            && exchange.commit_multistream(now, &mut self.common).is_ok()
+        let is_clear = matches!(exchange.state, State::Clear);
+        if is_clear {
+            exchange.commit_multistream(now, &mut self.common);
+        }
+        is_clear
     }
 
     /// Lets other streams take their turn.
@@ -193,5 +197,74 @@ impl fmt::Debug for Session {
             .field("config", &self.common.config)
             .field("streams", &self.streams.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zrtp::error_code::ErrorCode;
+    use crate::zrtp::message::Message;
+    use crate::zrtp::retained::MemoryStore;
+
+    /// Two endpoints that agreed, and their stream. Neither allows `GoClear`.
+    fn agreed(now: Instant) -> ([Session; 2], StreamId) {
+        let mut sessions = [1, 2].map(|octet: u8| {
+            let mut config = Config::new([octet; 12]);
+            config.packet_len_max = 2000;
+            config.is_passive = octet == 2;
+            let mut next = octet;
+            let entropy = move |octets: &mut [u8]| {
+                for octet in octets {
+                    next = next.wrapping_mul(5).wrapping_add(1);
+                    *octet = next;
+                }
+            };
+            Session::new(config, Box::new(entropy), Box::new(MemoryStore::new())).unwrap()
+        });
+        let streams = [0, 1].map(|n| sessions[n].add_stream(Ssrc(n as u32), now).unwrap());
+        pump(&mut sessions, streams[0], now);
+        (sessions, streams[0])
+    }
+
+    fn pump(sessions: &mut [Session; 2], stream: StreamId, now: Instant) {
+        loop {
+            let mut is_quiet = true;
+            for from in 0..2 {
+                while let Some((_, datagram)) = sessions[from].poll_datagram() {
+                    sessions[1 - from].handle_datagram(now, stream, &datagram);
+                    is_quiet = false;
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    fn events(session: &mut Session) -> Vec<Event> {
+        std::iter::from_fn(|| session.poll_event()).map(|(_, event)| event).collect()
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
+    fn a_peer_that_asks_to_go_clear_where_that_is_not_allowed_is_told_so() {
+        let now = Instant::now();
+        let (mut sessions, stream) = agreed(now);
+        for session in &mut sessions {
+            assert!(events(session).iter().any(|event| matches!(event, Event::Secure)));
+        }
+        assert!(!sessions[0].go_clear(now, stream));
+        // As a peer does that did not look at what the other one said.
+        let State::Secure(agreed) = &mut sessions[0].streams[0].state else { panic!() };
+        agreed.peer_allows_clear = true;
+        assert!(sessions[0].go_clear(now, stream));
+        let (_, go_clear) = sessions[0].poll_datagram().unwrap();
+        sessions[1].handle_datagram(now, stream, &go_clear);
+        assert!(events(&mut sessions[1]).is_empty(), "it stays secure");
+        let (_, answer) = sessions[1].poll_datagram().unwrap();
+        let mut error = Vec::new();
+        Message::Error(ErrorCode::GoClearNotAllowed).write(&mut error);
+        assert_eq!(answer[12..answer.len() - 4], error);
     }
 }

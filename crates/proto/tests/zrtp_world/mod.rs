@@ -1,6 +1,8 @@
 //! Two ZRTP endpoints, and a link between them that loses, delays, repeats and reorders.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub(crate) mod middle;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -149,14 +151,14 @@ impl World {
             while let Some((stream, datagram)) = self.ends[from].session.poll_datagram() {
                 let n = self.ends[from].streams.iter().position(|one| *one == stream).unwrap();
                 for datagram in middle(from, &datagram) {
-                    self.launch(from, n, datagram);
+                    self.launch(from, n, &datagram);
                 }
             }
             self.ends[from].collect();
         }
     }
 
-    pub(crate) fn launch(&mut self, from: usize, n: usize, datagram: Vec<u8>) {
+    pub(crate) fn launch(&mut self, from: usize, n: usize, datagram: &[u8]) {
         let copies = if self.random.below(100) < self.weather.twice { 2 } else { 1 };
         for _ in 0..copies {
             if self.random.below(100) < self.weather.loss {
@@ -164,7 +166,7 @@ impl World {
             }
             let delay = Duration::from_micros(1 + self.random.below(1000 * self.weather.delay + 1));
             self.count += 1;
-            let entry = (1 - from, n, datagram.clone());
+            let entry = (1 - from, n, datagram.to_vec());
             self.flying.insert((self.now + delay, self.count), entry);
         }
     }

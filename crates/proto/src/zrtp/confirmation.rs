@@ -28,7 +28,6 @@ struct Confirmed {
 impl Exchange {
     /// Keys from s0.
     pub(super) fn keyed(
-        &self,
         role: Role,
         choice: Choice,
         derived: Derived,
@@ -56,7 +55,6 @@ impl Exchange {
 
     /// Keys from a key agreement, and what it says of earlier sessions.
     pub(super) fn agreed(
-        &self,
         role: Role,
         choice: Choice,
         (s0, context): (Zeroizing<Vec<u8>>, Vec<u8>),
@@ -65,7 +63,7 @@ impl Exchange {
         common: &Common,
     ) -> Result<Agreed, Fatal> {
         let derived = Derived::new(choice.hash, s0, context);
-        let mut agreed = self.keyed(role, choice, derived, commit)?;
+        let mut agreed = Self::keyed(role, choice, derived, commit)?;
         agreed.continues = shared.s1.is_some();
         agreed.aux_differs = common.aux().is_some() && shared.s2.is_none();
         agreed.retained = Some(retained);
@@ -134,7 +132,7 @@ impl Exchange {
                 let role = Role::Initiator;
                 let derived =
                     self.derive_without_agreement(role, choice, &commit, preshared, common)?;
-                let mut agreed = self.keyed(role, choice, derived, commit)?;
+                let mut agreed = Self::keyed(role, choice, derived, commit)?;
                 if preshared.is_some() {
                     agreed.retained = Some(committed.retained.clone());
                     agreed.continues = true;

@@ -1,0 +1,158 @@
+//! Somebody on the link, who reads and changes what passes.
+
+use std::time::Duration;
+
+use rushes_proto::Ssrc;
+use rushes_proto::crypto::{HashAlgorithm, hmac};
+use rushes_proto::zrtp::{
+    AlgorithmList, Config, Content, ErrorCode, Event, KeyAgreement, Message, Packet, Warning,
+    set_mac, without_mac, write_packet,
+};
+
+use super::{End, Kept, Middle, Random, Weather, World, zid};
+
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The message of a datagram that holds a whole one.
+pub(crate) fn message(datagram: &[u8]) -> &[u8] {
+    match Packet::parse(datagram).map(|packet| packet.content) {
+        Ok(Content::Message(message)) => message,
+        _ => &[],
+    }
+}
+
+/// The message type block, without spaces.
+pub(crate) fn kind(datagram: &[u8]) -> String {
+    let kind = message(datagram).get(4..12).unwrap_or_default();
+    String::from_utf8_lossy(kind).trim_end().to_owned()
+}
+
+/// A packet with `message` in the place of that of `datagram`.
+pub(crate) fn repack(datagram: &[u8], message: &[u8]) -> Vec<u8> {
+    let packet = Packet::parse(datagram).unwrap();
+    let mut out = Vec::new();
+    write_packet(packet.sequence, packet.ssrc, message, &mut out);
+    out
+}
+
+/// A packet of the source `ssrc`.
+pub(crate) fn pack(ssrc: u32, message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_packet(9, Ssrc(ssrc), message, &mut out);
+    out
+}
+
+pub(crate) fn written(message: &Message<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    message.write(&mut out);
+    out
+}
+
+/// Sets the MAC that ends a message as whoever knows the hash image does.
+pub(crate) fn sign(image: &[u8], message: &mut [u8]) {
+    let mut mac = [0; 8];
+    let full = hmac(HashAlgorithm::Sha256, image, &[without_mac(message)]);
+    mac.copy_from_slice(&full.as_slice()[..8]);
+    set_mac(message, mac);
+}
+
+/// Changes every message `named` that end `from` sends.
+pub(crate) fn editing<'a>(
+    from: usize,
+    named: &'a str,
+    mut edit: impl FnMut(&mut Vec<u8>) + 'a,
+) -> Box<Middle<'a>> {
+    Box::new(move |sender, datagram| {
+        if sender != from || kind(datagram) != named {
+            return vec![datagram.to_vec()];
+        }
+        let mut changed = message(datagram).to_vec();
+        edit(&mut changed);
+        vec![repack(datagram, &changed)]
+    })
+}
+
+pub(crate) fn pass(_: usize, datagram: &[u8]) -> Vec<Vec<u8>> {
+    vec![datagram.to_vec()]
+}
+
+/// Two endpoints that agree by `agreement`, of which the first is the initiator.
+pub(crate) fn configs(agreement: KeyAgreement) -> [Config; 2] {
+    [1, 2].map(|octet| {
+        let mut config = Config::new(zid(octet));
+        config.algorithms.key_agreements = AlgorithmList::new(&[agreement]).unwrap();
+        config.is_passive = octet == 2;
+        config.packet_len_max = 65_507;
+        config
+    })
+}
+
+pub(crate) fn world(configs: [Config; 2], stores: &[Kept; 2], streams: u32, seed: u64) -> World {
+    let mut seeds = Random(seed);
+    let [one, other] = configs;
+    let ends = [
+        End::new(one, stores[0].clone(), seeds.next()),
+        End::new(other, stores[1].clone(), seeds.next()),
+    ];
+    let mut world = World::new(ends, Weather::default(), seeds.next());
+    for n in 0..streams {
+        for (end, first) in [(0, 100), (1, 200)] {
+            let now = world.now;
+            world.ends[end].add_stream(first + n, now);
+        }
+    }
+    world
+}
+
+/// Two endpoints with one stream, which never met.
+pub(crate) fn fresh(agreement: KeyAgreement, seed: u64) -> World {
+    world(configs(agreement), &Default::default(), 1, seed)
+}
+
+impl End {
+    /// The error that this end found, or that the peer told it.
+    pub(crate) fn error(&self, wanted_by_peer: bool) -> Option<ErrorCode> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::Failed { error, by_peer } if *by_peer == wanted_by_peer => Some(*error),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        !self.secure.is_empty() && self.secure.iter().all(|secure| *secure)
+    }
+
+    pub(crate) fn was_warned(&self, warning: Warning) -> bool {
+        self.warnings().contains(&warning)
+    }
+}
+
+impl World {
+    /// Until nothing is left to happen, which is soon.
+    pub(crate) fn settle(&mut self, middle: &mut Middle<'_>) {
+        while self.step(middle) {
+            assert!(self.elapsed() < LIMIT, "it does not end");
+        }
+    }
+
+    pub(crate) fn are_secure(&self) -> bool {
+        self.ends.iter().all(End::is_secure)
+    }
+
+    /// Gives end `to` a datagram on its stream `n`.
+    pub(crate) fn inject(&mut self, to: usize, n: usize, datagram: &[u8]) {
+        let stream = self.ends[to].streams[n];
+        self.ends[to].session.handle_datagram(self.now, stream, datagram);
+        self.ends[to].collect();
+    }
+}
+
+/// All datagrams of one run, with their senders, in their order.
+pub(crate) fn record(world: &mut World) -> Vec<(usize, Vec<u8>)> {
+    let mut seen = Vec::new();
+    world.settle(&mut |from, datagram| {
+        seen.push((from, datagram.to_vec()));
+        pass(from, datagram)
+    });
+    seen
+}
