@@ -116,7 +116,7 @@ impl SecurityArgs {
 
     /// The suite, for reports.
     pub(crate) fn name(&self) -> Option<&'static str> {
-        self.srtp.map(Suite::name).or(self.zrtp.then_some("ZRTP"))
+        self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
     }
 
     /// The same, with a random key where none was given.

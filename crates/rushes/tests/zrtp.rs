@@ -122,7 +122,7 @@ fn a_clear_packet_from_outside_is_not_delivered() {
     let config = ZrtpConfig::default();
     let (mut sender, mut receiver) = connect(&alice, &bob, [&config, &config]);
     passes(&mut sender, &mut receiver);
-    let mut clear = vec![0x80, 96 | 0x80, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
+    let mut clear = vec![0x80, 0xe0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
     clear.extend([9; 100]);
     let outside = UdpSocket::bind("127.0.0.1:0").unwrap();
     for _ in 0..5 {

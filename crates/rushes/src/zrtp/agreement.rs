@@ -58,16 +58,13 @@ pub(crate) struct Channel {
 
 impl Agreement {
     pub(crate) fn new(config: &ZrtpConfig) -> Result<Self, Error> {
-        let (zid, store): (_, Box<dyn SecretStore + Send>) = match &config.cache {
-            Some(path) => {
-                let store = FileStore::open(path).map_err(ZrtpError::Store)?;
-                (store.zid(), Box::new(store))
-            }
-            None => {
-                let mut zid = [0; 12];
-                getrandom::fill(&mut zid).map_err(|error| Error::Random(error.to_string()))?;
-                (zid, Box::new(Forgetful(MemoryStore::new())))
-            }
+        let (zid, store): (_, Box<dyn SecretStore + Send>) = if let Some(path) = &config.cache {
+            let store = FileStore::open(path).map_err(ZrtpError::Store)?;
+            (store.zid(), Box::new(store))
+        } else {
+            let mut zid = [0; 12];
+            getrandom::fill(&mut zid).map_err(|error| Error::Random(error.to_string()))?;
+            (zid, Box::new(Forgetful(MemoryStore::new())))
         };
         // Whether there are random numbers is known now; later they do not fail.
         let entropy = Box::new(|octets: &mut [u8]| {

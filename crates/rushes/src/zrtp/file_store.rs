@@ -77,17 +77,15 @@ impl FileStore {
     /// [`FileStoreError`] says what is wrong with the file, and in which line.
     pub fn open(path: &Path) -> Result<Self, FileStoreError> {
         let path = path.to_owned();
-        match read(&path)? {
-            Some((zid, peers)) => Ok(Self { path, zid, peers }),
-            None => {
-                let mut zid = [0; 12];
-                let random = |error: getrandom::Error| FileStoreError::Random(error.to_string());
-                getrandom::fill(&mut zid).map_err(random)?;
-                let store = Self { path, zid, peers: Vec::new() };
-                store.write()?;
-                Ok(store)
-            }
+        if let Some((zid, peers)) = read(&path)? {
+            return Ok(Self { path, zid, peers });
         }
+        let mut zid = [0; 12];
+        let random = |error: getrandom::Error| FileStoreError::Random(error.to_string());
+        getrandom::fill(&mut zid).map_err(random)?;
+        let store = Self { path, zid, peers: Vec::new() };
+        store.write()?;
+        Ok(store)
     }
 
     /// The name of this end.
