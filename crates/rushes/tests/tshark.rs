@@ -283,3 +283,102 @@ fn tshark_reads_our_reports_and_requests() {
         assert_eq!(field(name).join(" "), expected, "{name}");
     }
 }
+
+/// Everything that passes between two ends that agree on keys and then send a file.
+#[cfg(feature = "zrtp")]
+fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
+    use rushes::Security;
+    use rushes::zrtp::{AlgorithmList, KeyAgreement, ZrtpConfig};
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let stream = || {
+        let session = Context::new().session("127.0.0.1").unwrap();
+        let stream = session.stream(Codec::H265).mtu(576).pacing(Pacing::Off).rtcp(false);
+        // tshark does not know the fragments that longer messages go in.
+        let mut config = ZrtpConfig::default();
+        config.algorithms.key_agreements = AlgorithmList::new(&[KeyAgreement::X255]).unwrap();
+        stream.security(Security::Zrtp(config))
+    };
+    let mut receiving = stream().begin().unwrap();
+    let [near, far] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let port = near.local_addr().unwrap().port();
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    }
+    far.connect(receiving.local_address()).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let relay = scope.spawn(|| {
+            let (mut passed, mut buffer, mut sender) = (Vec::new(), [0; 2000], None);
+            while !done.load(Relaxed) {
+                if let Ok((len, from)) = near.recv_from(&mut buffer) {
+                    sender = Some(from);
+                    passed.push(buffer[..len].to_vec());
+                    far.send(&buffer[..len]).unwrap();
+                }
+                if let (Some(sender), Ok(len)) = (sender, far.recv(&mut buffer)) {
+                    passed.push(buffer[..len].to_vec());
+                    near.send_to(&buffer[..len], sender).unwrap();
+                }
+            }
+            passed
+        });
+        let receiver = scope.spawn(move || {
+            let mut stream = receiving.wait(PATIENCE).unwrap().unwrap();
+            let mut frames = Vec::new();
+            while let Some(frame) = stream.pull_frame(Duration::from_secs(1)).unwrap() {
+                frames.extend_from_slice(&frame);
+            }
+            frames
+        });
+        let mut sender = stream().remote_port(port).open().unwrap();
+        let mut reader =
+            MediaReader::open(&media(name), Codec::H265, ReadOptions::default()).unwrap();
+        while let Some(frame) = reader.next_frame().unwrap() {
+            sender.push_frame(frame.data, None).unwrap();
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        let frames = receiver.join().unwrap();
+        done.store(true, Relaxed);
+        (relay.join().unwrap(), frames)
+    })
+}
+
+#[test]
+#[cfg(feature = "zrtp")]
+fn an_agreement_and_what_follows_it_are_zrtp_and_unreadable_payloads() {
+    if !has_tshark() {
+        return;
+    }
+    let name = "hevc_192x128_90f_tiny_nals.265";
+    let (datagrams, frames) = agreed(name);
+    let original = std::fs::read(media(name)).unwrap();
+    assert!(frames.len() * 100 > original.len() * 99, "{} octets came", frames.len());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("capture.pcap");
+    write_pcap(&path, &datagrams);
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(&path)
+        .args(["-d", &format!("udp.port=={PORT},zrtp"), "-Y", "zrtp", "-T", "fields"])
+        .args(["-e", "zrtp.type", "-e", "zrtp.checksum.status", "-e", "_ws.malformed"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let kinds: Vec<&str> =
+        text.lines().map(|line| line.split('\t').next().unwrap().trim()).collect();
+    for kind in
+        ["Hello", "HelloACK", "Commit", "DHPart1", "DHPart2", "Confirm1", "Confirm2", "Conf2ACK"]
+    {
+        assert!(kinds.contains(&kind), "{kind} among {kinds:?}");
+    }
+    let is_media = |datagram: &&Vec<u8>| !rushes::zrtp::is_zrtp(datagram);
+    let media: Vec<&Vec<u8>> = datagrams.iter().filter(is_media).collect();
+    assert!(media.len() > 90, "{} packets of media", media.len());
+    // Eight octets of the file, anywhere in a payload, are no accident.
+    let known: std::collections::HashSet<&[u8]> = original.windows(8).collect();
+    let readable = |datagram: &&&Vec<u8>| datagram[12..].windows(8).any(|w| known.contains(w));
+    assert_eq!(media.iter().filter(readable).count(), 0);
+}
