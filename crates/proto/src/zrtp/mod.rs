@@ -1,23 +1,54 @@
 //! ZRTP: keys for SRTP, agreed on the media path itself (RFC 6189, with the key encapsulation and
 //! the fragments of `draft-zrtp-pq`).
 //!
-//! The formats: [`Packet`] is the frame with its checksum, [`Fragments`] and [`Reassembler`] carry
-//! messages longer than a datagram, [`Message`] is what the packets say, and [`Sas`] is what two
-//! people read to each other. No cipher, hash or key is known here.
+//! **What it is.** [`Session`] is a state machine: datagrams and times go in; datagrams, times and
+//! [`Event`]s come out. Its first stream agrees on a key with the peer, by Diffie-Hellman, by key
+//! encapsulation or by a secret of an earlier session; the others derive theirs from it. The ends'
+//! people compare a [`Sas`], which differs if somebody is in between.
+//!
+//! **What it is not.** It opens no socket and no file, reads no clock, and encrypts no media: what
+//! it brings about are the master keys of [`srtp`](crate::srtp). Signatures of the string are
+//! noticed and not verified; nobody is trusted to be in the middle.
 //!
 //! ```
+//! use std::time::Instant;
 //! use rushes_proto::Ssrc;
-//! use rushes_proto::zrtp::{Content, Message, Packet, write_packet};
+//! use rushes_proto::zrtp::{Config, Event, MemoryStore, Session};
 //!
-//! let mut message = Vec::new();
-//! Message::HelloAck.write(&mut message);
-//! let mut datagram = Vec::new();
-//! write_packet(1, Ssrc(7), &message, &mut datagram);
-//!
-//! let packet = Packet::parse(&datagram).unwrap();
-//! let Content::Message(octets) = packet.content else { panic!() };
-//! assert_eq!(Message::parse(octets), Ok(Message::HelloAck));
+//! # #[allow(clippy::disallowed_methods)]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # fn entropy(seed: u8) -> Box<dyn FnMut(&mut [u8]) + Send> {
+//! #     let mut state = u64::from(seed);
+//! #     Box::new(move |octets| octets.iter_mut().for_each(|octet| {
+//! #         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+//! #         *octet = (state >> 33) as u8;
+//! #     }))
+//! # }
+//! let end = |zid| Session::new(Config::new([zid; 12]), entropy(zid), Box::new(MemoryStore::new()));
+//! let (mut alice, mut bob) = (end(1)?, end(2)?);
+//! let now = Instant::now();
+//! let (a, b) = (alice.add_stream(Ssrc(1), now).unwrap(), bob.add_stream(Ssrc(2), now).unwrap());
+//! // A network without losses.
+//! let mut secure = 0;
+//! while secure < 2 {
+//!     while let Some((_, datagram)) = alice.poll_datagram() {
+//!         bob.handle_datagram(now, b, &datagram);
+//!     }
+//!     while let Some((_, datagram)) = bob.poll_datagram() {
+//!         alice.handle_datagram(now, a, &datagram);
+//!     }
+//!     for end in [&mut alice, &mut bob] {
+//!         while let Some((_, event)) = end.poll_event() {
+//!             secure += u32::from(matches!(event, Event::Secure));
+//!         }
+//!     }
+//! }
+//! assert_eq!(alice.sas().unwrap().sas, bob.sas().unwrap().sas);
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! Invariant: nothing that a message says is used before its hash image was found to be the peer's.
 
 mod agree;
 mod algorithm;
