@@ -158,7 +158,9 @@ impl Exchange {
         common: &mut Common,
     ) -> Result<(), Fatal> {
         match &self.state {
-            State::Secure(agreed) if agreed.keys.role == Role::Responder => {
+            State::Secure(agreed) | State::Clearing(agreed)
+                if agreed.keys.role == Role::Responder =>
+            {
                 self.send_once(&Message::Conf2Ack);
                 return Ok(());
             }
@@ -311,6 +313,10 @@ fn keep(
 ) -> Option<Retained> {
     let interval = common.expiration_interval().min(agreed.peer_expiration);
     if interval == 0 {
+        if misses {
+            // Once the strings are found equal, the old secrets are known to be somebody else's.
+            return Some(Retained { pbx: retained.pbx.clone(), ..Retained::default() });
+        }
         if retained.rs1.is_some() {
             let retained = Retained { expiration_interval: 0, ..retained.clone() };
             common.store.save(zid, &retained);

@@ -128,13 +128,15 @@ impl Session {
         secured.sas.is_verified = are_equal;
         let kept = self.common.store.load(&secured.peer);
         let pending = secured.pending.take();
+        let is_new = pending.is_some();
         let retained = if are_equal {
-            Retained { is_verified: true, ..pending.unwrap_or(kept) }
+            let retained = pending.unwrap_or(kept);
+            Retained { is_verified: retained.rs1.is_some(), ..retained }
         } else {
             Retained { pbx: kept.pbx, ..Retained::default() }
         };
         // Where nothing is kept there is nothing to mark.
-        if retained.rs1.is_some() || !are_equal {
+        if retained.rs1.is_some() || is_new || !are_equal {
             self.common.store.save(&secured.peer, &retained);
         }
         true
