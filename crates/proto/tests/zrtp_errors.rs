@@ -208,7 +208,7 @@ fn a_nonce_that_was_used_before_in_the_session_ends_the_stream() {
         if kind(datagram) != "Commit" || &octets[68..72] != b"Mult" {
             return pass(from, datagram);
         }
-        let nonce = first.get_or_insert(octets[76..92].try_into().unwrap());
+        let nonce = first.get_or_insert_with(|| octets[76..92].try_into().unwrap());
         octets[76..92].copy_from_slice(nonce);
         vec![repack(datagram, &octets)]
     });

@@ -238,8 +238,8 @@ mod tests {
         }
         assert!(!sessions[0].go_clear(now, stream));
         // As a peer does that did not look at what the other one said.
-        let State::Secure(agreed) = &mut sessions[0].streams[0].state else { panic!() };
-        agreed.peer_allows_clear = true;
+        let State::Secure(settled) = &mut sessions[0].streams[0].state else { panic!() };
+        settled.peer_allows_clear = true;
         assert!(sessions[0].go_clear(now, stream));
         let (_, go_clear) = sessions[0].poll_datagram().unwrap();
         sessions[1].handle_datagram(now, stream, &go_clear);
