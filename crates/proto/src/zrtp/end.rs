@@ -63,6 +63,10 @@ impl Exchange {
             State::Secure(settled) | State::Clearing(settled) => settled,
             // Our ClearACK was lost.
             State::Clear => return self.send_once(&Message::ClearAck),
+            // The same, and this end has asked for keys again.
+            State::CommitSent(_) if common.secured.is_some() => {
+                return self.send_once(&Message::ClearAck);
+            }
             _ => return,
         };
         let expected = mac(settled.hash, &settled.mac_keys[1], GO_CLEAR);
