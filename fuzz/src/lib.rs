@@ -14,6 +14,7 @@ use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, MasterKey, Policy, Protector, 
 use rushes_proto::srtp::{SrtcpProtector, SrtcpUnprotector, UnprotectError, Unprotector};
 use rushes_proto::stream::{Receiver, ReceiverConfig};
 use rushes_proto::timer::TimerConfig;
+use rushes_proto::zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, Ssrc};
 
 /// Octets in the largest frame that the listeners accept.
@@ -302,5 +303,96 @@ pub fn secure_reports(octets: &[u8]) {
             assert!(len <= protected.len());
             read_report(&protected[..len]);
         }
+    }
+}
+
+/// A ZRTP packet around `body` whose checksum is right, so that what is behind it is reached.
+pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
+    let mut packet = vec![16 | (kind & 1), 0, 0, 1];
+    packet.extend_from_slice(b"ZRTP\0\0\0");
+    packet.push(source);
+    packet.extend_from_slice(body);
+    let crc = packet.iter().fold(u32::MAX, |crc, &octet| {
+        (0..8).fold(crc ^ u32::from(octet), |crc, _| crc >> 1 ^ ((crc & 1) * 0x82f6_3b78))
+    });
+    packet.extend_from_slice(&(!crc).to_le_bytes());
+    packet
+}
+
+/// One end of a key agreement in X25519, whose random octets follow from `name`.
+fn zrtp_end(name: u8, flags: u8) -> Session {
+    let mut config = Config::new([name; 12]);
+    config.algorithms.key_agreements = AlgorithmList::new(&[KeyAgreement::X255]).expect("one");
+    config.allows_preshared = flags & 1 != 0;
+    config.allows_clear = flags & 2 != 0;
+    config.is_passive = flags & 4 != 0 && name == 2;
+    config.packet_len_max = 128;
+    let mut state = u32::from(name);
+    let entropy = Box::new(move |octets: &mut [u8]| {
+        for octet in octets {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *octet = (state >> 24) as u8;
+        }
+    });
+    Session::new(config, entropy, Box::new(MemoryStore::new())).expect("it can be used")
+}
+
+/// Two ends of ZRTP, and a link that loses, repeats, changes and invents what `octets` says; both
+/// end without a timer, with the same string or with none.
+pub fn agree(octets: &[u8]) {
+    let Some((&flags, octets)) = octets.split_first() else { return };
+    let start = Instant::now();
+    let mut now = start;
+    let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
+    let mut streams = Vec::new();
+    for n in 0..2 {
+        let of_both = [0, 1]
+            .map(|end| ends[end].add_stream(Ssrc(4 * n + end as u32), now).expect("the first"));
+        streams.push(of_both);
+    }
+    for (kind, body) in packets(octets) {
+        let to = usize::from(kind >> 1 & 1);
+        let stream = streams[usize::from(kind >> 2 & 1)][to];
+        match kind >> 3 & 7 {
+            0 => ends[to].handle_datagram(now, stream, &zrtp_packet(kind, kind, body)),
+            1 => {
+                now = start.max(ends.iter().filter_map(Session::next_timeout).min().unwrap_or(now));
+                ends[to].handle_timeout(now);
+            }
+            2 => drop(ends[1 - to].poll_datagram()),
+            3 => drop(ends[to].go_clear(now, stream)),
+            4 => drop(ends[to].go_secure(now, stream)),
+            _ => pass_on(&mut ends, 1 - to, now, kind, body),
+        }
+    }
+    for _ in 0..10_000 {
+        for from in 0..2 {
+            while let Some((stream, datagram)) = ends[from].poll_datagram() {
+                ends[1 - from].handle_datagram(now, stream, &datagram);
+            }
+            while ends[from].poll_event().is_some() {}
+        }
+        let Some(next) = ends.iter().filter_map(Session::next_timeout).min() else { break };
+        now = now.max(next);
+        ends.iter_mut().for_each(|end| end.handle_timeout(now));
+    }
+    assert!(ends.iter().all(|end| end.next_timeout().is_none()), "it does not end");
+    if let [Some(one), Some(other)] = ends.each_ref().map(Session::sas) {
+        assert!(one.sas_hash == other.sas_hash, "two strings without two agreements");
+    }
+}
+
+/// The next datagram of end `from`, changed or twice.
+fn pass_on(ends: &mut [Session; 2], from: usize, now: Instant, kind: u8, body: &[u8]) {
+    let Some((stream, mut datagram)) = ends[from].poll_datagram() else { return };
+    if let (6, [at, mask, ..]) = (kind >> 3 & 7, body) {
+        let end = datagram.len() - 4;
+        let at = 12 + usize::from(*at) % (end - 12);
+        datagram[at] ^= mask;
+        datagram = zrtp_packet(datagram[0], datagram[11], &datagram[12..end]);
+    }
+    ends[1 - from].handle_datagram(now, stream, &datagram);
+    if kind >> 3 & 7 == 7 {
+        ends[1 - from].handle_datagram(now, stream, &datagram);
     }
 }

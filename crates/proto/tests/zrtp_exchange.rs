@@ -10,6 +10,7 @@ use rushes_proto::zrtp::{
     AlgorithmList, AuthTag, Cipher, Config, Event, Hash, Kem, KemComponent, KeyAgreement, Role,
     SasType, Warning,
 };
+use zrtp_world::middle::pass;
 use zrtp_world::{End, Kept, Random, Weather, World, zid};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -300,4 +301,52 @@ fn nobody_there_is_told_within_four_seconds() {
     world.run(LIMIT, &mut |_, _| Vec::new());
     assert!(world.ends.iter().all(|end| end.failure().unwrap() == "no peer"));
     assert!(world.elapsed() < Duration::from_secs(5), "{:?}", world.elapsed());
+}
+
+fn clearing() -> World {
+    let mut configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+    for config in &mut configs {
+        config.allows_clear = true;
+    }
+    configs[1].is_passive = true;
+    world(configs, &stores(), 1, Weather::default(), 1)
+}
+
+fn was_cleared(end: &End) -> bool {
+    end.events.iter().any(|(_, event)| matches!(event, Event::Clear))
+}
+
+#[test]
+fn an_initiator_that_missed_conf2ack_follows_a_responder_that_goes_clear() {
+    let mut world = clearing();
+    while !world.ends[1].is_secure() {
+        world.step(&mut pass);
+    }
+    let (now, stream) = (world.now, world.ends[1].streams[0]);
+    while world.ends[1].session.poll_datagram().is_some() {}
+    assert!(world.ends[1].session.go_clear(now, stream));
+    world.settle(&mut pass);
+    for end in &world.ends {
+        assert_eq!(end.failure(), None);
+        assert!(was_cleared(end));
+    }
+}
+
+#[test]
+fn a_stream_is_secured_again_although_the_clearack_was_lost() {
+    let mut world = clearing();
+    world.settle(&mut pass);
+    let (now, stream) = (world.now, world.ends[1].streams[0]);
+    assert!(world.ends[1].session.go_clear(now, stream));
+    while !was_cleared(&world.ends[0]) {
+        world.step(&mut pass);
+    }
+    while world.ends[0].session.poll_datagram().is_some() {}
+    for end in &mut world.ends {
+        end.secure[0] = false;
+    }
+    let (now, stream) = (world.now, world.ends[0].streams[0]);
+    assert!(world.ends[0].session.go_secure(now, stream));
+    world.settle(&mut pass);
+    world.assert_agreed();
 }

@@ -4,19 +4,19 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::algorithm::Cipher;
+use super::algorithm::{Cipher, Hash};
 use super::common::{Common, Secured};
 use super::confirm::{Confirm, ConfirmPlain, Flags};
 use super::error_code::ErrorCode;
 use super::event::{Event, ExportedKey, SasStatus, StreamKeys, Warning};
-use super::exchange::{Agreed, Exchange, Fatal, RESPONDER_PATIENCE, State};
+use super::exchange::{Agreed, Exchange, Fatal, RESPONDER_PATIENCE, Settled, State};
 use super::kdf::{Derived, Role, Shared, context, kdf, suite};
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::Choice;
 use super::retained::Retained;
 use super::sas::Sas;
-use crate::crypto::{CipherFeedback, Digest, HashAlgorithm, hmac, tags_are_equal};
+use crate::crypto::{CipherFeedback, Digest, hmac, tags_are_equal};
 
 /// What a Confirm of the peer said.
 struct Confirmed {
@@ -158,7 +158,9 @@ impl Exchange {
         common: &mut Common,
     ) -> Result<(), Fatal> {
         match &self.state {
-            State::Secure(agreed) if agreed.keys.role == Role::Responder => {
+            State::Secure(settled) | State::Clearing(settled)
+                if settled.role == Role::Responder =>
+            {
                 self.send_once(&Message::Conf2Ack);
                 return Ok(());
             }
@@ -171,7 +173,7 @@ impl Exchange {
         self.note_confirmed(&mut agreed, &confirmed, common);
         common.tell(self.id, Event::Keys(Box::new(agreed.keys.clone())));
         self.send_once(&Message::Conf2Ack);
-        self.complete(agreed, common);
+        self.complete(&agreed, common);
         Ok(())
     }
 
@@ -182,7 +184,7 @@ impl Exchange {
         }
         let state = std::mem::replace(&mut self.state, State::Discovering);
         if let State::Confirm2Sent(agreed) = state {
-            self.complete(agreed, common);
+            self.complete(&agreed, common);
         }
     }
 
@@ -262,14 +264,14 @@ impl Exchange {
         }
     }
 
-    fn complete(&mut self, agreed: Box<Agreed>, common: &mut Common) {
+    fn complete(&mut self, agreed: &Agreed, common: &mut Common) {
         self.retry = None;
         self.deadline = None;
         self.link.forget_fragments();
         if let (Some(retained), Some(peer)) = (&agreed.retained, &self.peer) {
             let zid = peer.hello.zid;
             let misses = retained.rs1.is_some() && !agreed.continues;
-            let pending = keep(&agreed, retained, misses, &zid, common);
+            let pending = keep(agreed, retained, misses, &zid, common);
             let sas_hash = agreed.derived.sas_hash();
             let value = u32::from_be_bytes([sas_hash[0], sas_hash[1], sas_hash[2], sas_hash[3]]);
             let sas = SasStatus {
@@ -296,7 +298,7 @@ impl Exchange {
             }
         }
         common.tell(self.id, Event::Secure);
-        self.state = State::Secure(agreed);
+        self.state = State::Secure(Settled::new(agreed));
     }
 }
 
@@ -311,6 +313,10 @@ fn keep(
 ) -> Option<Retained> {
     let interval = common.expiration_interval().min(agreed.peer_expiration);
     if interval == 0 {
+        if misses {
+            // Once the strings are found equal, the old secrets are known to be somebody else's.
+            return Some(Retained { pbx: retained.pbx.clone(), ..Retained::default() });
+        }
         if retained.rs1.is_some() {
             let retained = Retained { expiration_interval: 0, ..retained.clone() };
             common.store.save(zid, &retained);
@@ -341,14 +347,12 @@ fn cipher_of(role: Role, agreed: &Agreed, cipher: Cipher) -> Result<CipherFeedba
 
 /// The MAC of a Confirm of `role` (section 4.6).
 fn confirm_mac(role: Role, agreed: &Agreed, encrypted: &[u8]) -> [u8; 8] {
-    mac(agreed, role, encrypted)
+    mac(agreed.keys.choice.hash, &agreed.derived.mac_key(role), encrypted)
 }
 
 /// The first 64 bits of the MAC under one end's mackey.
-pub(super) fn mac(agreed: &Agreed, role: Role, octets: &[u8]) -> [u8; 8] {
-    let algorithm: HashAlgorithm = agreed.keys.choice.hash.algorithm();
+pub(super) fn mac(hash: Hash, key: &[u8], octets: &[u8]) -> [u8; 8] {
     let mut mac = [0; 8];
-    let key = agreed.derived.mac_key(role);
-    mac.copy_from_slice(&hmac(algorithm, &key, &[octets]).as_slice()[..8]);
+    mac.copy_from_slice(&hmac(hash.algorithm(), key, &[octets]).as_slice()[..8]);
     mac
 }

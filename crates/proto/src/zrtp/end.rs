@@ -43,29 +43,33 @@ impl Exchange {
     /// Asks the peer to go back to clear media; `false` if it does not allow it, or nothing is
     /// secure.
     pub(super) fn go_clear(&mut self, now: Instant) -> bool {
-        let State::Secure(agreed) = &self.state else { return false };
-        if !agreed.peer_allows_clear {
+        let State::Secure(settled) = &self.state else { return false };
+        if !settled.peer_allows_clear {
             return false;
         }
-        let clear_mac = mac(agreed, agreed.keys.role, GO_CLEAR);
+        let clear_mac = mac(settled.hash, &settled.mac_keys[0], GO_CLEAR);
         let mut message = Vec::new();
         Message::GoClear { clear_mac }.write(&mut message);
         self.send_until_answered(now, message);
         let state = std::mem::replace(&mut self.state, State::Discovering);
-        if let State::Secure(agreed) = state {
-            self.state = State::Clearing(agreed);
+        if let State::Secure(settled) = state {
+            self.state = State::Clearing(settled);
         }
         true
     }
 
     pub(super) fn on_go_clear(&mut self, clear_mac: [u8; 8], common: &mut Common) {
-        let agreed = match &self.state {
-            State::Secure(agreed) | State::Clearing(agreed) => agreed,
+        let settled = match &self.state {
+            State::Secure(settled) | State::Clearing(settled) => settled,
             // Our ClearACK was lost.
             State::Clear => return self.send_once(&Message::ClearAck),
+            // The same, and this end has asked for keys again.
+            State::CommitSent(_) if common.secured.is_some() => {
+                return self.send_once(&Message::ClearAck);
+            }
             _ => return,
         };
-        let expected = mac(agreed, agreed.keys.role.other(), GO_CLEAR);
+        let expected = mac(settled.hash, &settled.mac_keys[1], GO_CLEAR);
         if !tags_are_equal(&expected, &clear_mac) {
             common.warn(self.id, Warning::ForgedGoClear);
         } else if common.config.allows_clear {

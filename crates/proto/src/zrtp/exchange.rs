@@ -4,7 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use zeroize::Zeroizing;
+
 use super::agree::{InitiatorKey, ResponderKey};
+use super::algorithm::Hash;
 use super::chain::{Broken, Image, OwnChain, PeerChain};
 use super::common::{Common, Rank};
 use super::config::Config;
@@ -74,6 +77,25 @@ pub(super) struct Agreed {
     pub(super) peer_expiration: u32,
 }
 
+/// What is left of an agreement once it is complete: s0 is erased (section 4.6.1), and the stream's
+/// keys are the application's.
+pub(super) struct Settled {
+    pub(super) role: Role,
+    pub(super) hash: Hash,
+    /// This end's mackey and the peer's, for `GoClear`.
+    pub(super) mac_keys: [Zeroizing<Vec<u8>>; 2],
+    pub(super) peer_allows_clear: bool,
+}
+
+impl Settled {
+    pub(super) fn new(agreed: &Agreed) -> Self {
+        let StreamKeys { role, choice, .. } = agreed.keys;
+        let mac_keys = [role, role.other()].map(|role| agreed.derived.mac_key(role));
+        let peer_allows_clear = agreed.peer_allows_clear;
+        Self { role, hash: choice.hash, mac_keys, peer_allows_clear }
+    }
+}
+
 /// How far an exchange is.
 pub(super) enum State {
     /// Hellos, and waiting for somebody's Commit.
@@ -83,9 +105,9 @@ pub(super) enum State {
     Part2Sent(Box<Agreed>),
     Confirm1Sent(Box<Agreed>),
     Confirm2Sent(Box<Agreed>),
-    Secure(Box<Agreed>),
+    Secure(Settled),
     /// This end sent `GoClear`.
-    Clearing(Box<Agreed>),
+    Clearing(Settled),
     /// Both ends are clear again.
     Clear,
     Ended,

@@ -90,8 +90,18 @@ impl Exchange {
             CommitKey::Preshared { nonce, .. } => Rank::Preshared(*nonce),
             CommitKey::Multistream { nonce } => Rank::Multistream(*nonce),
         };
+        let is_mitm = self.peer.as_ref().is_some_and(|peer| peer.hello.mitm);
         if let State::CommitSent(committed) = &self.state {
             match committed.rank.against(theirs) {
+                // Section 4.2: whoever says that it is in the middle answers.
+                _ if is_mitm
+                    && matches!(
+                        (committed.rank, theirs),
+                        (Rank::Preshared(_), Rank::Preshared(_))
+                    ) =>
+                {
+                    return Ok(false);
+                }
                 Contention::Stands => return Ok(false),
                 Contention::Absurd => return Err(Fatal(ErrorCode::CriticalSoftware)),
                 Contention::Yields => {

@@ -148,13 +148,15 @@ impl Session {
         secured.sas.is_verified = are_equal;
         let kept = self.common.store.load(&secured.peer);
         let pending = secured.pending.take();
+        let is_new = pending.is_some();
         let retained = if are_equal {
-            Retained { is_verified: true, ..pending.unwrap_or(kept) }
+            let retained = pending.unwrap_or(kept);
+            Retained { is_verified: retained.rs1.is_some(), ..retained }
         } else {
             Retained { pbx: kept.pbx, ..Retained::default() }
         };
         // Where nothing is kept there is nothing to mark.
-        if retained.rs1.is_some() || !are_equal {
+        if retained.rs1.is_some() || is_new || !are_equal {
             self.common.store.save(&secured.peer, &retained);
         }
         true
@@ -256,8 +258,8 @@ mod tests {
         }
         assert!(!sessions[0].go_clear(now, stream));
         // As a peer does that did not look at what the other one said.
-        let State::Secure(agreed) = &mut sessions[0].streams[0].state else { panic!() };
-        agreed.peer_allows_clear = true;
+        let State::Secure(settled) = &mut sessions[0].streams[0].state else { panic!() };
+        settled.peer_allows_clear = true;
         assert!(sessions[0].go_clear(now, stream));
         let (_, go_clear) = sessions[0].poll_datagram().unwrap();
         sessions[1].handle_datagram(now, stream, &go_clear);
