@@ -5,7 +5,6 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use super::algorithm::{Cipher, Hash};
-use super::common::{Common, Secured};
 use super::confirm::{Confirm, ConfirmPlain, Flags};
 use super::error_code::ErrorCode;
 use super::event::{Event, ExportedKey, SasStatus, StreamKeys, Warning};
@@ -16,6 +15,7 @@ use super::message::Message;
 use super::negotiate::Choice;
 use super::retained::Retained;
 use super::sas::Sas;
+use super::session_state::{Common, Secured};
 use crate::crypto::{CipherFeedback, Digest, hmac, tags_are_equal};
 
 /// What a Confirm of the peer said.

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::VERSION;
 use super::chain::{PeerChain, implicit_hash};
-use super::common::Common;
 use super::error_code::ErrorCode;
 use super::event::{Event, Warning};
 use super::exchange::{Exchange, Fatal, Peer, State};
@@ -12,6 +11,7 @@ use super::hello::Hello;
 use super::message::Message;
 use super::ping::{Ping, PingAck};
 use super::schedule::Schedule;
+use super::session_state::Common;
 use crate::ssrc::Ssrc;
 
 /// How long the Hello of a peer that acknowledged ours is waited for: as long as it sends some.

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use super::common::Common;
 use super::confirmation::mac;
 use super::error_code::ErrorCode;
 use super::event::{Event, Warning};
 use super::exchange::{Exchange, State};
 use super::message::Message;
+use super::session_state::Common;
 use crate::crypto::tags_are_equal;
 
 /// What the MAC of a `GoClear` is over.

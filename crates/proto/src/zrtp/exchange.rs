@@ -9,7 +9,6 @@ use zeroize::Zeroizing;
 use super::agree::{InitiatorKey, ResponderKey};
 use super::algorithm::Hash;
 use super::chain::{Broken, Image, OwnChain, PeerChain};
-use super::common::{Common, Rank};
 use super::config::Config;
 use super::error_code::ErrorCode;
 use super::event::{StreamKeys, Warning};
@@ -22,6 +21,7 @@ use super::negotiate::Choice;
 use super::retained::Retained;
 use super::schedule::Schedule;
 use super::session::StreamId;
+use super::session_state::{Common, Rank};
 use crate::crypto::Digest;
 use crate::ssrc::Ssrc;
 

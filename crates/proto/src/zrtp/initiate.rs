@@ -6,7 +6,6 @@ use std::time::Instant;
 use super::agree::InitiatorKey;
 use super::chain::Image;
 use super::commit::{Commit, CommitKey};
-use super::common::{Common, Exclusive, Rank};
 use super::dh_part::{DhPart, KemPart2};
 use super::error_code::ErrorCode;
 use super::exchange::{Committed, Exchange, Fatal, State};
@@ -16,6 +15,7 @@ use super::message::Message;
 use super::negotiate::{Choice, select};
 use super::retained::Retained;
 use super::secrets::{Ids, key_id, matching, own_preshared_key};
+use super::session_state::{Common, Exclusive, Rank};
 use crate::crypto::{Digest, hash};
 
 impl Exchange {

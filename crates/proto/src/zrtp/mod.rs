@@ -54,7 +54,6 @@ mod agree;
 mod algorithm;
 mod chain;
 mod commit;
-mod common;
 mod config;
 mod confirm;
 mod confirmation;
@@ -84,6 +83,7 @@ mod sas_words;
 mod schedule;
 mod secrets;
 mod session;
+mod session_state;
 #[cfg(test)]
 mod vectors;
 

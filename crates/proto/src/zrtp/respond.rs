@@ -6,7 +6,6 @@ use std::time::Instant;
 use super::agree::ResponderKey;
 use super::chain::Image;
 use super::commit::{Commit, CommitKey};
-use super::common::{Common, Contention, Exclusive, Rank};
 use super::dh_part::{DhPart, SecretIds};
 use super::error_code::ErrorCode;
 use super::event::Warning;
@@ -17,6 +16,7 @@ use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, accept, select};
 use super::secrets::{Ids, matching, named_preshared_key};
+use super::session_state::{Common, Contention, Exclusive, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
 impl Exchange {

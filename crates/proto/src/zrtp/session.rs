@@ -4,11 +4,11 @@ use core::fmt;
 use std::time::Instant;
 
 use super::chain::{OwnChain, implicit_hash};
-use super::common::Common;
 use super::config::{Config, ConfigError};
 use super::event::{Event, ExportedKey, SasStatus};
 use super::exchange::{Exchange, State, write_hello};
 use super::retained::{Retained, SecretStore};
+use super::session_state::Common;
 use crate::ssrc::Ssrc;
 
 /// Streams that a session has at most.

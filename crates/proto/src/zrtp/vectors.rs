@@ -5,7 +5,6 @@ use zeroize::Zeroizing;
 
 use super::algorithm::{AuthTag, Cipher, Hash, SasType};
 use super::chain::{OwnChain, implicit_hash};
-use super::common::Secured;
 use super::config::Config;
 use super::event::{ExportedKey, SasStatus};
 use super::initiate::transcript;
@@ -16,6 +15,7 @@ use super::packet::Packet;
 use super::retained::Retained;
 use super::sas::Sas;
 use super::secrets::{Ids, key_id, named_preshared_key, own_preshared_key};
+use super::session_state::Secured;
 
 /// One object of the vectors.
 struct Case<'a>(&'a Value);
