@@ -53,6 +53,7 @@ pub(crate) struct Given<'a> {
 
 impl Security {
     /// The keys, if they need not be agreed on first.
+    #[cfg_attr(not(feature = "zrtp"), allow(clippy::unnecessary_wraps, reason = "for ZRTP"))]
     pub(crate) fn given(&self) -> Option<Given<'_>> {
         match self {
             Self::Keys { policy, send, receive, further } => {

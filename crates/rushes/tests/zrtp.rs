@@ -6,7 +6,9 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
-use rushes::zrtp::{AlgorithmList, Kem, KeyAgreement, Opening, Warning, ZrtpConfig, ZrtpError};
+use rushes::zrtp::{
+    AlgorithmList, Kem, KeyAgreement, Opening, Warning, WithoutZrtp, ZrtpConfig, ZrtpError,
+};
 use rushes::{Codec, Context, Error, MediaStream, Pacing, Security, Session, StreamBuilder};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -114,6 +116,17 @@ fn a_peer_without_zrtp_gets_nothing() {
         hellos += 1;
     }
     assert!(hellos > 10);
+}
+
+#[test]
+fn only_who_asks_for_it_goes_on_in_the_clear() {
+    let plain = session().stream(Codec::Generic).probation(1);
+    let mut receiver = plain.open().unwrap();
+    let port = receiver.local_address().port();
+    let mut config = ZrtpConfig::default();
+    config.without_zrtp = WithoutZrtp::Clear;
+    let mut sender = stream(&session(), &config).remote_port(port).open().unwrap();
+    passes(&mut sender, &mut receiver);
 }
 
 #[test]

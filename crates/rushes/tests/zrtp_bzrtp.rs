@@ -12,13 +12,17 @@ use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use peer::endpoint::Endpoint;
 use peer::options::{Options, Ports};
+use rushes::file::{MediaReader, ReadOptions};
+use rushes::srtp::Unprotector;
+use rushes::zrtp::{AlgorithmList, Cipher, ZrtpConfig};
+use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Suite};
 use serde_json::{Value, json};
 
 /// Longer than the schedules of RFC 6189 section 6 leave to an exchange.
@@ -389,4 +393,100 @@ fn a_secret_got_by_other_means_is_compared_at_both_ends() {
             assert_eq!(outcome.both("aux_mismatch"), [json!(differs), json!(differs)]);
         }
     }
+}
+
+/// Passes on ZRTP between bzrtp and whoever sends to `socket`, until `done`; what else was sent.
+fn relay(socket: &UdpSocket, bzrtp: u16, done: &AtomicBool) -> Vec<Vec<u8>> {
+    socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let (mut media, mut stream, mut buffer) = (Vec::new(), None, [0; 2000]);
+    while !done.load(Ordering::Relaxed) {
+        let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
+        let datagram = &buffer[..len];
+        if from.port() == bzrtp {
+            if let Some(stream) = stream {
+                socket.send_to(datagram, stream).unwrap();
+            }
+        } else {
+            stream = Some(from);
+            if rushes::zrtp::is_zrtp(datagram) {
+                socket.send_to(datagram, ("127.0.0.1", bzrtp)).unwrap();
+            } else {
+                media.push(datagram.to_vec());
+            }
+        }
+    }
+    media
+}
+
+fn octets(hex: &Value) -> Vec<u8> {
+    let hex = hex.as_str().unwrap();
+    let octet = |n: usize| u8::from_str_radix(&hex[n..n + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(octet).collect()
+}
+
+/// What a stream sends after an agreement, opened with the keys that bzrtp has.
+#[test]
+fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
+    let Some(program) = bzrtp() else { return };
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let case = Case::new(["X255", "AES3", "S256", "HS80", "B32"], Initiator::Either);
+    let bzrtp = Bzrtp::start(program, &case, &[port]);
+    let file =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/media/hevc_192x128_90f_tiny_nals.265");
+    let done = AtomicBool::new(false);
+    let (mut sent, theirs) = (Vec::new(), bzrtp.ports[0]);
+    let media = std::thread::scope(|scope| {
+        let relay = scope.spawn(|| relay(&socket, theirs, &done));
+        let session = Context::new().session("127.0.0.1").unwrap();
+        let stream = session.stream(Codec::H265).remote_port(port).pacing(Pacing::Off).rtcp(false);
+        let mut config = ZrtpConfig::default();
+        config.algorithms.ciphers = AlgorithmList::new(&[Cipher::Aes3]).unwrap();
+        let mut stream = stream.security(Security::Zrtp(config)).open().unwrap();
+        let options = ReadOptions::default();
+        let mut reader = MediaReader::open(Path::new(file), Codec::H265, options).unwrap();
+        while let Some(frame) = reader.next_frame().unwrap() {
+            stream.push_frame(frame.data, None).unwrap();
+            sent.push(frame.data.to_vec());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        done.store(true, Ordering::Relaxed);
+        relay.join().unwrap()
+    });
+    let keys = bzrtp.lines.recv_timeout(PATIENCE).unwrap();
+    let key = [octets(&keys["peer_key"]), octets(&keys["peer_salt"])].concat();
+    let suite = Suite::AesCm256HmacSha1_80;
+    let key = MasterKey::new(suite, &key).unwrap();
+    let mut unprotector = Unprotector::new(&Policy::new(suite), &key).unwrap();
+    let clear = media.into_iter().map(|mut datagram| {
+        let len = unprotector.unprotect(&mut datagram).unwrap();
+        datagram.truncate(len);
+        datagram
+    });
+    // A stream without security takes them from here.
+    let plain = Context::new().session("127.0.0.1").unwrap().stream(Codec::H265);
+    let mut receiver = plain.probation(1).rtcp(false).open().unwrap();
+    let mut received = Vec::new();
+    for datagram in clear {
+        socket.send_to(&datagram, receiver.local_address()).unwrap();
+        while let Some(frame) = receiver.pull_frame(Duration::ZERO).unwrap() {
+            received.push(frame.to_vec());
+        }
+    }
+    while let Some(frame) = receiver.pull_frame(Duration::from_millis(200)).unwrap() {
+        received.push(frame.to_vec());
+    }
+    // Start codes of three octets come back as four.
+    let units = |frames: &[Vec<u8>]| -> Vec<Vec<u8>> {
+        let mut ranges = Vec::new();
+        let mut units = Vec::new();
+        for frame in frames {
+            rushes::payload::nal::find_units(frame, Framing::AnnexB, &mut ranges).unwrap();
+            units.extend(ranges.drain(..).map(|range| frame[range].to_vec()));
+        }
+        units
+    };
+    assert_eq!(units(&received).len(), 648);
+    assert!(units(&received) == units(&sent));
 }

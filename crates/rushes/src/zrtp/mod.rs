@@ -75,8 +75,22 @@ pub struct ZrtpConfig {
     pub allows_preshared: bool,
     /// A secret that both ends got by other means.
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
+    /// What becomes of a stream whose peer does not answer Hellos; by default it is refused.
+    pub without_zrtp: WithoutZrtp,
     /// The hash that the peer's Hello must have, from its `a=zrtp-hash` (RFC 6189 section 8.1).
     pub peer_hello_hash: Option<[u8; 32]>,
+}
+
+/// What becomes of a stream whose peer does not speak ZRTP.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum WithoutZrtp {
+    /// It is not opened.
+    #[default]
+    Refuse,
+    /// It is opened in the clear, after 3.75 seconds of Hellos. Whoever can hold back datagrams can
+    /// bring that about: only for media that might as well have been sent in the clear.
+    Clear,
 }
 
 impl Default for ZrtpConfig {
@@ -88,6 +102,7 @@ impl Default for ZrtpConfig {
             is_passive: false,
             allows_preshared: false,
             aux_secret: None,
+            without_zrtp: WithoutZrtp::default(),
             peer_hello_hash: None,
         }
     }

@@ -10,6 +10,7 @@ use rushes_proto::zrtp::Event;
 use rushes_proto::zrtp::SasStatus;
 use rushes_proto::zrtp::Warning;
 
+use super::WithoutZrtp;
 use super::ZrtpConfig;
 use super::ZrtpError;
 use super::agreement::Channel;
@@ -60,6 +61,18 @@ impl StreamBuilder {
         }
         channel.agreement.serve(Instant::now());
         Ok(Opening { builder, port, channel, stream: None, is_over: false })
+    }
+
+    fn without_zrtp(&self) -> WithoutZrtp {
+        match &self.security {
+            Some(Security::Zrtp(config)) => config.without_zrtp,
+            _ => WithoutZrtp::Refuse,
+        }
+    }
+
+    fn unsecured(mut self) -> Self {
+        self.security = None;
+        self
     }
 
     pub(crate) fn open_by_zrtp(self) -> Result<MediaStream, Error> {
@@ -142,7 +155,15 @@ impl Opening {
                 Event::Failed { error, by_peer } => {
                     return Err(ZrtpError::Failed { error, by_peer }.into());
                 }
-                Event::NoPeer if agreement.knows_peer(id) => return Err(ZrtpError::NoPeer.into()),
+                Event::NoPeer if agreement.knows_peer(id) => {
+                    if self.builder.without_zrtp() != WithoutZrtp::Clear {
+                        return Err(ZrtpError::NoPeer.into());
+                    }
+                    tracing::warn!("nobody there speaks ZRTP: the stream goes on in the clear");
+                    let builder = self.builder.clone().unsecured();
+                    self.stream = Some(builder.open_on(self.port.clone())?);
+                    return Ok(true);
+                }
                 _ => {}
             }
         }
