@@ -47,7 +47,7 @@ struct Flight {
 pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::listen()?;
     let source = Source::new(args.file.as_deref(), &args.stream)?;
-    let Opened { mut sender, receiver, security } = open(args, &source)?;
+    let Opened { mut sender, receiver, security, agreed } = open(args, &source)?;
     let shared = Shared {
         comparer: Mutex::new(Comparer::new(source.codec)),
         flight: Mutex::default(),
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let received = received?;
     let interrupted = interrupt.came();
     let ended = Ended { sent, received, time, interrupted };
-    ended.print(args, &source, &security, &lock(&shared.comparer))
+    ended.print(args, &source, (&security, agreed), &lock(&shared.comparer))
 }
 
 /// Both ends, and how they are secured.
@@ -90,6 +90,8 @@ struct Opened {
     sender: StreamSender,
     receiver: StreamReceiver,
     security: String,
+    /// What the two ends see, if they agreed on keys.
+    agreed: Option<[Value; 2]>,
 }
 
 fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
@@ -111,17 +113,18 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
         let builder = stream(&far).remote_port(port).pacing(pacing);
         builder.frame_rate(Schedule::new(args.timing).rate())
     };
-    let (receiver, sender, security) = if args.security.zrtp {
+    let (receiver, sender, security, agreed) = if args.security.zrtp {
         let ([receiver, sender], [near, far]) = zrtp::open_both(receiving, sending)?;
         let security = format!("ZRTP; one end sees: {near}; the other: {far}");
-        (receiver, sender, security)
+        let agreed = Some([near.object(), far.object()]);
+        (receiver, sender, security, agreed)
     } else {
         let receiver = receiving.open().context("cannot open the receiving stream")?;
         let port = receiver.local_address().port();
         let sender = sending(port).open().context("cannot open the sending stream")?;
-        (receiver, sender, args.security.name().unwrap_or("none").to_owned())
+        (receiver, sender, args.security.name().unwrap_or("none").to_owned(), None)
     };
-    Ok(Opened { sender: sender.split()?.0, receiver: receiver.split()?.1, security })
+    Ok(Opened { sender: sender.split()?.0, receiver: receiver.split()?.1, security, agreed })
 }
 
 fn send_all(
@@ -248,13 +251,14 @@ impl Ended {
         &self,
         args: &LoopbackArgs,
         source: &Source,
-        security: &str,
+        (security, agreed): (&str, Option<[Value; 2]>),
         comparer: &Comparer,
     ) -> anyhow::Result<Outcome> {
         let flaw = self.flaw(source, comparer);
         if args.output.json {
             let mut object = self.object(source, comparer, flaw.as_deref());
             object["security"] = args.security.name().into();
+            object["zrtp"] = agreed.map(Vec::from).into();
             report::say(object)?;
         } else if !args.output.quiet {
             report::say(self.words(source, security, comparer))?;

@@ -15,6 +15,9 @@ fn loopback_shows_the_same_words_on_both_ends() {
     assert_eq!(one, after.lines().next().unwrap());
     assert_eq!(one.split(' ').count(), 2, "{one}");
     assert!(words.ends_with("identical\n"));
+    let report = json(&run(&["loopback", &media(MEDIA[1]), "--zrtp", "--json"]));
+    assert!(!report["zrtp"][0]["sas"].as_str().unwrap().is_empty());
+    assert_eq!(report["zrtp"][0], report["zrtp"][1]);
 }
 
 #[test]

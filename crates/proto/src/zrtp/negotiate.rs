@@ -100,7 +100,10 @@ pub(super) fn accept(config: &Config, commit: &Commit<'_>) -> Result<Choice, Err
     has(&own.hashes, commit.hash)?;
     has(&own.ciphers, commit.cipher)?;
     has(&own.auth_tags, commit.auth_tag)?;
-    has(&own.sas_types, commit.sas_type)?;
+    // Section 4.4.3.1: without an agreement there is no string.
+    if commit.key_agreement != KeyAgreement::Mult {
+        has(&own.sas_types, commit.sas_type)?;
+    }
     match commit.key_agreement {
         KeyAgreement::Mult => {}
         KeyAgreement::Prsh if config.allows_preshared => {}
