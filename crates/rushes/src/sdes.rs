@@ -184,19 +184,15 @@ impl StreamBuilder {
             return Ok(self);
         }
         let cryptex = media.attribute(CRYPTEX).is_some();
-        let mut first_reason = None;
-        let mut acceptable = None;
-        for line in &media.crypto {
-            match Security::read(line, cryptex) {
-                Ok(security) => {
-                    acceptable = Some(security);
-                    break;
-                }
-                Err(reason) => first_reason = first_reason.or(Some(reason)),
-            }
-        }
-        let Some(security) = acceptable else {
-            return Err(first_reason.unwrap_or(SdesError::Missing).into());
+        let mut security = None;
+        let chosen = media.first_acceptable_crypto(|valid| {
+            security = Security::read(valid.line, cryptex).ok();
+            security.is_some()
+        });
+        let (Some(_), Some(security)) = (chosen, security) else {
+            let mut reasons =
+                media.crypto.iter().filter_map(|line| Security::read(line, cryptex).err());
+            return Err(reasons.next().unwrap_or(SdesError::Missing).into());
         };
         Ok(self.security(security))
     }

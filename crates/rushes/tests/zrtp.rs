@@ -103,6 +103,26 @@ fn open_waits_and_the_other_end_may_wait_for_whoever_comes() {
 }
 
 #[test]
+fn a_stranger_who_comes_first_with_no_hello_takes_nobodys_place() {
+    let (alice, bob) = (session(), session());
+    let config = ZrtpConfig::default();
+    let mut receiving = stream(&bob, &config).begin().unwrap();
+    let port = receiving.local_address().port();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut datagram = vec![0x10, 0, 0, 1];
+    datagram.extend(b"ZRTP");
+    datagram.extend([7; 60]);
+    for _ in 0..20 {
+        stranger.send_to(&datagram, ("127.0.0.1", port)).unwrap();
+    }
+    // Nobody is there yet; what the stranger sent is read.
+    assert!(receiving.wait(Duration::from_millis(20)).unwrap().is_none());
+    let sending = stream(&alice, &config).remote_port(port).begin().unwrap();
+    let (mut sender, mut receiver) = both(sending, receiving);
+    passes(&mut sender, &mut receiver);
+}
+
+#[test]
 fn a_peer_without_zrtp_gets_nothing() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     silent.set_read_timeout(Some(Duration::from_millis(50))).unwrap();

@@ -27,8 +27,7 @@ use super::line::Line;
 pub struct Crypto {
     /// Tells the lines of one media apart; up to nine digits.
     pub tag: u32,
-    /// The cipher suite, such as `AES_CM_128_HMAC_SHA1_80`: see
-    /// [`crypto_suite`](super::crypto_suite).
+    /// The cipher suite, such as `AES_CM_128_HMAC_SHA1_80`.
     pub suite: String,
     /// The key parameters, such as `inline:` and a master key with its salt in base64.
     pub key_params: String,

@@ -158,7 +158,7 @@ impl Media {
     /// The transport is not looked at: FFmpeg writes keys below RTP/AVP.
     ///
     /// ```
-    /// use rushes_proto::sdp::{Description, crypto_suite};
+    /// use rushes_proto::sdp::Description;
     ///
     /// let text = b"v=0\nm=video 5004 RTP/SAVP 31\n\
     ///     a=crypto:1 AEAD_AES_256_GCM inline:QUFB KDR=1\n\
@@ -166,7 +166,7 @@ impl Media {
     ///     inline:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNk\n";
     /// let offer = Description::parse(text)?;
     /// let chosen = offer.media[0].first_acceptable_crypto(|crypto| {
-    ///     crypto.line.suite == crypto_suite::AES_CM_128_HMAC_SHA1_80
+    ///     crypto.line.suite == "AES_CM_128_HMAC_SHA1_80"
     ///         && crypto.keys.iter().all(|key| key.key_and_salt.len() == 30)
     /// });
     /// assert_eq!(chosen.map(|crypto| crypto.line.tag), Some(2));

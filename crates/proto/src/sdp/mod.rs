@@ -30,7 +30,6 @@ mod crypto;
 mod crypto_error;
 mod crypto_key;
 mod crypto_session;
-pub mod crypto_suite;
 mod description;
 mod error;
 mod feedback;

@@ -2,14 +2,12 @@
 
 use std::time::Instant;
 
-use zeroize::Zeroizing;
-
 use super::algorithm::{Cipher, Hash};
 use super::confirm::{Confirm, ConfirmPlain, Flags};
 use super::error_code::ErrorCode;
 use super::event::{Event, ExportedKey, SasStatus, StreamKeys, Warning};
 use super::exchange::{Agreed, Exchange, Fatal, RESPONDER_PATIENCE, Settled, State};
-use super::kdf::{Derived, Role, Shared, context, kdf, suite};
+use super::kdf::{Derived, Role, context, kdf, suite};
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::Choice;
@@ -51,23 +49,6 @@ impl Exchange {
             peer_allows_clear: false,
             peer_expiration: 0,
         })
-    }
-
-    /// Keys from a key agreement, and what it says of earlier sessions.
-    pub(super) fn agreed(
-        role: Role,
-        choice: Choice,
-        (s0, context): (Zeroizing<Vec<u8>>, Vec<u8>),
-        commit: Vec<u8>,
-        (retained, shared): (Retained, &Shared),
-        common: &Common,
-    ) -> Result<Agreed, Fatal> {
-        let derived = Derived::new(choice.hash, s0, context);
-        let mut agreed = Self::keyed(role, choice, derived, commit)?;
-        agreed.continues = shared.s1.is_some();
-        agreed.aux_differs = common.aux().is_some() && shared.s2.is_none();
-        agreed.retained = Some(retained);
-        Ok(agreed)
     }
 
     /// s0 without a key agreement: from the preshared key (section 4.4.2.4), or that of the session

@@ -6,15 +6,16 @@ use std::time::Instant;
 use super::agree::InitiatorKey;
 use super::chain::Image;
 use super::commit::{Commit, CommitKey};
+use super::conclude::Agreement;
 use super::dh_part::{DhPart, KemPart2};
 use super::error_code::ErrorCode;
 use super::exchange::{Committed, Exchange, Fatal, State};
-use super::kdf::{Role, agreed_s0, context};
+use super::kdf::Role;
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, select};
 use super::retained::Retained;
-use super::secrets::{Ids, key_id, matching, own_preshared_key};
+use super::secrets::{Ids, key_id, own_preshared_key};
 use super::session_state::{Common, Exclusive, Rank};
 use crate::crypto::{Digest, hash};
 
@@ -177,23 +178,15 @@ impl Exchange {
         let key = committed.key.take().ok_or(Fatal(ErrorCode::CriticalSoftware))?;
         let result = key.agree(choice.hash, pvr).map_err(|_| Fatal(ErrorCode::BadPublicValue))?;
         let Committed { commit, part2, retained, .. } = *committed;
-        let h3 = peer.hello.h3;
-        let ids = Ids::of(choice.hash, Role::Responder, &h3, &retained, common.aux());
-        let shared = matching(Role::Initiator, &ids, &part.ids, &retained, common.aux());
-        let peer_hello = peer.octets.clone();
-        let messages = transcript(is_kem, &self.hello.message, &peer_hello);
-        let messages = [&messages[..], &[&commit, octets, &part2]].concat();
-        let [initiator, responder] = self.zids(Role::Initiator, common);
-        let context = context(&initiator, &responder, choice.hash, &messages);
-        let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
-        let agreed = Self::agreed(
-            Role::Initiator,
+        let agreement = Agreement {
+            role: Role::Initiator,
             choice,
-            (s0, context),
-            commit,
-            (retained, &shared),
-            common,
-        )?;
+            result,
+            ids: &part.ids,
+            messages: [&commit, octets, &part2],
+            retained,
+        };
+        let agreed = self.conclude(agreement, common)?;
         self.note_begun(common);
         self.send_until_answered(now, part2);
         self.state = State::Part2Sent(Box::new(agreed));
@@ -208,14 +201,4 @@ impl Exchange {
             exclusive.rank = None;
         }
     }
-}
-
-/// The Hellos that the hash of all messages begins with: the responder's (section 4.4.1.4), and
-/// before it the initiator's with key encapsulation (draft).
-pub(super) fn transcript<'a>(
-    is_kem: bool,
-    initiator: &'a [u8],
-    responder: &'a [u8],
-) -> Vec<&'a [u8]> {
-    if is_kem { vec![initiator, responder] } else { vec![responder] }
 }

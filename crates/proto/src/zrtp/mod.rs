@@ -54,6 +54,7 @@ mod agree;
 mod algorithm;
 mod chain;
 mod commit;
+mod conclude;
 mod config;
 mod confirm;
 mod confirmation;

@@ -6,16 +6,16 @@ use std::time::Instant;
 use super::agree::ResponderKey;
 use super::chain::Image;
 use super::commit::{Commit, CommitKey};
+use super::conclude::Agreement;
 use super::dh_part::{DhPart, SecretIds};
 use super::error_code::ErrorCode;
 use super::event::Warning;
 use super::exchange::{Answered, Exchange, Fatal, RESPONDER_PATIENCE, State};
-use super::initiate::transcript;
-use super::kdf::{Role, agreed_s0, context};
+use super::kdf::Role;
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, accept, select};
-use super::secrets::{Ids, matching, named_preshared_key};
+use super::secrets::{Ids, named_preshared_key};
 use super::session_state::{Common, Contention, Exclusive, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
@@ -218,23 +218,15 @@ impl Exchange {
             None => &[],
         };
         let result = key.agree(pvi).map_err(|_| Fatal(ErrorCode::BadPublicValue))?;
-        let h3 = peer.hello.h3;
-        let expected = Ids::of(choice.hash, Role::Initiator, &h3, &retained, common.aux());
-        let shared = matching(Role::Responder, &expected, ids, &retained, common.aux());
-        let peer_hello = peer.octets.clone();
-        let messages = transcript(is_kem, &peer_hello, &self.hello.message);
-        let messages = [&messages[..], &[&commit, &part1.message, octets]].concat();
-        let [initiator, responder] = self.zids(Role::Responder, common);
-        let context = context(&initiator, &responder, choice.hash, &messages);
-        let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
-        let agreed = Self::agreed(
-            Role::Responder,
+        let agreement = Agreement {
+            role: Role::Responder,
             choice,
-            (s0, context),
-            commit,
-            (retained, &shared),
-            common,
-        )?;
+            result,
+            ids,
+            messages: [&commit, &part1.message, octets],
+            retained,
+        };
+        let agreed = self.conclude(agreement, common)?;
         self.confirm_as_responder(now, agreed, common)
     }
 

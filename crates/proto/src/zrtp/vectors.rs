@@ -5,9 +5,9 @@ use zeroize::Zeroizing;
 
 use super::algorithm::{AuthTag, Cipher, Hash, SasType};
 use super::chain::{OwnChain, implicit_hash};
+use super::conclude::transcript;
 use super::config::Config;
 use super::event::{ExportedKey, SasStatus};
-use super::initiate::transcript;
 use super::kdf::{Derived, Role, Shared, agreed_s0, context, kdf, preshared_key, suite};
 use super::key_agreement::KeyAgreement;
 use super::negotiate::Choice;

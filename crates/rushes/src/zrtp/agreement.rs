@@ -8,12 +8,18 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use rushes_proto::Ssrc;
 use rushes_proto::zrtp::Config;
+use rushes_proto::zrtp::Content;
+use rushes_proto::zrtp::ErrorCode;
 use rushes_proto::zrtp::Event;
 use rushes_proto::zrtp::MemoryStore;
+use rushes_proto::zrtp::Message;
+use rushes_proto::zrtp::Packet;
 use rushes_proto::zrtp::SasStatus;
 use rushes_proto::zrtp::SecretStore;
 use rushes_proto::zrtp::Session;
@@ -36,6 +42,8 @@ pub(crate) struct Agreement {
 
 struct Inner {
     session: Session,
+    /// Whether random numbers failed: then nothing may leave that was made with them.
+    is_predictable: Arc<AtomicBool>,
     streams: Vec<Attached>,
     warnings: VecDeque<Warning>,
 }
@@ -46,6 +54,8 @@ struct Attached {
     port: Weak<Port>,
     /// `None` until somebody is heard.
     to: Option<SocketAddr>,
+    /// Whether that is as it was told, or where a peer turned out to be.
+    is_settled: bool,
     events: VecDeque<Event>,
 }
 
@@ -66,10 +76,12 @@ impl Agreement {
             getrandom::fill(&mut zid).map_err(|error| Error::Random(error.to_string()))?;
             (zid, Box::new(Forgetful(MemoryStore::new())))
         };
-        // Whether there are random numbers is known now; later they do not fail.
-        let entropy = Box::new(|octets: &mut [u8]| {
+        let is_predictable = Arc::new(AtomicBool::new(false));
+        let failed = is_predictable.clone();
+        let entropy = Box::new(move |octets: &mut [u8]| {
             if let Err(error) = getrandom::fill(octets) {
-                tracing::error!(%error, "no random numbers: the key agreement will fail");
+                tracing::error!(%error, "no random numbers: the key agreement fails");
+                failed.store(true, Relaxed);
             }
         });
         let config = Config {
@@ -81,7 +93,7 @@ impl Agreement {
         };
         let session = Session::new(config, entropy, store).map_err(ZrtpError::Config)?;
         let (streams, warnings) = (Vec::new(), VecDeque::new());
-        Ok(Self { inner: Mutex::new(Inner { session, streams, warnings }) })
+        Ok(Self { inner: Mutex::new(Inner { session, is_predictable, streams, warnings }) })
     }
 
     /// Adds a stream, which says Hello at once if it knows to whom.
@@ -100,7 +112,8 @@ impl Agreement {
             inner.session.expect_hello(id, hash);
         }
         let port = Arc::downgrade(port);
-        inner.streams.push(Attached { id, port, to, events: VecDeque::new() });
+        let is_settled = to.is_some();
+        inner.streams.push(Attached { id, port, to, is_settled, events: VecDeque::new() });
         Ok(id)
     }
 
@@ -113,10 +126,12 @@ impl Agreement {
     pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
         let mut inner = self.lock();
         if let Some(stream) = inner.streams.iter_mut().find(|stream| stream.id == id)
-            && stream.to.is_none()
+            && !stream.is_settled
+            && stream.to != Some(from)
+            && is_hello(datagram)
         {
+            // What was said before went nowhere, or to somebody who is no peer.
             stream.to = Some(from);
-            // What was said before went nowhere.
             inner.session.say_hello(now, id);
         }
         inner.session.handle_datagram(now, id, datagram);
@@ -171,6 +186,10 @@ impl Agreement {
 impl Inner {
     /// Sends what there is to send, and sorts events by stream.
     fn settle(&mut self) {
+        if self.is_predictable.load(Relaxed) {
+            self.refuse();
+            return;
+        }
         while let Some((id, datagram)) = self.session.poll_datagram() {
             let Some(stream) = self.streams.iter().find(|stream| stream.id == id) else { continue };
             if let (Some(port), Some(to)) = (stream.port.upgrade(), stream.to) {
@@ -186,10 +205,30 @@ impl Inner {
                 continue;
             }
             if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+                stream.is_settled |= matches!(event, Event::Discovered { .. });
                 stream.events.push_back(event);
             }
         }
     }
+
+    /// Lets nothing out of what was made without random numbers.
+    fn refuse(&mut self) {
+        while self.session.poll_datagram().is_some() {}
+        while self.session.poll_event().is_some() {}
+        for stream in &mut self.streams {
+            let error = ErrorCode::CriticalSoftware;
+            stream.events.clear();
+            stream.events.push_back(Event::Failed { error, by_peer: false });
+        }
+    }
+}
+
+/// Whether a datagram is a whole Hello: anything less says nothing of where a peer is.
+fn is_hello(datagram: &[u8]) -> bool {
+    let Ok(Packet { content: Content::Message(message), .. }) = Packet::parse(datagram) else {
+        return false;
+    };
+    matches!(Message::parse(message), Ok(Message::Hello(_)))
 }
 
 impl fmt::Debug for Agreement {

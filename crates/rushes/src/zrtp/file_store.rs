@@ -15,6 +15,8 @@ use rushes_proto::zrtp::Zid;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use super::hex;
+
 /// The first line of the file.
 const HEAD: &str = "rushes-zrtp 1";
 /// Octets of the longest file that is read: about 60 000 peers.
@@ -95,15 +97,17 @@ impl FileStore {
 
     fn write(&self) -> Result<(), FileStoreError> {
         let io = |source| FileStoreError::Io { path: self.path.clone(), source };
-        let mut text = Zeroizing::new(format!("{HEAD}\nzid {}\n", hex(&self.zid)));
+        let mut text = Zeroizing::new(format!("{HEAD}\nzid {}\n", hex::write(&self.zid)));
         for Entry { peer, retained, expires } in &self.peers {
             let secret = |secret: &Option<Zeroizing<[u8; 32]>>| {
-                Zeroizing::new(secret.as_ref().map_or_else(|| NONE.to_owned(), |s| hex(&s[..])))
+                Zeroizing::new(
+                    secret.as_ref().map_or_else(|| NONE.to_owned(), |s| hex::write(&s[..])),
+                )
             };
             let expires = expires.map_or_else(|| NEVER.to_owned(), |at| at.to_string());
             let line = Zeroizing::new(format!(
                 "peer {} {} {} {} {} {expires}\n",
-                hex(peer),
+                hex::write(peer),
                 *secret(&retained.rs1),
                 *secret(&retained.rs2),
                 *secret(&retained.pbx),
@@ -184,7 +188,7 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     if lines.next() != Some(HEAD) {
         return Err(malformed(1, "not a file of retained secrets of this version"));
     }
-    let zid = lines.next().and_then(|line| line.strip_prefix("zid ")).and_then(octets);
+    let zid = lines.next().and_then(|line| line.strip_prefix("zid ")).and_then(hex::read);
     let zid = zid.ok_or_else(|| malformed(2, "no ZID of 24 hexadecimal digits"))?;
     let mut peers = Vec::new();
     for (n, line) in lines.enumerate() {
@@ -196,10 +200,10 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
 
 fn entry(line: &str) -> Option<Entry> {
     let mut fields = line.strip_prefix("peer ")?.split(' ');
-    let peer = octets(fields.next()?)?;
+    let peer = hex::read(fields.next()?)?;
     let mut secret = || match fields.next()? {
         NONE => Some(None),
-        hex => octets::<32>(hex).map(|octets| Some(Zeroizing::new(octets))),
+        text => hex::read::<32>(text).map(|octets| Some(Zeroizing::new(octets))),
     };
     let (rs1, rs2, pbx) = (secret()?, secret()?, secret()?);
     let is_verified = match fields.next()? {
@@ -216,27 +220,6 @@ fn entry(line: &str) -> Option<Entry> {
     }
     let retained = Retained { rs1, rs2, pbx, is_verified, expiration_interval: u32::MAX };
     Some(Entry { peer, retained, expires })
-}
-
-fn hex(octets: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * octets.len());
-    for octet in octets {
-        for digit in [octet >> 4, octet & 15] {
-            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
-        }
-    }
-    text
-}
-
-fn octets<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let mut octets = [0; N];
-    if text.len() != 2 * N || !text.is_ascii() {
-        return None;
-    }
-    for (n, octet) in octets.iter_mut().enumerate() {
-        *octet = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).ok()?;
-    }
-    Some(octets)
 }
 
 fn now() -> u64 {

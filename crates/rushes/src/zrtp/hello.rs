@@ -1,7 +1,6 @@
 //! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1): it ties the stream to
 //! whoever wrote the description.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -11,6 +10,7 @@ use rushes_proto::sdp::Media;
 use rushes_proto::zrtp::VERSION;
 
 use super::ZrtpConfig;
+use super::hex;
 use crate::builder::StreamBuilder;
 use crate::error::Error;
 use crate::security::Security;
@@ -54,12 +54,7 @@ impl StreamBuilder {
     pub(crate) fn describe_hello(&self, media: &mut Media) -> Result<(), Error> {
         let Some(Security::Zrtp(config)) = &self.security else { return Ok(()) };
         let hash = self.session.agreement(config)?.hello_hash(self.chain.peek()?);
-        let mut value = String::from_utf8_lossy(&VERSION).into_owned();
-        value.push(' ');
-        for octet in hash {
-            // Writing to a string cannot fail.
-            let _ = write!(value, "{octet:02x}");
-        }
+        let value = format!("{} {}", String::from_utf8_lossy(&VERSION), hex::write(&hash));
         media.attributes.push(Attribute::new(ZRTP_HASH, value));
         Ok(())
     }
@@ -78,18 +73,10 @@ impl StreamBuilder {
 
 /// The hash of a Hello of our version.
 fn hello_hash(value: &str) -> Option<[u8; 32]> {
-    let (version, hex) = value.split_once(' ')?;
+    let (version, digits) = value.split_once(' ')?;
     // The last octet of the version does not count (section 4.1.1).
     let is_ours = version.as_bytes().get(..3) == VERSION.get(..3);
-    let hex = hex.trim();
-    if !is_ours || hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    let mut hash = [0; 32];
-    for (n, octet) in hash.iter_mut().enumerate() {
-        *octet = u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).ok()?;
-    }
-    Some(hash)
+    hex::read(digits.trim()).filter(|_| is_ours)
 }
 
 #[cfg(test)]

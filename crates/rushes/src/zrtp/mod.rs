@@ -40,6 +40,7 @@ mod agreement;
 mod error;
 mod file_store;
 mod hello;
+mod hex;
 mod opening;
 
 use std::path::PathBuf;

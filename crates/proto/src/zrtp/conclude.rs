@@ -1,0 +1,68 @@
+//! What either end concludes from a key agreement: s0, and what it says of earlier sessions (RFC
+//! 6189 section 4.4.1.4).
+
+use super::dh_part::SecretIds;
+use super::error_code::ErrorCode;
+use super::exchange::{Agreed, Exchange, Fatal};
+use super::kdf::{Derived, Role, agreed_s0, context};
+use super::key_agreement::KeyAgreement;
+use super::negotiate::Choice;
+use super::retained::Retained;
+use super::secrets::{Ids, matching};
+use super::session_state::Common;
+use crate::crypto::Secret;
+
+/// What there is to conclude from.
+pub(super) struct Agreement<'a> {
+    /// Which end this one is.
+    pub(super) role: Role,
+    pub(super) choice: Choice,
+    /// `DHResult`, or what was encapsulated.
+    pub(super) result: Secret,
+    /// The identifiers in the peer's part.
+    pub(super) ids: &'a SecretIds,
+    /// Commit and both parts, as they went over the wire.
+    pub(super) messages: [&'a [u8]; 3],
+    pub(super) retained: Retained,
+}
+
+impl Exchange {
+    pub(super) fn conclude(
+        &self,
+        agreement: Agreement<'_>,
+        common: &Common,
+    ) -> Result<Agreed, Fatal> {
+        let Agreement { role, choice, result, ids, messages, retained } = agreement;
+        let peer = self.peer.as_ref().ok_or(Fatal(ErrorCode::CriticalSoftware))?;
+        let (h3, aux) = (&peer.hello.h3, common.aux());
+        let expected = Ids::of(choice.hash, role.other(), h3, &retained, aux);
+        let shared = matching(role, &expected, ids, &retained, aux);
+        let (initiator_hello, responder_hello) = match role {
+            Role::Initiator => (&self.hello.message, &peer.octets),
+            Role::Responder => (&peer.octets, &self.hello.message),
+        };
+        let [commit, part1, part2] = messages;
+        let is_kem = matches!(choice.key_agreement, KeyAgreement::Kem(_));
+        let mut transcript = transcript(is_kem, initiator_hello, responder_hello);
+        transcript.extend([commit, part1, part2]);
+        let [initiator, responder] = self.zids(role, common);
+        let context = context(&initiator, &responder, choice.hash, &transcript);
+        let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
+        let derived = Derived::new(choice.hash, s0, context);
+        let mut agreed = Self::keyed(role, choice, derived, commit.to_vec())?;
+        agreed.continues = shared.s1.is_some();
+        agreed.aux_differs = aux.is_some() && shared.s2.is_none();
+        agreed.retained = Some(retained);
+        Ok(agreed)
+    }
+}
+
+/// The Hellos that the hash of all messages begins with: the responder's (section 4.4.1.4), and
+/// before it the initiator's with key encapsulation (draft).
+pub(super) fn transcript<'a>(
+    is_kem: bool,
+    initiator: &'a [u8],
+    responder: &'a [u8],
+) -> Vec<&'a [u8]> {
+    if is_kem { vec![initiator, responder] } else { vec![responder] }
+}
