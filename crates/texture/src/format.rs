@@ -1,0 +1,213 @@
+//! What a frame is made of: planes, and the blocks of each.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A texture format, named as on the command line and numbered as on the wire.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Red, green and blue, an octet each.
+    Rgb24,
+    /// Red, green, blue and alpha, an octet each.
+    Rgba8,
+    /// Five bits of red, six of green, five of blue, in a little-endian word, red uppermost.
+    Rgb565,
+    /// Luma, then both chroma planes of half the width and height (I420), BT.709, limited range.
+    Yuv420,
+    /// Luma, then both chroma planes of half the width, BT.709, limited range.
+    Yuv422,
+    /// Luma, then orange and green chroma of half the width and height, around 128.
+    YCoCg420,
+    /// Two 5:6:5 colours and sixteen 2-bit indices: S3TC's DXT1 without transparency.
+    Bc1,
+    /// A BC4 block of alpha and a BC1 block of colour: S3TC's DXT5.
+    Bc3,
+    /// Scaled YCoCg in BC3: luma in alpha, Co and Cg in red and green, the scale in blue.
+    ///
+    /// J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007.
+    YCoCgBc3,
+    /// Ericsson Texture Compression, 64 bits a block.
+    Etc1,
+    /// The second edition of ETC, without alpha.
+    Etc2Rgb,
+    /// ASTC of low dynamic range, 4×4 pixels a block.
+    Astc4x4,
+    /// ASTC of low dynamic range, 5×4 pixels a block.
+    Astc5x4,
+    /// ASTC of low dynamic range, 5×5 pixels a block.
+    Astc5x5,
+    /// ASTC of low dynamic range, 6×5 pixels a block.
+    Astc6x5,
+    /// ASTC of low dynamic range, 6×6 pixels a block.
+    Astc6x6,
+    /// ASTC of low dynamic range, 8×5 pixels a block.
+    Astc8x5,
+    /// ASTC of low dynamic range, 8×6 pixels a block.
+    Astc8x6,
+    /// ASTC of low dynamic range, 8×8 pixels a block.
+    Astc8x8,
+}
+
+/// The pixels that are coded together, and their size.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Block {
+    /// Pixels of the plane in a block's row.
+    pub width: u32,
+    /// Pixels of the plane in a block's column.
+    pub height: u32,
+    /// Octets of a block.
+    pub bytes: usize,
+}
+
+/// One plane of a format: what the thesis calls a unit group.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Plane {
+    /// Pixels of the frame to one pixel of the plane, across.
+    pub horizontal: u32,
+    /// Pixels of the frame to one pixel of the plane, down.
+    pub vertical: u32,
+    /// What the plane is made of.
+    pub block: Block,
+}
+
+/// A name that is no format's.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UnknownFormat(pub String);
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no texture format is called {:?}; there are ", self.0)?;
+        for (index, format) in Format::ALL.iter().enumerate() {
+            let gap = if index == 0 { "" } else { ", " };
+            write!(f, "{gap}{format}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
+
+const fn plane(horizontal: u32, vertical: u32, width: u32, height: u32, bytes: usize) -> Plane {
+    Plane { horizontal, vertical, block: Block { width, height, bytes } }
+}
+
+const OCTET: Plane = plane(1, 1, 1, 1, 1);
+const QUARTER: Plane = plane(2, 2, 1, 1, 1);
+const HALF: Plane = plane(2, 1, 1, 1, 1);
+
+impl Format {
+    /// Every format, in the order of the numbers on the wire.
+    pub const ALL: [Self; 19] = [
+        Self::Rgb24,
+        Self::Rgba8,
+        Self::Rgb565,
+        Self::Yuv420,
+        Self::Yuv422,
+        Self::YCoCg420,
+        Self::Bc1,
+        Self::Bc3,
+        Self::YCoCgBc3,
+        Self::Etc1,
+        Self::Etc2Rgb,
+        Self::Astc4x4,
+        Self::Astc5x4,
+        Self::Astc5x5,
+        Self::Astc6x5,
+        Self::Astc6x6,
+        Self::Astc8x5,
+        Self::Astc8x6,
+        Self::Astc8x8,
+    ];
+
+    /// The format's number on the wire: never changed, never used again; the first is 1.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The format of a number, if there is one.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// The format's name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rgb24 => "rgb24",
+            Self::Rgba8 => "rgba8",
+            Self::Rgb565 => "rgb565",
+            Self::Yuv420 => "yuv420",
+            Self::Yuv422 => "yuv422",
+            Self::YCoCg420 => "ycocg420",
+            Self::Bc1 => "bc1",
+            Self::Bc3 => "bc3",
+            Self::YCoCgBc3 => "ycocg-bc3",
+            Self::Etc1 => "etc1",
+            Self::Etc2Rgb => "etc2",
+            Self::Astc4x4 => "astc-4x4",
+            Self::Astc5x4 => "astc-5x4",
+            Self::Astc5x5 => "astc-5x5",
+            Self::Astc6x5 => "astc-6x5",
+            Self::Astc6x6 => "astc-6x6",
+            Self::Astc8x5 => "astc-8x5",
+            Self::Astc8x6 => "astc-8x6",
+            Self::Astc8x8 => "astc-8x8",
+        }
+    }
+
+    /// The format's planes, in the order in which they lie in memory: one, or three.
+    pub fn planes(self) -> &'static [Plane] {
+        match self {
+            Self::Rgb24 => const { &[plane(1, 1, 1, 1, 3)] },
+            Self::Rgba8 => const { &[plane(1, 1, 1, 1, 4)] },
+            Self::Rgb565 => const { &[plane(1, 1, 1, 1, 2)] },
+            Self::Yuv420 | Self::YCoCg420 => const { &[OCTET, QUARTER, QUARTER] },
+            Self::Yuv422 => const { &[OCTET, HALF, HALF] },
+            Self::Bc1 | Self::Etc1 | Self::Etc2Rgb => const { &[plane(1, 1, 4, 4, 8)] },
+            Self::Bc3 | Self::YCoCgBc3 | Self::Astc4x4 => const { &[plane(1, 1, 4, 4, 16)] },
+            Self::Astc5x4 => const { &[plane(1, 1, 5, 4, 16)] },
+            Self::Astc5x5 => const { &[plane(1, 1, 5, 5, 16)] },
+            Self::Astc6x5 => const { &[plane(1, 1, 6, 5, 16)] },
+            Self::Astc6x6 => const { &[plane(1, 1, 6, 6, 16)] },
+            Self::Astc8x5 => const { &[plane(1, 1, 8, 5, 16)] },
+            Self::Astc8x6 => const { &[plane(1, 1, 8, 6, 16)] },
+            Self::Astc8x8 => const { &[plane(1, 1, 8, 8, 16)] },
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_lead_back_to_their_format() {
+        for format in Format::ALL {
+            assert_eq!(Format::from_number(format.number()), Some(format));
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        assert_eq!(Format::from_number(0), None);
+        assert_eq!(Format::from_number(20), None);
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_known_ones() {
+        let error = "bc2".parse::<Format>().unwrap_err().to_string();
+        assert!(error.contains("\"bc2\"") && error.contains("ycocg-bc3"), "{error}");
+    }
+}

@@ -1,0 +1,139 @@
+//! A frame cut into tiles: whole block rows of one plane, contiguous in memory.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::layout::{Layout, PlaneLayout};
+
+/// Tiles that a frame may have: a unit each, with a socket and a thread.
+pub const UNITS_MAX: usize = 64;
+
+/// What one unit carries of each frame.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Tile {
+    /// The plane's place in [`Layout::planes`].
+    pub plane: usize,
+    /// Block rows of the plane.
+    pub rows: Range<u32>,
+    /// Where they lie in the frame, in octets.
+    pub bytes: Range<usize>,
+}
+
+/// How a frame is cut. The tiles cover it without gaps, in the order of memory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Tiling {
+    tiles: Vec<Tile>,
+    per_plane: Vec<u8>,
+}
+
+/// Why a frame cannot be cut so.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum TilingError {
+    /// Not one number of units for each plane.
+    Planes {
+        /// Planes that the format has.
+        want: usize,
+        /// Numbers given.
+        have: usize,
+    },
+    /// No units for a plane, or more than it has block rows.
+    Units {
+        /// The plane's place.
+        plane: usize,
+        /// Units wanted.
+        units: u8,
+        /// Block rows there are.
+        rows: u32,
+    },
+    /// More than [`UNITS_MAX`] units in all.
+    TooMany(usize),
+}
+
+impl fmt::Display for TilingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Planes { want, have } => {
+                write!(f, "units for {have} planes, but the format has {want}")
+            }
+            Self::Units { plane, units, rows } => {
+                write!(f, "plane {plane} of {rows} block rows cannot be cut into {units} units")
+            }
+            Self::TooMany(units) => write!(f, "{units} units are over {UNITS_MAX}"),
+        }
+    }
+}
+
+impl std::error::Error for TilingError {}
+
+impl Tiling {
+    /// Cuts a frame into `units` tiles of sizes as equal as whole block rows allow.
+    ///
+    /// Each plane gets at least one tile and at most as many as it has block rows, so there may be
+    /// more or fewer than wanted; at most [`UNITS_MAX`].
+    pub fn balanced(layout: &Layout, units: usize) -> Self {
+        let planes = layout.planes();
+        let mut counts = vec![1_u8; planes.len()];
+        let wanted = units.clamp(planes.len(), UNITS_MAX);
+        for _ in planes.len()..wanted {
+            let more = (0..planes.len()).filter(|&at| u32::from(counts[at]) < planes[at].rows);
+            // The first of equals: luma before chroma.
+            let heaviest = more.reduce(|a, b| {
+                let (of_a, of_b) = (planes[a].bytes(), planes[b].bytes());
+                let b_is_heavier = of_b * usize::from(counts[a]) > of_a * usize::from(counts[b]);
+                if b_is_heavier { b } else { a }
+            });
+            let Some(heaviest) = heaviest else { break };
+            counts[heaviest] += 1;
+        }
+        Self::cut(planes, counts)
+    }
+
+    /// Cuts each plane into its own number of tiles.
+    ///
+    /// # Errors
+    ///
+    /// [`TilingError`] if a number is missing, 0 or over the plane's block rows, or if there are
+    /// too many in all.
+    pub fn with_units(layout: &Layout, per_plane: &[u8]) -> Result<Self, TilingError> {
+        let planes = layout.planes();
+        if per_plane.len() != planes.len() {
+            return Err(TilingError::Planes { want: planes.len(), have: per_plane.len() });
+        }
+        for (plane, (&units, layout)) in per_plane.iter().zip(planes).enumerate() {
+            if units == 0 || u32::from(units) > layout.rows {
+                return Err(TilingError::Units { plane, units, rows: layout.rows });
+            }
+        }
+        let total = per_plane.iter().map(|&units| usize::from(units)).sum();
+        if total > UNITS_MAX {
+            return Err(TilingError::TooMany(total));
+        }
+        Ok(Self::cut(planes, per_plane.to_vec()))
+    }
+
+    fn cut(planes: &[PlaneLayout], per_plane: Vec<u8>) -> Self {
+        let mut tiles = Vec::new();
+        for (plane, (layout, &units)) in planes.iter().zip(&per_plane).enumerate() {
+            let units = u32::from(units);
+            let (each, longer) = (layout.rows / units, layout.rows % units);
+            let mut first = 0;
+            for unit in 0..units {
+                let rows = first..first + each + u32::from(unit < longer);
+                first = rows.end;
+                tiles.push(Tile { plane, bytes: layout.row_range(&rows), rows });
+            }
+        }
+        Self { tiles, per_plane }
+    }
+
+    /// The tiles, in the order of memory: unit 0 first.
+    pub fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    /// Units of each plane.
+    pub fn per_plane(&self) -> &[u8] {
+        &self.per_plane
+    }
+}
