@@ -29,6 +29,7 @@ mod batch;
 pub mod control;
 #[cfg(feature = "srtp")]
 pub mod crypto;
+pub mod delivery;
 pub mod payload;
 pub mod repair;
 pub mod rtcp;

@@ -1,0 +1,420 @@
+//! Where the octets of packets go, what is missing, and when a frame has ended.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::delivery::Pace;
+use crate::delivery::Plan;
+use crate::delivery::UnitHeader;
+use crate::delivery::slot::Slot;
+use crate::delivery::slot::Stage;
+use crate::delivery::wire::extend;
+
+/// How an [`Assembly`] works.
+#[derive(Clone, Copy, Debug)]
+pub struct AssemblyOptions {
+    /// Frames that there is memory for: 2 to 8. With 2, a frame that lacks packets ends when the
+    /// next one begins; with 3 it has until its deadline.
+    pub slots: usize,
+    /// Whether nothing can be lost on the way (TCP): then there are no deadlines, and a frame for
+    /// which there is no slot waits.
+    pub reliable: bool,
+    /// The number of the first frame.
+    pub first_frame: u64,
+    /// The shortest wait for what is missing.
+    pub deadline_min: Duration,
+    /// The longest wait for what is missing.
+    pub deadline_max: Duration,
+}
+
+impl Default for AssemblyOptions {
+    /// Three slots, losses, frame 0, deadlines between 2 ms and 100 ms.
+    fn default() -> Self {
+        Self {
+            slots: 3,
+            reliable: false,
+            first_frame: 0,
+            deadline_min: Duration::from_millis(2),
+            deadline_max: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Where a packet's octets belong.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// The frame's memory.
+    pub slot: usize,
+    /// The unit's place in the frame.
+    pub unit: usize,
+    /// Octets of the unit.
+    pub bytes: Range<usize>,
+}
+
+/// What to do with a packet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Claim {
+    /// Put its octets there, then say so ([`Assembly::land`]).
+    Place(Place),
+    /// Forget it.
+    Discard(Discard),
+    /// Hand over the frames that have ended ([`Assembly::poll_ending`]), then ask again.
+    Blocked,
+}
+
+/// Why a packet is of no use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Discard {
+    /// It came before.
+    Duplicate,
+    /// The frame has no packet of this number.
+    Index,
+    /// Its frame is far ahead of the others: believed when more packets say so.
+    Jump,
+    /// Its frame has ended.
+    Late,
+    /// It is longer or shorter than the plan says.
+    Length,
+}
+
+/// What came of octets being in place.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Landed {
+    /// The unit is whole now.
+    pub tile: bool,
+    /// A frame has ended: ask [`Assembly::poll_ending`].
+    pub ended: bool,
+}
+
+/// A frame to be handed over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ending {
+    /// The frame's memory: untouched until [`Assembly::release`].
+    pub slot: usize,
+    /// The frame's number.
+    pub frame: u64,
+    /// Whether every packet came.
+    pub whole: bool,
+    /// Packets that did not come.
+    pub missing: u32,
+    /// The memory of the frame handed over before, which holds what is missing as it was.
+    pub previous: Option<usize>,
+    /// When the first packet came.
+    pub first_at: Instant,
+    /// When the latest packet came.
+    pub latest_at: Instant,
+}
+
+/// Octets that did not come.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Gap {
+    /// The unit's place in the frame.
+    pub unit: usize,
+    /// Octets of the unit.
+    pub bytes: Range<usize>,
+}
+
+/// Counts since the beginning.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct AssemblyStatistics {
+    /// Frames handed over of which every packet came.
+    pub frames_whole: u64,
+    /// Frames handed over that lack packets.
+    pub frames_damaged: u64,
+    /// Frames of which nothing came in time.
+    pub frames_lost: u64,
+    /// Packets placed.
+    pub packets: u64,
+    /// Packets that were missing when their frame ended.
+    pub packets_lost: u64,
+    /// Packets that came twice.
+    pub packets_duplicate: u64,
+    /// Packets that came after their frame had ended.
+    pub packets_late: u64,
+    /// Packets with a number, a length or a frame that cannot be.
+    pub packets_invalid: u64,
+}
+
+/// Frames ahead of the newest that are believed at once.
+const JUMP_MAX: u64 = 16;
+
+/// Packets in a row that must name the same frame far ahead before it is believed.
+const JUMP_PACKETS: u32 = 8;
+
+/// The frames on their way in.
+///
+/// It holds no octets. A packet's octets are put where [`Assembly::claim`] says, by whoever has
+/// them, and [`Assembly::land`] is told; in between, other packets can be claimed.
+#[derive(Debug)]
+pub struct Assembly {
+    plan: Plan,
+    options: AssemblyOptions,
+    slots: Vec<Slot>,
+    /// Slots whose frames have ended, oldest first.
+    ended: VecDeque<usize>,
+    /// The first frame that has not ended.
+    oldest: u64,
+    newest: u64,
+    previous: Option<usize>,
+    jump: (u64, u32),
+    pace: Pace,
+    statistics: AssemblyStatistics,
+}
+
+impl Assembly {
+    /// Knows nothing yet but what frames look like.
+    pub fn new(plan: Plan, options: AssemblyOptions) -> Self {
+        Self {
+            slots: Vec::new(),
+            ended: VecDeque::with_capacity(8),
+            oldest: options.first_frame,
+            newest: options.first_frame,
+            previous: None,
+            jump: (0, 0),
+            pace: Pace::new(options.deadline_min, options.deadline_max),
+            statistics: AssemblyStatistics::default(),
+            options: AssemblyOptions { slots: options.slots.clamp(2, 8), ..options },
+            plan,
+        }
+    }
+
+    /// What frames look like.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Frames that there must be memory for.
+    pub fn slots(&self) -> usize {
+        self.options.slots
+    }
+
+    /// Counts since the beginning.
+    pub fn statistics(&self) -> AssemblyStatistics {
+        self.statistics
+    }
+
+    /// How long frames take.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Where the `octets` of a packet belong.
+    pub fn claim(&mut self, now: Instant, header: UnitHeader, octets: usize) -> Claim {
+        let Some(span) = self.plan.locate(header.index) else {
+            return self.discard(Discard::Index);
+        };
+        if span.bytes.len() != octets {
+            return self.discard(Discard::Length);
+        }
+        let frame = extend(self.newest, header.frame);
+        if frame < self.oldest {
+            return self.discard(Discard::Late);
+        }
+        let filling = |slot: &Slot| slot.stage == Stage::Filling && slot.frame == frame;
+        let slot = match self.slots.iter().position(filling) {
+            Some(slot) => slot,
+            None => match self.open(now, frame) {
+                Ok(slot) => slot,
+                Err(claim) => return claim,
+            },
+        };
+        if !self.slots[slot].claim(header.index, now) {
+            return self.discard(Discard::Duplicate);
+        }
+        self.statistics.packets += 1;
+        Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
+    }
+
+    fn discard(&mut self, why: Discard) -> Claim {
+        let counts = &mut self.statistics;
+        match why {
+            Discard::Duplicate => counts.packets_duplicate += 1,
+            Discard::Late => counts.packets_late += 1,
+            Discard::Index | Discard::Jump | Discard::Length => counts.packets_invalid += 1,
+        }
+        Claim::Discard(why)
+    }
+
+    /// Finds memory for a frame of which nothing has come yet.
+    fn open(&mut self, now: Instant, frame: u64) -> Result<usize, Claim> {
+        if frame > self.newest + JUMP_MAX && !self.options.reliable {
+            let hits = if self.jump.0 == frame { self.jump.1 + 1 } else { 1 };
+            self.jump = (frame, hits);
+            if hits < JUMP_PACKETS {
+                return Err(self.discard(Discard::Jump));
+            }
+        }
+        self.jump = (0, 0);
+        if self.slots.len() < self.options.slots {
+            self.slots.push(Slot::new(&self.plan, now));
+        }
+        let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
+        if let Some(slot) = (0..self.slots.len()).find(|&at| free(at)) {
+            self.slots[slot].begin(frame, now);
+            self.newest = self.newest.max(frame);
+            return Ok(slot);
+        }
+        if self.options.reliable {
+            return Err(Claim::Blocked);
+        }
+        match self.oldest_filling() {
+            // There are newer frames in every slot.
+            Some(slot) if self.slots[slot].frame > frame => Err(self.discard(Discard::Late)),
+            Some(slot) => {
+                self.end(slot);
+                Err(Claim::Blocked)
+            }
+            None => Err(Claim::Blocked),
+        }
+    }
+
+    fn oldest_filling(&self) -> Option<usize> {
+        let filling = |&at: &usize| self.slots[at].stage == Stage::Filling;
+        (0..self.slots.len()).filter(filling).min_by_key(|&at| self.slots[at].frame)
+    }
+
+    /// Takes note that so many claimed packets of a unit are in place.
+    pub fn land(&mut self, slot: usize, unit: usize, packets: u32) -> Landed {
+        let whole = self.plan.unit_packets(unit).len() as u32;
+        let total = self.plan.packets();
+        let Some(it) = self.slots.get_mut(slot) else {
+            return Landed { tile: false, ended: false };
+        };
+        let tile = it.land(unit, packets) == whole && packets > 0;
+        if it.stage == Stage::Filling && it.landed() == total {
+            self.complete(slot);
+        }
+        Landed { tile, ended: self.ready() }
+    }
+
+    /// A frame is whole: it ends, when nothing older can come any more.
+    fn complete(&mut self, slot: usize) {
+        if self.options.reliable {
+            let total = self.plan.packets();
+            while let Some(slot) = self.oldest_filling() {
+                if self.slots[slot].landed() != total {
+                    break;
+                }
+                self.end(slot);
+            }
+            return;
+        }
+        let frame = self.slots[slot].frame;
+        while let Some(older) = self.oldest_filling().filter(|&at| self.slots[at].frame <= frame) {
+            self.end(older);
+        }
+    }
+
+    /// Nothing more is placed in this frame, nor in any before it.
+    fn end(&mut self, slot: usize) {
+        let it = &mut self.slots[slot];
+        it.stage = Stage::Ended;
+        self.pace.handle_frame(it.latest_at.saturating_duration_since(it.first_at));
+        self.statistics.frames_lost += it.frame.saturating_sub(self.oldest);
+        self.statistics.packets_lost += u64::from(self.plan.packets() - it.claimed());
+        if it.claimed() == self.plan.packets() {
+            self.statistics.frames_whole += 1;
+        } else {
+            self.statistics.frames_damaged += 1;
+        }
+        self.oldest = it.frame + 1;
+        self.newest = self.newest.max(self.oldest);
+        self.ended.push_back(slot);
+    }
+
+    fn ready(&self) -> bool {
+        self.ended.front().is_some_and(|&slot| self.slots[slot].settled())
+    }
+
+    /// The next frame to be handed over: in the order of frames, one at a time.
+    ///
+    /// None while octets of it are still being put in place.
+    pub fn poll_ending(&mut self) -> Option<Ending> {
+        if !self.ready() {
+            return None;
+        }
+        let slot = self.ended.pop_front()?;
+        let it = &self.slots[slot];
+        let missing = self.plan.packets() - it.claimed();
+        Some(Ending {
+            slot,
+            frame: it.frame,
+            whole: missing == 0,
+            missing,
+            previous: self.previous,
+            first_at: it.first_at,
+            latest_at: it.latest_at,
+        })
+    }
+
+    /// What did not come of a frame that has ended, one gap for each run of octets.
+    pub fn gaps(&self, slot: usize, gaps: &mut Vec<Gap>) {
+        gaps.clear();
+        let Some(it) = self.slots.get(slot) else { return };
+        for unit in 0..self.plan.units() {
+            let mut packets = self.plan.unit_packets(unit);
+            if it.landed_of(unit) == packets.len() as u32 {
+                continue;
+            }
+            while let Some(run) = it.missing(packets.clone()) {
+                let ends = (self.plan.locate(run.start), self.plan.locate(run.end - 1));
+                if let (Some(first), Some(last)) = ends {
+                    gaps.push(Gap { unit, bytes: first.bytes.start..last.bytes.end });
+                }
+                packets.start = run.end;
+            }
+        }
+    }
+
+    /// The frame was handed over: its memory is kept as the previous one's.
+    pub fn release(&mut self, slot: usize) {
+        let Some(it) = self.slots.get_mut(slot) else { return };
+        if it.stage == Stage::Ended && !self.ended.contains(&slot) {
+            it.stage = Stage::Free;
+            self.previous = Some(slot);
+        }
+    }
+
+    /// When to call [`Assembly::handle_timeout`], if frames stay as they are.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.options.reliable {
+            return None;
+        }
+        let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
+        filling.map(|slot| self.pace.deadline(slot.first_at, slot.latest_at)).min()
+    }
+
+    /// Ends the frames whose deadline is over; whether one is ready to be handed over.
+    pub fn handle_timeout(&mut self, now: Instant) -> bool {
+        if !self.options.reliable {
+            let over = |slot: &Slot| {
+                slot.stage == Stage::Filling
+                    && self.pace.deadline(slot.first_at, slot.latest_at) <= now
+            };
+            let newest = self.slots.iter().filter(|slot| over(slot)).map(|slot| slot.frame).max();
+            while let Some(slot) = self
+                .oldest_filling()
+                .filter(|&at| newest.is_some_and(|newest| self.slots[at].frame <= newest))
+            {
+                self.end(slot);
+            }
+        }
+        self.ready()
+    }
+
+    /// Ends every frame of which something has come: nothing more will.
+    pub fn finish(&mut self) -> bool {
+        while let Some(slot) = self.oldest_filling() {
+            self.end(slot);
+        }
+        self.ready()
+    }
+
+    /// Whether no frame is on its way in, and none waits to be handed over.
+    pub fn is_idle(&self) -> bool {
+        self.slots.iter().all(|slot| slot.stage == Stage::Free)
+    }
+}

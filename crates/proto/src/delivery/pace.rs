@@ -1,0 +1,88 @@
+//! How long frames take to arrive, and so how long to wait for what is missing.
+
+use std::time::Duration;
+use std::time::Instant;
+
+/// An adaptive deadline: one and a half times as long as frames take on average.
+///
+/// The thesis's rule (§4.4 there), for frames that lack something: a whole one never waits. While
+/// packets of the frame still come, it gets half an average more from the last of them, because then
+/// the sender is slow and nothing need be lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    mean: Option<Duration>,
+    floor: Duration,
+    ceiling: Duration,
+}
+
+/// The part of the mean that a new frame has: one in so many.
+const WEIGHT: u32 = 8;
+
+impl Pace {
+    /// Knows no frame yet, so waits for `ceiling`; later never shorter than `floor`, never longer.
+    pub fn new(floor: Duration, ceiling: Duration) -> Self {
+        Self { mean: None, floor: floor.min(ceiling), ceiling }
+    }
+
+    /// Takes what one frame needed, from its first packet to its last.
+    pub fn handle_frame(&mut self, took: Duration) {
+        let took = took.min(self.ceiling);
+        let mean = |mean: Duration| (mean * (WEIGHT - 1) + took) / WEIGHT;
+        self.mean = Some(self.mean.map_or(took, mean));
+    }
+
+    /// How long frames take on average, once one has come.
+    pub fn mean(&self) -> Option<Duration> {
+        self.mean
+    }
+
+    /// Until when to wait for a frame whose first and latest packets came then.
+    pub fn deadline(&self, first: Instant, latest: Instant) -> Instant {
+        let Some(mean) = self.mean else { return first + self.ceiling };
+        let adapted = (first + mean * 3 / 2).max(latest + mean / 2);
+        adapted.clamp(first + self.floor, first + self.ceiling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_first_frame_has_all_the_time_there_is() {
+        let start = Instant::now();
+        assert_eq!(Pace::new(MS, 50 * MS).deadline(start, start), start + 50 * MS);
+    }
+
+    #[test]
+    fn a_frame_gets_half_as_long_again_as_others_took() {
+        let start = Instant::now();
+        let mut pace = Pace::new(MS, 50 * MS);
+        pace.handle_frame(10 * MS);
+        assert_eq!(pace.deadline(start, start), start + 15 * MS);
+        for _ in 0..100 {
+            pace.handle_frame(20 * MS);
+        }
+        let waits = pace.deadline(start, start) - start;
+        assert!(waits > 29 * MS && waits <= 30 * MS, "{waits:?}");
+    }
+
+    #[test]
+    fn while_packets_come_the_wait_goes_on_but_not_for_ever() {
+        let start = Instant::now();
+        let mut pace = Pace::new(MS, 50 * MS);
+        pace.handle_frame(10 * MS);
+        assert_eq!(pace.deadline(start, start + 14 * MS), start + 19 * MS);
+        assert_eq!(pace.deadline(start, start + 500 * MS), start + 50 * MS);
+    }
+
+    #[test]
+    fn no_deadline_is_shorter_than_the_floor() {
+        let start = Instant::now();
+        let mut pace = Pace::new(2 * MS, 50 * MS);
+        pace.handle_frame(Duration::from_micros(10));
+        assert_eq!(pace.deadline(start, start), start + 2 * MS);
+    }
+}

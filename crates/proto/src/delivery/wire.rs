@@ -1,0 +1,64 @@
+//! The four octets before every packet of a unit.
+
+/// Octets of a [`UnitHeader`].
+pub const HEADER_BYTES: usize = 4;
+
+/// Which packet of which frame this is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UnitHeader {
+    /// The frame's number, modulo 256.
+    pub frame: u8,
+    /// The packet's number in the frame: 24 bits.
+    pub index: u32,
+}
+
+impl UnitHeader {
+    /// Reads a header.
+    pub fn parse(octets: [u8; HEADER_BYTES]) -> Self {
+        let [frame, a, b, c] = octets;
+        Self { frame, index: u32::from_be_bytes([0, a, b, c]) }
+    }
+
+    /// The header's octets; of the packet's number, the lower 24 bits.
+    pub fn write(self) -> [u8; HEADER_BYTES] {
+        let [_, a, b, c] = self.index.to_be_bytes();
+        [self.frame, a, b, c]
+    }
+}
+
+/// The frame number nearest to `near` that ends in the eight bits of a header.
+///
+/// Serial number arithmetic (RFC 1982): up to 127 frames ahead or 128 behind. Near 0, where there is
+/// nothing behind, what would be behind is ahead.
+pub fn extend(near: u64, frame: u8) -> u64 {
+    let ahead = frame.wrapping_sub(near as u8);
+    let signed = i64::from(ahead.cast_signed());
+    near.checked_add_signed(signed).unwrap_or_else(|| near.saturating_add(u64::from(ahead)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_a_frame_and_a_packet() {
+        let header = UnitHeader { frame: 0xfe, index: 0x01_0203 };
+        assert_eq!(header.write(), [0xfe, 1, 2, 3]);
+        assert_eq!(UnitHeader::parse([0xfe, 1, 2, 3]), header);
+    }
+
+    #[test]
+    fn frame_numbers_go_round_forwards_and_backwards() {
+        assert_eq!(extend(0, 1), 1);
+        assert_eq!(extend(255, 0), 256);
+        assert_eq!(extend(256, 255), 255);
+        assert_eq!(extend(1_000, (1_000_u64 + 127) as u8), 1_127);
+        assert_eq!(extend(1_000, (1_000_u64 - 128) as u8), 872);
+    }
+
+    #[test]
+    fn before_the_first_frame_there_is_none() {
+        // 200 would be 56 before the frame 0.
+        assert_eq!(extend(0, 200), 200);
+    }
+}

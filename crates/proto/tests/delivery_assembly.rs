@@ -1,0 +1,274 @@
+//! Frames put together from packets that come late, twice, in any order or not at all.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::time::Duration;
+use std::time::Instant;
+
+use proptest::prelude::*;
+use rushes_proto::delivery::Assembly;
+use rushes_proto::delivery::AssemblyOptions;
+use rushes_proto::delivery::Claim;
+use rushes_proto::delivery::Discard;
+use rushes_proto::delivery::Ending;
+use rushes_proto::delivery::Gap;
+use rushes_proto::delivery::Plan;
+use rushes_proto::delivery::UnitHeader;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Two units of three packets each: 10, 10 and 5 octets.
+fn plan() -> Plan {
+    Plan::new(&[(25, 25), (25, 25)], 10).unwrap()
+}
+
+fn assembly() -> Assembly {
+    Assembly::new(plan(), AssemblyOptions::default())
+}
+
+fn reliable() -> Assembly {
+    Assembly::new(plan(), AssemblyOptions { reliable: true, ..AssemblyOptions::default() })
+}
+
+fn claim(assembly: &mut Assembly, now: Instant, frame: u8, index: u32) -> Claim {
+    let octets = assembly.plan().locate(index).map_or(0, |span| span.bytes.len());
+    assembly.claim(now, UnitHeader { frame, index }, octets)
+}
+
+/// Takes a packet in, whole; whether a frame is ready then.
+fn take(assembly: &mut Assembly, now: Instant, frame: u8, index: u32) -> bool {
+    match claim(assembly, now, frame, index) {
+        Claim::Place(place) => assembly.land(place.slot, place.unit, 1).ended,
+        other => panic!("packet {index} of frame {frame}: {other:?}"),
+    }
+}
+
+fn take_all(assembly: &mut Assembly, now: Instant, frame: u8) -> Ending {
+    (0..6).for_each(|index| {
+        take(assembly, now, frame, index);
+    });
+    let ending = assembly.poll_ending().unwrap();
+    assembly.release(ending.slot);
+    ending
+}
+
+#[test]
+fn a_frame_is_whole_with_its_last_packet_and_waits_for_no_timer() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    for index in 0..5 {
+        assert!(!take(&mut assembly, now, 0, index));
+    }
+    assert!(take(&mut assembly, now, 0, 5));
+    let ending = assembly.poll_ending().unwrap();
+    assert!(ending.whole && ending.frame == 0 && ending.previous.is_none());
+    assert_eq!(assembly.poll_ending(), None);
+}
+
+#[test]
+fn a_unit_is_whole_before_its_frame_is() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    for index in [5, 3] {
+        take(&mut assembly, now, 0, index);
+    }
+    let Claim::Place(place) = claim(&mut assembly, now, 0, 4) else { panic!() };
+    let landed = assembly.land(place.slot, place.unit, 1);
+    assert!(landed.tile && !landed.ended);
+}
+
+#[test]
+fn octets_that_are_not_in_place_yet_keep_a_frame_back() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    let Claim::Place(slow) = claim(&mut assembly, now, 0, 0) else { panic!() };
+    for index in 1..6 {
+        take(&mut assembly, now, 0, index);
+    }
+    assert_eq!(assembly.poll_ending(), None);
+    assert!(assembly.land(slow.slot, slow.unit, 1).ended);
+    assert!(assembly.poll_ending().is_some_and(|ending| ending.whole));
+}
+
+#[test]
+fn a_frame_that_ended_waits_for_octets_on_their_way() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    let Claim::Place(slow) = claim(&mut assembly, now, 0, 0) else { panic!() };
+    assert!(!assembly.handle_timeout(now + 200 * MS));
+    assert_eq!(assembly.poll_ending(), None);
+    assert!(assembly.land(slow.slot, slow.unit, 1).ended);
+    assert_eq!(assembly.poll_ending().map(|ending| ending.missing), Some(5));
+}
+
+#[test]
+fn what_is_missing_at_the_deadline_is_told_to_the_octet() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    let before = take_all(&mut assembly, now, 0);
+    for index in [0, 2, 3] {
+        take(&mut assembly, now, 1, index);
+    }
+    let deadline = assembly.poll_timeout().unwrap();
+    assert!(!assembly.handle_timeout(deadline - MS / 1_000));
+    assert!(assembly.handle_timeout(deadline));
+    let ending = assembly.poll_ending().unwrap();
+    assert_eq!((ending.missing, ending.previous), (3, Some(before.slot)));
+    let mut gaps = Vec::new();
+    assembly.gaps(ending.slot, &mut gaps);
+    assert_eq!(gaps, [Gap { unit: 0, bytes: 10..20 }, Gap { unit: 1, bytes: 10..25 }]);
+    assert_eq!(assembly.statistics().packets_lost, 3);
+}
+
+#[test]
+fn the_memory_of_the_previous_frame_is_not_used_while_the_next_may_need_it() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    let mut previous = take_all(&mut assembly, now, 0);
+    for frame in 1..20 {
+        let ending = take_all(&mut assembly, now, frame);
+        assert_eq!(ending.previous, Some(previous.slot));
+        assert_ne!(ending.slot, previous.slot);
+        previous = ending;
+    }
+}
+
+#[test]
+fn late_and_repeated_packets_go_nowhere() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take(&mut assembly, now, 0, 0);
+    assert_eq!(claim(&mut assembly, now, 0, 0), Claim::Discard(Discard::Duplicate));
+    (1..6).for_each(|index| {
+        take(&mut assembly, now, 0, index);
+    });
+    assert_eq!(claim(&mut assembly, now, 0, 3), Claim::Discard(Discard::Late));
+}
+
+#[test]
+fn packets_that_the_plan_does_not_have_go_nowhere() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    let header = UnitHeader { frame: 0, index: 6 };
+    assert_eq!(assembly.claim(now, header, 10), Claim::Discard(Discard::Index));
+    let header = UnitHeader { frame: 0, index: 2 };
+    for octets in [0, 4, 6, 10, usize::MAX] {
+        assert_eq!(assembly.claim(now, header, octets), Claim::Discard(Discard::Length));
+    }
+    assert_eq!(assembly.statistics().packets_invalid, 6);
+}
+
+#[test]
+fn a_later_frame_that_is_whole_ends_the_wait_for_an_earlier_one() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take(&mut assembly, now, 0, 0);
+    for index in 0..6 {
+        take(&mut assembly, now, 1, index);
+    }
+    let first = assembly.poll_ending().unwrap();
+    assert_eq!((first.frame, first.whole), (0, false));
+    assembly.release(first.slot);
+    let second = assembly.poll_ending().unwrap();
+    assert_eq!((second.frame, second.whole), (1, true));
+}
+
+#[test]
+fn a_frame_without_memory_ends_the_oldest() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    for frame in 0..3 {
+        take(&mut assembly, now, frame, 0);
+    }
+    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
+    let ending = assembly.poll_ending().unwrap();
+    assert_eq!(ending.frame, 0);
+    assembly.release(ending.slot);
+    // The frame just handed over may be needed for what the next one lacks.
+    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
+    let ending = assembly.poll_ending().unwrap();
+    assert_eq!((ending.frame, ending.previous), (1, Some(ending.slot - 1)));
+    assembly.release(ending.slot);
+    assert!(matches!(claim(&mut assembly, now, 3, 0), Claim::Place(_)));
+}
+
+#[test]
+fn nothing_is_ended_where_nothing_is_lost() {
+    let (mut assembly, now) = (reliable(), Instant::now());
+    take(&mut assembly, now, 0, 0);
+    for index in 0..6 {
+        assert!(!take(&mut assembly, now, 1, index));
+    }
+    assert_eq!(assembly.poll_timeout(), None);
+    assert!(!assembly.handle_timeout(now + 1_000 * MS));
+    take(&mut assembly, now, 2, 0);
+    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
+    for index in 1..6 {
+        take(&mut assembly, now, 0, index);
+    }
+    for frame in 0..2 {
+        let ending = assembly.poll_ending().unwrap();
+        assert!(ending.whole && ending.frame == frame);
+        assembly.release(ending.slot);
+    }
+    assert!(matches!(claim(&mut assembly, now, 3, 0), Claim::Place(_)));
+}
+
+#[test]
+fn one_packet_from_the_far_future_does_not_end_the_present() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take_all(&mut assembly, now, 0);
+    assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Discard(Discard::Jump));
+    take_all(&mut assembly, now, 1);
+    for _ in 0..7 {
+        assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Discard(Discard::Jump));
+    }
+    take(&mut assembly, now, 100, 0);
+    assert!(assembly.finish());
+    assert_eq!(assembly.statistics().frames_lost, 98);
+}
+
+#[test]
+fn frame_numbers_go_round() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    for frame in 0..1_000_u64 {
+        let ending = take_all(&mut assembly, now, frame as u8);
+        assert_eq!(ending.frame, frame);
+    }
+    assert_eq!(assembly.statistics().frames_whole, 1_000);
+    assert_eq!(assembly.statistics().frames_lost, 0);
+}
+
+proptest! {
+    /// Whatever comes: frames in order, each at most once, and only what was placed is not a gap.
+    #[test]
+    fn any_packets_in_any_order_give_frames_in_order(
+        packets in prop::collection::vec((any::<u8>(), 0_u32..8, 0_usize..12, 0_u64..30), 0..400),
+        slots in 0_usize..6,
+        reliable: bool,
+    ) {
+        let options = AssemblyOptions { slots, reliable, ..AssemblyOptions::default() };
+        let mut assembly = Assembly::new(plan(), options);
+        let mut now = Instant::now();
+        let mut last = None;
+        let mut memory = vec![[[None::<u64>; 25]; 2]; assembly.slots()];
+        let mut gaps = Vec::new();
+        for (frame, index, octets, later) in packets {
+            now += Duration::from_millis(later);
+            // Mostly near frames and right lengths.
+            let frame = if frame < 200 { frame % 6 } else { frame };
+            let right = assembly.plan().locate(index).map_or(1, |span| span.bytes.len());
+            let octets = if octets == 0 { 7 } else { right };
+            let header = UnitHeader { frame, index };
+            if let Claim::Place(place) = assembly.claim(now, header, octets) {
+                prop_assert_eq!(place.bytes.len(), octets);
+                memory[place.slot][place.unit][place.bytes].fill(Some(u64::from(frame)));
+                assembly.land(place.slot, place.unit, 1);
+            }
+            assembly.handle_timeout(now);
+            while let Some(ending) = assembly.poll_ending() {
+                prop_assert!(last.is_none_or(|last| ending.frame > last));
+                prop_assert!(ending.previous != Some(ending.slot));
+                last = Some(ending.frame);
+                assembly.gaps(ending.slot, &mut gaps);
+                prop_assert_eq!(gaps.is_empty(), ending.whole);
+                for gap in &gaps {
+                    memory[ending.slot][gap.unit][gap.bytes.clone()].fill(Some(ending.frame % 256));
+                }
+                for unit in &memory[ending.slot] {
+                    prop_assert!(unit.iter().all(|&it| it == Some(ending.frame % 256)));
+                }
+                assembly.release(ending.slot);
+            }
+        }
+    }
+}
