@@ -287,7 +287,7 @@ impl Assembly {
         if it.stage == Stage::Filling && it.landed() == total {
             self.complete(slot);
         }
-        Landed { tile, ended: self.ready() }
+        Landed { tile, ended: self.is_ready() }
     }
 
     /// A frame is whole: it ends, when nothing older can come any more.
@@ -325,7 +325,8 @@ impl Assembly {
         self.ended.push_back(slot);
     }
 
-    fn ready(&self) -> bool {
+    /// Whether a frame can be handed over ([`Assembly::poll_ending`]).
+    pub fn is_ready(&self) -> bool {
         self.ended.front().is_some_and(|&slot| self.slots[slot].settled())
     }
 
@@ -333,7 +334,7 @@ impl Assembly {
     ///
     /// None while octets of it are still being put in place.
     pub fn poll_ending(&mut self) -> Option<Ending> {
-        if !self.ready() {
+        if !self.is_ready() {
             return None;
         }
         let slot = self.ended.pop_front()?;
@@ -402,7 +403,7 @@ impl Assembly {
                 self.end(slot);
             }
         }
-        self.ready()
+        self.is_ready()
     }
 
     /// Ends every frame of which something has come: nothing more will.
@@ -410,7 +411,18 @@ impl Assembly {
         while let Some(slot) = self.oldest_filling() {
             self.end(slot);
         }
-        self.ready()
+        self.is_ready()
+    }
+
+    /// The first frame that has not ended.
+    pub fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// Whether there is memory for one more frame.
+    pub fn has_room(&self) -> bool {
+        let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
+        self.slots.len() < self.options.slots || (0..self.slots.len()).any(free)
     }
 
     /// Whether no frame is on its way in, and none waits to be handed over.

@@ -1,0 +1,81 @@
+//! Which frames were handed over when, and how long they took from the server's side to ours.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::delivery::Ending;
+
+use super::super::lock;
+
+/// Frames that are remembered until the server has told when they were made.
+const FRAMES_MAX: usize = 256;
+
+/// Latencies that percentiles are taken of.
+const LATENCIES_MAX: usize = 1_024;
+
+/// The log of frames handed over.
+#[derive(Debug, Default)]
+pub(super) struct Finished {
+    log: Mutex<Log>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    frames: VecDeque<(u64, Instant)>,
+    latencies: VecDeque<Duration>,
+    tiles_concealed: u64,
+    frames_done: u64,
+    last: Option<Instant>,
+}
+
+/// What there is to tell of the latest frames.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Latencies {
+    pub(super) p50: Option<Duration>,
+    pub(super) p99: Option<Duration>,
+}
+
+impl Finished {
+    pub(super) fn note(&self, ending: &Ending, done_at: Instant, units_concealed: u64) {
+        let mut log = lock(&self.log);
+        if log.frames.len() == FRAMES_MAX {
+            log.frames.pop_front();
+        }
+        log.frames.push_back((ending.frame, done_at));
+        log.frames_done += 1;
+        log.tiles_concealed += units_concealed;
+        log.last = Some(done_at);
+    }
+
+    /// When a frame was handed over, if it was not long ago; told once.
+    pub(super) fn done_at(&self, frame: u64) -> Option<Instant> {
+        let mut log = lock(&self.log);
+        let at = log.frames.iter().position(|&(number, _)| number == frame)?;
+        log.frames.remove(at).map(|(_, done_at)| done_at)
+    }
+
+    pub(super) fn note_latency(&self, latency: Duration) {
+        let mut log = lock(&self.log);
+        if log.latencies.len() == LATENCIES_MAX {
+            log.latencies.pop_front();
+        }
+        log.latencies.push_back(latency);
+    }
+
+    pub(super) fn frames_done(&self) -> u64 {
+        lock(&self.log).frames_done
+    }
+
+    pub(super) fn tiles_concealed(&self) -> u64 {
+        lock(&self.log).tiles_concealed
+    }
+
+    pub(super) fn latencies(&self) -> Latencies {
+        let mut sorted: Vec<_> = lock(&self.log).latencies.iter().copied().collect();
+        sorted.sort_unstable();
+        let at = |percent: usize| sorted.get(sorted.len().saturating_sub(1) * percent / 100);
+        Latencies { p50: at(50).copied(), p99: at(99).copied() }
+    }
+}

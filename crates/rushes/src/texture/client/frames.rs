@@ -1,0 +1,287 @@
+//! Packets into the sink's memory, whichever thread they come by.
+
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::TryLockError;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::delivery::Assembly;
+use rushes_proto::delivery::AssemblyOptions;
+use rushes_proto::delivery::AssemblyStatistics;
+use rushes_proto::delivery::Claim;
+use rushes_proto::delivery::Ending;
+use rushes_proto::delivery::Gap;
+use rushes_proto::delivery::HEADER_BYTES;
+use rushes_proto::delivery::Place;
+use rushes_proto::delivery::UnitHeader;
+
+use super::super::lock;
+use super::super::shape::TextureShape;
+use super::super::sink::Slot;
+use super::super::sink::TextureFrame;
+use super::super::sink::TextureSink;
+use super::finished::Finished;
+
+/// Datagrams that are claimed under one lock.
+const BATCH: usize = 64;
+
+/// How long a thread waits at a time for memory to become free.
+const ROOM_PAUSE: Duration = Duration::from_millis(2);
+
+/// The frames of one shape on their way into a sink.
+pub(super) struct Frames {
+    shape: TextureShape,
+    assembly: Mutex<Assembly>,
+    /// A slot became free.
+    room: Condvar,
+    memory: Vec<Slot>,
+    sink: Arc<dyn TextureSink>,
+    /// Held by the thread that hands frames over.
+    handing: Mutex<Vec<Gap>>,
+    finished: Arc<Finished>,
+}
+
+impl Frames {
+    pub(super) fn new(
+        shape: TextureShape,
+        options: AssemblyOptions,
+        sink: Arc<dyn TextureSink>,
+        finished: Arc<Finished>,
+    ) -> Result<Self, String> {
+        let assembly = Assembly::new(shape.plan().clone(), options);
+        let memory = sink.begin(&shape, assembly.slots())?;
+        let right = memory.len() >= assembly.slots()
+            && memory.iter().all(|frame| frame.len() == shape.tiling().tiles().len());
+        if !right {
+            return Err("the sink gave no region for some unit of a frame".into());
+        }
+        let mut slots: Vec<Slot> = Vec::new();
+        for frame in memory {
+            slots.push(frame.into_iter().map(Mutex::new).collect());
+        }
+        for slot in &slots {
+            for (tile, region) in shape.tiling().tiles().iter().zip(slot) {
+                if lock(region).octets().len() != tile.bytes.len() {
+                    return Err("the sink gave a region of the wrong size".into());
+                }
+            }
+        }
+        Ok(Self {
+            shape,
+            assembly: Mutex::new(assembly),
+            room: Condvar::new(),
+            memory: slots,
+            sink,
+            handing: Mutex::new(Vec::new()),
+            finished,
+        })
+    }
+
+    pub(super) fn statistics(&self) -> AssemblyStatistics {
+        lock(&self.assembly).statistics()
+    }
+
+    /// Whether every frame before this one has been handed over.
+    pub(super) fn is_past(&self, frame: u64) -> bool {
+        let assembly = lock(&self.assembly);
+        assembly.oldest() >= frame && assembly.is_idle()
+    }
+
+    /// When [`Frames::handle_timeout`] has something to do.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        lock(&self.assembly).poll_timeout()
+    }
+
+    /// Hands over the frames whose deadline is over.
+    pub(super) fn handle_timeout(&self, now: Instant) {
+        let ended = lock(&self.assembly).handle_timeout(now);
+        if ended {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over every frame of which something came.
+    pub(super) fn finish(&self) {
+        let ended = lock(&self.assembly).finish();
+        if ended {
+            self.hand_over();
+        }
+    }
+
+    /// Puts packets, each with its header before it, where they belong.
+    ///
+    /// Gives up and forgets the rest when `stopped` says so.
+    pub(super) fn take<'a>(
+        &self,
+        mut packets: impl Iterator<Item = &'a [u8]>,
+        stopped: &impl Fn() -> bool,
+    ) {
+        let mut batch = [const { None }; BATCH];
+        let mut refused = None;
+        loop {
+            let now = Instant::now();
+            let mut claimed = 0;
+            let mut blocked = false;
+            {
+                let mut assembly = lock(&self.assembly);
+                while claimed < BATCH && !blocked {
+                    let Some(packet) = refused.take().or_else(|| packets.next()) else { break };
+                    match claim(&mut assembly, now, packet) {
+                        Claim::Place(place) => {
+                            batch[claimed] = Some((place, &packet[HEADER_BYTES..]));
+                            claimed += 1;
+                        }
+                        Claim::Discard(_) => {}
+                        Claim::Blocked => (refused, blocked) = (Some(packet), true),
+                    }
+                }
+            }
+            self.place(&mut batch[..claimed]);
+            if blocked && !self.wait_for_room(stopped) {
+                return;
+            }
+            if !blocked && claimed < BATCH {
+                return;
+            }
+        }
+    }
+
+    /// Copies what was claimed, a lock for each run of one unit.
+    fn place(&self, batch: &mut [Option<(Place, &[u8])>]) {
+        let mut at = 0;
+        while let Some(Some((first, _))) = batch.get(at) {
+            let (slot, unit) = (first.slot, first.unit);
+            let mut packets = 0;
+            {
+                let mut region = lock(&self.memory[slot][unit]);
+                let octets = region.octets();
+                while let Some(Some((place, from))) = batch.get(at + packets) {
+                    if (place.slot, place.unit) != (slot, unit) {
+                        break;
+                    }
+                    octets[place.bytes.clone()].copy_from_slice(from);
+                    packets += 1;
+                }
+            }
+            at += packets;
+            self.land(slot, unit, packets as u32);
+        }
+    }
+
+    /// Claims the place of a packet whose octets come later; `None` if it has none.
+    ///
+    /// Waits for memory, until `stopped`.
+    pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
+        let octets = self.shape.plan().locate(header.index)?.bytes.len();
+        loop {
+            match lock(&self.assembly).claim(Instant::now(), header, octets) {
+                Claim::Place(place) => return Some(place),
+                Claim::Discard(_) => return None,
+                Claim::Blocked => {}
+            }
+            if !self.wait_for_room(stopped) {
+                return None;
+            }
+        }
+    }
+
+    /// Lets a claimed place be written to.
+    pub(super) fn fill<T>(&self, place: &Place, write: impl FnOnce(&mut [u8]) -> T) -> T {
+        let mut region = lock(&self.memory[place.slot][place.unit]);
+        write(&mut region.octets()[place.bytes.clone()])
+    }
+
+    /// Packets of a unit are in place.
+    pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
+        let landed = lock(&self.assembly).land(slot, unit, packets);
+        if landed.tile {
+            self.sink.tile_ready(slot, unit);
+        }
+        if landed.ended {
+            self.hand_over();
+        }
+    }
+
+    /// Whether there may be room now; false to give up.
+    fn wait_for_room(&self, stopped: &impl Fn() -> bool) -> bool {
+        self.hand_over();
+        if stopped() {
+            return false;
+        }
+        let assembly = lock(&self.assembly);
+        // Wakes early are welcome: the caller looks again.
+        if !assembly.has_room() {
+            drop(self.room.wait_timeout(assembly, ROOM_PAUSE));
+        }
+        true
+    }
+
+    /// Hands over the frames that have ended, unless another thread does.
+    fn hand_over(&self) {
+        loop {
+            let Some(mut gaps) = try_lock(&self.handing) else { return };
+            while let Some(ending) = self.next_ending(&mut gaps) {
+                self.hand_over_one(ending, &gaps);
+            }
+            drop(gaps);
+            // What ended meanwhile was left to this thread.
+            if !lock(&self.assembly).is_ready() {
+                return;
+            }
+        }
+    }
+
+    fn next_ending(&self, gaps: &mut Vec<Gap>) -> Option<Ending> {
+        let mut assembly = lock(&self.assembly);
+        let ending = assembly.poll_ending()?;
+        gaps.clear();
+        if !ending.whole {
+            assembly.gaps(ending.slot, gaps);
+        }
+        Some(ending)
+    }
+
+    fn hand_over_one(&self, ending: Ending, gaps: &[Gap]) {
+        let memory = &self.memory[ending.slot];
+        let mut units_concealed = 0;
+        for (at, gap) in gaps.iter().enumerate() {
+            let mut to = lock(&memory[gap.unit]);
+            let to = &mut to.octets()[gap.bytes.clone()];
+            match ending.previous {
+                Some(slot) => {
+                    let mut from = lock(&self.memory[slot][gap.unit]);
+                    to.copy_from_slice(&from.octets()[gap.bytes.clone()]);
+                }
+                None => to.fill(0),
+            }
+            if gaps.get(at + 1).is_none_or(|next| next.unit != gap.unit) {
+                units_concealed += 1;
+                self.sink.tile_ready(ending.slot, gap.unit);
+            }
+        }
+        let done_at = Instant::now();
+        self.finished.note(&ending, done_at, units_concealed);
+        let shape = &self.shape;
+        self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
+        lock(&self.assembly).release(ending.slot);
+        self.room.notify_all();
+    }
+}
+
+fn claim(assembly: &mut Assembly, now: Instant, packet: &[u8]) -> Claim {
+    match packet.split_first_chunk::<HEADER_BYTES>() {
+        Some((header, octets)) => assembly.claim(now, UnitHeader::parse(*header), octets.len()),
+        None => assembly.claim(now, UnitHeader { frame: 0, index: u32::MAX }, 0),
+    }
+}
+
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}

@@ -1,0 +1,252 @@
+//! The stripes of a frame, and who takes which.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::Waker;
+use rushes_proto::delivery::Stripe;
+
+use super::super::lock;
+use super::encoding::Encoding;
+use super::encoding::Picture;
+
+/// Frames whose notices wait for the control connection; older ones are forgotten.
+const NOTICES_MAX: usize = 64;
+
+/// A frame that is being encoded and sent.
+pub(super) struct Job {
+    pub(super) frame: u64,
+    pub(super) encoding: Arc<Encoding>,
+    pub(super) picture: Picture,
+}
+
+/// A frame that was sent.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) frame: u64,
+    /// When the picture was there.
+    pub(super) captured_at: Instant,
+    /// From then until the first unit began.
+    pub(super) waited: Duration,
+    /// From the first unit's beginning to the last one's end.
+    pub(super) took: Duration,
+    /// How long the units were busy, and the busiest.
+    pub(super) busy: Duration,
+    pub(super) busy_max: Duration,
+    pub(super) octets: u64,
+    /// Pictures that were not encoded so far, because there was no time.
+    pub(super) dropped: u64,
+}
+
+/// The work of one session: one frame at a time, in stripes that any unit may take.
+pub(super) struct Work {
+    state: Mutex<State>,
+    /// There is a stripe to take, or nothing more ever.
+    begun: Condvar,
+    /// There is room for a picture.
+    room: Condvar,
+    /// Wakes the session's control connection.
+    waker: Arc<Waker>,
+    units: usize,
+}
+
+#[derive(Default)]
+struct State {
+    job: Option<Arc<Job>>,
+    captured_at: Option<Instant>,
+    begun_at: Option<Instant>,
+    /// The next stripe of each tile, and how many it has.
+    tiles: Vec<(usize, usize)>,
+    unsent: usize,
+    /// When each unit took its first stripe of the frame, and how long it has been at work.
+    busy: Vec<(Option<Instant>, Duration)>,
+    encoding: Option<Arc<Encoding>>,
+    waiting: Option<(Picture, Instant)>,
+    next_frame: u64,
+    dropped: u64,
+    notices: VecDeque<Sent>,
+    failure: Option<String>,
+    stopped: bool,
+}
+
+impl Work {
+    /// Nothing to do yet for so many units.
+    pub(super) fn new(units: usize, waker: Arc<Waker>) -> Self {
+        let state = State { busy: vec![(None, Duration::ZERO); units], ..State::default() };
+        let (begun, room) = (Condvar::new(), Condvar::new());
+        Self { state: Mutex::new(state), begun, room, waker, units }
+    }
+
+    /// From now on frames are encoded so.
+    pub(super) fn resume(&self, encoding: Arc<Encoding>) {
+        let mut state = lock(&self.state);
+        state.encoding = Some(encoding);
+        self.begin(&mut state);
+    }
+
+    /// Begins no other frame; returns when the one that is being sent is, with the number of the
+    /// next one. `None` if that takes longer.
+    pub(super) fn pause(&self, longest: Duration) -> Option<u64> {
+        let mut state = lock(&self.state);
+        state.encoding = None;
+        let until = Instant::now() + longest;
+        while state.job.is_some() && !state.stopped {
+            let left = until.checked_duration_since(Instant::now())?;
+            let waited = self.room.wait_timeout(state, left);
+            state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+        // It has the wrong format now.
+        state.dropped += u64::from(state.waiting.take().is_some());
+        Some(state.next_frame)
+    }
+
+    /// Takes a picture. The one before it is dropped if it has not been begun.
+    pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
+        let mut state = lock(&self.state);
+        if state.stopped {
+            return;
+        }
+        state.dropped += u64::from(state.waiting.is_some());
+        state.waiting = Some((picture, captured_at));
+        self.begin(&mut state);
+    }
+
+    /// Waits until a picture can be pushed without another being dropped; false if it takes longer.
+    pub(super) fn wait_for_room(&self, longest: Duration) -> bool {
+        let state = lock(&self.state);
+        let full = |state: &mut State| {
+            !state.stopped && (state.waiting.is_some() || state.encoding.is_none())
+        };
+        let waited = self.room.wait_timeout_while(state, longest, full);
+        !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Waits until nothing is left to be sent; false if it takes longer.
+    pub(super) fn wait_until_sent(&self, longest: Duration) -> bool {
+        let state = lock(&self.state);
+        let busy = |state: &mut State| {
+            !state.stopped && (state.waiting.is_some() || state.job.is_some())
+        };
+        let waited = self.room.wait_timeout_while(state, longest, busy);
+        !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
+    }
+
+    fn begin(&self, state: &mut MutexGuard<'_, State>) {
+        if state.job.is_some() {
+            return;
+        }
+        let Some(encoding) = state.encoding.clone() else { return };
+        let Some((picture, captured_at)) = state.waiting.take() else { return };
+        let plan = encoding.shape().plan();
+        state.tiles.clear();
+        state.tiles.extend((0..plan.units()).map(|unit| (0, plan.stripe_count(unit))));
+        state.unsent = state.tiles.iter().map(|&(_, stripes)| stripes).sum();
+        state.busy.fill((None, Duration::ZERO));
+        state.captured_at = Some(captured_at);
+        state.begun_at = Some(Instant::now());
+        state.job = Some(Arc::new(Job { frame: state.next_frame, encoding, picture }));
+        state.next_frame += 1;
+        self.begun.notify_all();
+        self.room.notify_all();
+    }
+
+    /// The next stripe for a unit: of its own tiles, then of the one that has most left.
+    ///
+    /// Waits for it; `None` when nothing more comes.
+    pub(super) fn take(&self, unit: usize) -> Option<(Arc<Job>, Stripe)> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.stopped {
+                return None;
+            }
+            if let Some(tile) = self.choose(&state, unit) {
+                let index = state.tiles[tile].0;
+                state.tiles[tile].0 += 1;
+                let job = state.job.clone()?;
+                let stripe = job.encoding.shape().plan().stripe(tile, index)?;
+                if let Some((began @ None, _)) = state.busy.get_mut(unit) {
+                    *began = Some(Instant::now());
+                }
+                return Some((job, stripe));
+            }
+            state = self.begun.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    fn choose(&self, state: &State, unit: usize) -> Option<usize> {
+        state.job.as_ref()?;
+        let left = |&tile: &usize| state.tiles[tile].1 - state.tiles[tile].0;
+        let open = |tile: &usize| left(tile) > 0;
+        let own = (unit..state.tiles.len()).step_by(self.units.max(1)).find(open);
+        own.or_else(|| (0..state.tiles.len()).filter(open).max_by_key(left))
+    }
+
+    /// A stripe that was taken has been sent; whether it was the frame's last.
+    pub(super) fn sent(&self, unit: usize, job: &Job) {
+        let now = Instant::now();
+        let mut state = lock(&self.state);
+        if let Some((Some(began), busy)) = state.busy.get_mut(unit) {
+            *busy = now.saturating_duration_since(*began);
+        }
+        state.unsent = state.unsent.saturating_sub(1);
+        if state.unsent > 0 || state.job.is_none() {
+            return;
+        }
+        state.job = None;
+        let began = |state: &State| state.busy.iter().filter_map(|&(began, _)| began).min();
+        let begun_at = began(&state).or(state.begun_at).unwrap_or(now);
+        let captured_at = state.captured_at.unwrap_or(now);
+        let busy = state.busy.iter().map(|&(_, busy)| busy);
+        let notice = Sent {
+            frame: job.frame,
+            captured_at,
+            waited: begun_at.saturating_duration_since(captured_at),
+            took: now.saturating_duration_since(begun_at),
+            busy: busy.clone().sum(),
+            busy_max: busy.max().unwrap_or_default(),
+            octets: job.encoding.shape().plan().bytes() as u64,
+            dropped: state.dropped,
+        };
+        if state.notices.len() == NOTICES_MAX {
+            state.notices.pop_front();
+        }
+        state.notices.push_back(notice);
+        self.begin(&mut state);
+        self.room.notify_all();
+        drop(state);
+        self.waker.wake();
+    }
+
+    /// The next frame that was sent, told once.
+    pub(super) fn poll_sent(&self) -> Option<Sent> {
+        lock(&self.state).notices.pop_front()
+    }
+
+    /// A unit cannot go on, and with it nobody can.
+    pub(super) fn fail(&self, why: String) {
+        lock(&self.state).failure.get_or_insert(why);
+        self.stop();
+    }
+
+    /// Why a unit could not go on, told once.
+    pub(super) fn failure(&self) -> Option<String> {
+        lock(&self.state).failure.take()
+    }
+
+    /// Nobody gets anything more to do.
+    pub(super) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.begun.notify_all();
+        self.room.notify_all();
+        self.waker.wake();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        lock(&self.state).stopped
+    }
+}
