@@ -34,7 +34,7 @@ pub enum NetError {
         source: io::Error,
     },
     /// The system gives no socket, or not of this kind.
-    #[error("the system gives no UDP socket: {0}")]
+    #[error("the system gives no such socket: {0}")]
     Create(#[source] io::Error),
     /// The system refuses a socket option.
     #[error("the socket option {option} cannot be set: {source}")]
@@ -120,6 +120,22 @@ pub enum NetError {
     /// Waiting for the socket failed.
     #[error("waiting for the socket failed: {0}")]
     Wait(#[source] io::Error),
+    /// The address cannot be listened on, or nothing can be accepted there any more.
+    #[error("connections to {address} cannot be accepted: {source}")]
+    Accept {
+        /// Where the listener is bound.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The peer broke the connection off, or it was given up for want of an answer.
+    #[error("the connection to {peer} is broken: {source}")]
+    Broken {
+        /// The other end.
+        peer: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The waker could not be made.
     #[error("the system gives no event to wake by: {0}")]
     Waker(#[source] io::Error),
@@ -176,4 +192,31 @@ pub enum SendErrorKind {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// Octets that were not written to their end.
+#[derive(Debug, Error)]
+#[error("{kind} (after {written} octets)")]
+pub struct WriteError {
+    /// Why writing stopped.
+    #[source]
+    pub kind: WriteErrorKind,
+    /// Octets that the system had accepted before, counted over all parts. They cannot be taken
+    /// back: the stream makes sense only if the rest follows.
+    pub written: usize,
+}
+
+/// Why octets were not written to their end.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteErrorKind {
+    /// The peer did not take them before the deadline.
+    #[error("the peer did not take everything before the deadline")]
+    Deadline,
+    /// A [`Waker`](crate::Waker) ended the wait.
+    #[error("writing was ended by a wake")]
+    Woken,
+    /// The connection failed.
+    #[error(transparent)]
+    Failed(#[from] NetError),
 }

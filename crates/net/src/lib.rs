@@ -1,13 +1,16 @@
-//! Batched UDP sockets: many datagrams for one system call, with fallbacks that always work.
+//! UDP and TCP sockets: many datagrams, or long stretches of a stream, for one system call, with
+//! fallbacks that always work.
 //!
 //! **What it is.** [`UdpSocket::send`] takes datagrams that lie back to back in one buffer and hands
 //! runs of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload, GSO).
 //! [`UdpSocket::receive`] takes what the kernel has coalesced (`UDP_GRO`) and gives the datagrams
 //! back one by one, as mutable slices of a reused [`Arena`]. Where the system or the device refuses,
 //! the same calls use `sendmmsg` and `recvmmsg`, or one system call for each datagram.
+//! [`TcpSocket`] writes from several places at once and reads straight into the caller's memory,
+//! with large buffers and without Nagle's delay; [`TcpListener`] accepts such connections.
 //!
 //! **What it is not.** It knows no protocol: octets, addresses and deadlines go in, and the same
-//! come out. It starts no thread, paces nothing and retransmits nothing.
+//! come out. It starts no thread, paces nothing and retransmits no datagram.
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -40,12 +43,17 @@
 //! | file | what is there |
 //! |---|---|
 //! | `options.rs` | what a socket can be told when it is made |
-//! | `socket.rs` | binding, probing, the socket itself |
+//! | `buffer.rs` | how much the kernel holds |
+//! | `socket.rs` | binding, probing, the UDP socket itself |
 //! | `send.rs`, `group.rs` | the way out; how datagrams become messages |
 //! | `receive.rs` | the way in |
+//! | `tcp/options.rs` | what a TCP socket can be told |
+//! | `tcp/listener.rs` | accepting, and what must not end it |
+//! | `tcp/stream.rs` | connecting, writing, reading, waiting |
 //! | `sys/` | the system calls: the only unsafe code |
 #![deny(unsafe_code)]
 
+mod buffer;
 mod counters;
 mod error;
 mod group;
@@ -56,12 +64,15 @@ mod resolve;
 mod send;
 mod socket;
 mod sys;
+mod tcp;
 
+pub use buffer::{BufferSize, BufferSizes};
 pub use counters::Counters;
-pub use error::{NetError, SendError, SendErrorKind};
+pub use error::{NetError, SendError, SendErrorKind, WriteError, WriteErrorKind};
 pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
 pub use receive::{Arena, Datagram, Datagrams};
 pub use resolve::{is_local, resolve, source_towards};
 pub use send::SendQueue;
-pub use socket::{BufferSize, BufferSizes, UdpSocket};
+pub use socket::UdpSocket;
 pub use sys::Waker;
+pub use tcp::{Congestion, Interest, Read, Ready, TcpListener, TcpOptions, TcpSocket};

@@ -14,6 +14,9 @@ use socket2::Protocol;
 use socket2::Socket;
 use socket2::Type;
 
+use crate::buffer::BufferSizes;
+use crate::buffer::receive_buffer;
+use crate::buffer::send_buffer;
 use crate::counters::Counters;
 use crate::counters::Tally;
 use crate::error::NetError;
@@ -52,24 +55,6 @@ pub struct UdpSocket {
     /// Segmentation, and then batches, turned out not to work.
     gso_refused: AtomicBool,
     sendmmsg_refused: AtomicBool,
-}
-
-/// How much the kernel holds for one direction, in octets.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct BufferSize {
-    /// As asked for; 0 for the system's default.
-    pub requested: usize,
-    /// As granted, in the same measure: less than requested if the system's limit is lower.
-    pub actual: usize,
-}
-
-/// How much the kernel holds for a socket.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct BufferSizes {
-    /// Sent, but still on this machine.
-    pub send: BufferSize,
-    /// Received, but not yet read.
-    pub receive: BufferSize,
 }
 
 impl UdpSocket {
@@ -261,37 +246,6 @@ fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError
         sys::set_traffic_class_v6(socket, class)
     };
     set.map_err(|source| NetError::Option { option: "dscp", source })
-}
-
-fn send_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
-    if requested > 0 && sys::force_send_buffer(socket, requested).is_err() {
-        socket.set_send_buffer_size(requested)?;
-    }
-    let actual = sys::usable_buffer(socket.send_buffer_size()?);
-    if actual < requested {
-        tracing::warn!(
-            requested,
-            actual,
-            "the system limits the send buffer: `sysctl -w net.core.wmem_max={requested}` on Linux"
-        );
-    }
-    Ok(BufferSize { requested, actual })
-}
-
-fn receive_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
-    if requested > 0 && sys::force_receive_buffer(socket, requested).is_err() {
-        socket.set_recv_buffer_size(requested)?;
-    }
-    let actual = sys::usable_buffer(socket.recv_buffer_size()?);
-    if actual < requested {
-        tracing::warn!(
-            requested,
-            actual,
-            "the system limits the receive buffer, bursts may be lost: \
-             `sysctl -w net.core.rmem_max={requested}` on Linux"
-        );
-    }
-    Ok(BufferSize { requested, actual })
 }
 
 fn probe_send(socket: &StdSocket, demanded: SendPath) -> Result<SendPath, NetError> {

@@ -6,6 +6,7 @@ use std::io;
 use std::io::Read;
 use std::io::Write;
 use std::net::Ipv4Addr;
+use std::net::TcpStream;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::os::fd::FromRawFd;
@@ -15,10 +16,13 @@ use std::time::Instant;
 
 use libc::c_int;
 use socket2::InterfaceIndexOrAddress;
+use socket2::SockRef;
 use socket2::Socket;
 
 use crate::error::NetError;
 use crate::sys::Awake;
+use crate::tcp::Interest;
+use crate::tcp::Ready;
 
 fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
     let (fd, len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
@@ -120,7 +124,8 @@ pub(crate) fn join_v4(socket: &Socket, group: Ipv4Addr, index: u32) -> io::Resul
     set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &request)
 }
 
-/// Ends a blocked [`receive`](crate::UdpSocket::receive) from another thread.
+/// Ends a wait for a socket, such as a blocked [`receive`](crate::UdpSocket::receive), from another
+/// thread.
 #[derive(Debug)]
 pub struct Waker {
     event: File,
@@ -142,7 +147,7 @@ impl Waker {
         Ok(Self { event: File::from(fd) })
     }
 
-    /// Makes the receive that waits now, or the next one that would wait, return.
+    /// Makes the call that waits now, or the next one that would wait, return.
     pub fn wake(&self) {
         // It can fail only if 2^64 wakes are pending, which is awake enough.
         let _ = (&self.event).write(&1_u64.to_ne_bytes());
@@ -154,17 +159,20 @@ impl Waker {
     }
 }
 
-/// Waits until an event, a signal or the deadline.
-fn wait(events: &mut [libc::pollfd], deadline: Instant) -> io::Result<()> {
-    let left = deadline.saturating_duration_since(Instant::now());
+/// Waits until an event, a signal or the deadline; without one, for as long as it takes.
+fn wait(events: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<()> {
     #[allow(clippy::useless_conversion, reason = "the fields are wider on 64-bit systems")]
-    let timeout = libc::timespec {
-        tv_sec: i32::try_from(left.as_secs()).unwrap_or(i32::MAX).into(),
-        tv_nsec: left.subsec_nanos().cast_signed().into(),
-    };
+    let timeout = deadline.map(|deadline| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        libc::timespec {
+            tv_sec: i32::try_from(left.as_secs()).unwrap_or(i32::MAX).into(),
+            tv_nsec: left.subsec_nanos().cast_signed().into(),
+        }
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
     let (list, count) = (events.as_mut_ptr(), events.len() as libc::nfds_t);
-    // SAFETY: the list has `count` entries and outlives the call, as does the timeout.
-    let status = unsafe { libc::ppoll(list, count, &raw const timeout, ptr::null()) };
+    // SAFETY: the list has `count` entries and outlives the call, as does the timeout, if any.
+    let status = unsafe { libc::ppoll(list, count, timeout, ptr::null()) };
     if status >= 0 {
         return Ok(());
     }
@@ -184,7 +192,7 @@ pub(crate) fn wait_readable(
     let event = waker.map_or(-1, |waker| waker.event.as_raw_fd());
     let beside = beside.map_or(-1, AsRawFd::as_raw_fd);
     let mut events = [on(socket.as_raw_fd()), on(event), on(beside)];
-    wait(&mut events, deadline)?;
+    wait(&mut events, Some(deadline))?;
     if events[1].revents != 0 && waker.is_some_and(Waker::reset) {
         return Ok(Awake::Woken);
     }
@@ -194,7 +202,59 @@ pub(crate) fn wait_readable(
 /// Waits until there may be room to write.
 pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
     let fd = socket.as_raw_fd();
-    wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], deadline)
+    wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], Some(deadline))
+}
+
+/// Waits until there may be what `interest` says, a wake, a signal or the deadline.
+pub(crate) fn wait_ready(
+    socket: &impl AsRawFd,
+    interest: Interest,
+    waker: Option<&Waker>,
+    deadline: Option<Instant>,
+) -> io::Result<Ready> {
+    let input = if interest == Interest::Writable { 0 } else { libc::POLLIN };
+    let output = if interest == Interest::Readable { 0 } else { libc::POLLOUT };
+    let event = waker.map_or(-1, |waker| waker.event.as_raw_fd());
+    let mut events = [
+        libc::pollfd { fd: socket.as_raw_fd(), events: input | output, revents: 0 },
+        libc::pollfd { fd: event, events: libc::POLLIN, revents: 0 },
+    ];
+    wait(&mut events, deadline)?;
+    // A broken connection is ready for whatever was asked: reading or writing then says why.
+    let trouble = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
+    let shown = |wanted| wanted != 0 && events[0].revents & (wanted | trouble) != 0;
+    Ok(Ready {
+        readable: shown(input),
+        writable: shown(output),
+        woken: events[1].revents != 0 && waker.is_some_and(Waker::reset),
+    })
+}
+
+/// Sleeps until a wake or the deadline; whether it was a wake.
+pub(crate) fn wait_woken(waker: Option<&Waker>, deadline: Instant) -> io::Result<bool> {
+    let fd = waker.map_or(-1, |waker| waker.event.as_raw_fd());
+    wait(&mut [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }], Some(deadline))?;
+    Ok(waker.is_some_and(Waker::reset))
+}
+
+/// Chooses how the connections of a socket answer congestion.
+pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
+    socket.set_tcp_congestion(name.as_bytes())
+}
+
+/// The name of what answers congestion.
+pub(crate) fn congestion(socket: &TcpStream) -> Option<String> {
+    let mut name = SockRef::from(socket).tcp_congestion().ok()?;
+    // The system pads it with zeros.
+    let end = name.iter().position(|&octet| octet == 0).unwrap_or(name.len());
+    name.truncate(end);
+    String::from_utf8(name).ok()
+}
+
+/// Wakes the reader of a stream when this many octets lie ready, not before.
+pub(crate) fn set_low_water(socket: &TcpStream, octets: usize) -> io::Result<()> {
+    let octets = i32::try_from(octets).unwrap_or(i32::MAX).max(1);
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &octets.to_ne_bytes())
 }
 
 #[cfg(test)]

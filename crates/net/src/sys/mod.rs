@@ -25,9 +25,9 @@ mod portable;
 pub use linux::Waker;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    bind_device, forbid_fragments, force_receive_buffer, force_send_buffer, interface_index,
-    join_v4, kernel_drops, offer_gro, offer_gso, set_traffic_class_v6, usable_buffer,
-    wait_readable, wait_writable,
+    bind_device, congestion, forbid_fragments, force_receive_buffer, force_send_buffer,
+    interface_index, join_v4, kernel_drops, offer_gro, offer_gso, set_congestion, set_low_water,
+    set_traffic_class_v6, usable_buffer, wait_readable, wait_ready, wait_woken, wait_writable,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use messages::{Inbox, Outbox};
@@ -35,9 +35,10 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    Inbox, Outbox, bind_device, forbid_fragments, force_receive_buffer, force_send_buffer,
-    interface_index, join_v4, kernel_drops, offer_gro, offer_gso, set_traffic_class_v6,
-    usable_buffer, wait_readable, wait_writable,
+    Inbox, Outbox, bind_device, congestion, forbid_fragments, force_receive_buffer,
+    force_send_buffer, interface_index, join_v4, kernel_drops, offer_gro, offer_gso,
+    set_congestion, set_low_water, set_traffic_class_v6, usable_buffer, wait_readable, wait_ready,
+    wait_woken, wait_writable,
 };
 
 /// What the front of a batch is and where it goes.
@@ -110,6 +111,13 @@ pub(crate) enum Fault {
     Other,
 }
 
+/// A flag of sending: a broken connection is an error, and never the signal that ends a program.
+#[cfg(target_os = "linux")]
+pub(crate) const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
+/// Elsewhere `socket2` and the standard library see to it, or there is no such signal.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const NO_SIGNAL: i32 = 0;
+
 #[cfg(unix)]
 use libc::{EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOSYS};
 
@@ -138,5 +146,73 @@ pub(crate) fn fault(error: &io::Error) -> Fault {
         (_, Some(EINVAL)) => Fault::Invalid,
         (_, Some(EIO)) => Fault::Device,
         _ => Fault::Other,
+    }
+}
+
+/// What an error of accepting means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum AcceptFault {
+    /// No connection is waiting.
+    Nothing,
+    /// One connection failed before it was taken, or a signal came: the next may be well.
+    Passing,
+    /// The process or the system has no descriptor or no memory for it: it waits on.
+    Exhausted,
+    /// The listener is of no more use.
+    Lasting,
+}
+
+/// What `error` of accepting means.
+pub(crate) fn accept_fault(error: &io::Error) -> AcceptFault {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::WouldBlock => return AcceptFault::Nothing,
+        // A firewall's refusal is one of the peer, not of the listener.
+        Kind::Interrupted
+        | Kind::ConnectionAborted
+        | Kind::ConnectionReset
+        | Kind::NetworkDown
+        | Kind::NetworkUnreachable
+        | Kind::HostUnreachable
+        | Kind::TimedOut
+        | Kind::PermissionDenied => return AcceptFault::Passing,
+        Kind::OutOfMemory => return AcceptFault::Exhausted,
+        _ => {}
+    }
+    match error.raw_os_error() {
+        Some(code) if EXHAUSTED.contains(&code) => AcceptFault::Exhausted,
+        Some(code) if PASSING.contains(&code) => AcceptFault::Passing,
+        _ => AcceptFault::Lasting,
+    }
+}
+
+#[cfg(unix)]
+const EXHAUSTED: &[i32] = &[libc::EMFILE, libc::ENFILE, ENOBUFS, libc::ENOMEM];
+/// Linux tells errors of the network that were pending on the new connection (accept(2)).
+#[cfg(unix)]
+const PASSING: &[i32] = &[libc::EPROTO, libc::ENOPROTOOPT, libc::EHOSTDOWN];
+/// `WSAEMFILE` and `WSAENOBUFS`.
+#[cfg(windows)]
+const EXHAUSTED: &[i32] = &[10_024, ENOBUFS];
+#[cfg(windows)]
+const PASSING: &[i32] = &[];
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_connection_is_not_a_failed_listener() {
+        let meaning = |code| accept_fault(&io::Error::from_raw_os_error(code));
+        assert_eq!(meaning(libc::EAGAIN), AcceptFault::Nothing);
+        for code in [libc::ECONNABORTED, libc::EINTR, libc::EPROTO, libc::EPERM, libc::ENETDOWN] {
+            assert_eq!(meaning(code), AcceptFault::Passing, "{code}");
+        }
+        for code in [libc::EMFILE, libc::ENFILE, ENOBUFS, libc::ENOMEM] {
+            assert_eq!(meaning(code), AcceptFault::Exhausted, "{code}");
+        }
+        for code in [libc::EBADF, EINVAL, libc::ENOTSOCK] {
+            assert_eq!(meaning(code), AcceptFault::Lasting, "{code}");
+        }
     }
 }

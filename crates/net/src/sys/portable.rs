@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::net::TcpStream;
 use std::net::UdpSocket;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -17,6 +18,8 @@ use crate::sys::Awake;
 use crate::sys::Head;
 use crate::sys::Parcel;
 use crate::sys::Taken;
+use crate::tcp::Interest;
+use crate::tcp::Ready;
 
 /// How long to sleep between two looks at a socket.
 const NAP: Duration = Duration::from_millis(1);
@@ -103,7 +106,8 @@ pub(crate) fn join_v4(_: &Socket, _: Ipv4Addr, _: u32) -> io::Result<()> {
     Err(unsupported())
 }
 
-/// Ends a blocked [`receive`](crate::UdpSocket::receive) from another thread.
+/// Ends a wait for a socket, such as a blocked [`receive`](crate::UdpSocket::receive), from another
+/// thread.
 #[derive(Debug, Default)]
 pub struct Waker {
     awake: AtomicBool,
@@ -119,7 +123,7 @@ impl Waker {
         Ok(Self::default())
     }
 
-    /// Makes the receive that waits now, or the next one that would wait, return.
+    /// Makes the call that waits now, or the next one that would wait, return.
     pub fn wake(&self) {
         self.awake.store(true, Ordering::Release);
     }
@@ -155,6 +159,48 @@ pub(crate) fn wait_writable(_: &UdpSocket, deadline: Instant) -> io::Result<()> 
     Ok(())
 }
 
+/// Sleeps a little, or until woken.
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+pub(crate) fn wait_ready<T>(
+    _: &T,
+    interest: Interest,
+    waker: Option<&Waker>,
+    deadline: Option<Instant>,
+) -> io::Result<Ready> {
+    if waker.is_some_and(Waker::reset) {
+        return Ok(Ready { woken: true, ..Ready::default() });
+    }
+    let now = Instant::now();
+    if deadline.is_some_and(|deadline| deadline <= now) {
+        return Ok(Ready::default());
+    }
+    nap(deadline.unwrap_or(now + NAP));
+    Ok(Ready {
+        readable: interest != Interest::Writable,
+        writable: interest != Interest::Readable,
+        woken: false,
+    })
+}
+
+/// Sleeps a little; whether there was a wake.
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+pub(crate) fn wait_woken(waker: Option<&Waker>, deadline: Instant) -> io::Result<bool> {
+    nap(deadline);
+    Ok(waker.is_some_and(Waker::reset))
+}
+
+pub(crate) fn set_congestion(_: &Socket, _: &str) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn congestion(_: &TcpStream) -> Option<String> {
+    None
+}
+
+pub(crate) fn set_low_water(_: &TcpStream, _: usize) -> io::Result<()> {
+    Err(unsupported())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +215,20 @@ mod tests {
         waker.wake();
         assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Woken);
         assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Here);
+    }
+
+    #[test]
+    fn a_wait_for_a_stream_ends_at_a_wake_and_at_the_deadline() {
+        let waker = Waker::new().unwrap();
+        let wait = |deadline| wait_ready(&(), Interest::Readable, Some(&waker), deadline).unwrap();
+        let ready = Ready { readable: true, ..Ready::default() };
+        assert_eq!(wait(None), ready);
+        waker.wake();
+        assert!(wait_woken(Some(&waker), Instant::now()).unwrap());
+        assert!(!wait_woken(Some(&waker), Instant::now()).unwrap());
+        waker.wake();
+        assert_eq!(wait(None), Ready { woken: true, ..Ready::default() });
+        assert_eq!(wait(None), ready);
+        assert_eq!(wait(Some(Instant::now())), Ready::default());
     }
 }

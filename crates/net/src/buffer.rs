@@ -1,0 +1,58 @@
+//! How much the kernel holds for a socket.
+
+use std::io;
+
+use socket2::Socket;
+
+use crate::sys;
+
+/// How much the kernel holds for one direction, in octets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BufferSize {
+    /// As asked for; 0 for the system's default.
+    pub requested: usize,
+    /// As granted, in the same measure: less than requested if the system's limit is lower.
+    pub actual: usize,
+}
+
+/// How much the kernel holds for a socket.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BufferSizes {
+    /// Sent, but still on this machine.
+    pub send: BufferSize,
+    /// Received, but not yet read.
+    pub receive: BufferSize,
+}
+
+/// Sets the send buffer; a smaller one than asked for is logged.
+pub(crate) fn send_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
+    if requested > 0 && sys::force_send_buffer(socket, requested).is_err() {
+        socket.set_send_buffer_size(requested)?;
+    }
+    let actual = sys::usable_buffer(socket.send_buffer_size()?);
+    if actual < requested {
+        tracing::warn!(
+            requested,
+            actual,
+            "the system limits the send buffer: `sysctl -w net.core.wmem_max={requested}` on Linux"
+        );
+    }
+    Ok(BufferSize { requested, actual })
+}
+
+/// Sets the receive buffer; a smaller one than asked for is logged.
+pub(crate) fn receive_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
+    if requested > 0 && sys::force_receive_buffer(socket, requested).is_err() {
+        socket.set_recv_buffer_size(requested)?;
+    }
+    let actual = sys::usable_buffer(socket.recv_buffer_size()?);
+    if actual < requested {
+        tracing::warn!(
+            requested,
+            actual,
+            "the system limits the receive buffer, bursts of datagrams may be lost: \
+             `sysctl -w net.core.rmem_max={requested}` on Linux"
+        );
+    }
+    Ok(BufferSize { requested, actual })
+}

@@ -1,0 +1,162 @@
+//! Accepting connections, and what must not end it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::net::TcpListener as StdListener;
+use std::time::Duration;
+use std::time::Instant;
+
+use socket2::Domain;
+use socket2::Protocol;
+use socket2::Socket;
+use socket2::Type;
+
+use crate::buffer::BufferSizes;
+use crate::error::NetError;
+use crate::sys;
+use crate::sys::AcceptFault;
+use crate::sys::Waker;
+use crate::tcp::Interest;
+use crate::tcp::TcpOptions;
+use crate::tcp::TcpSocket;
+use crate::tcp::options::configure;
+
+/// Connections that may wait to be accepted; the system may allow fewer.
+const BACKLOG: i32 = 128;
+
+/// How long to wait for another part of the process to close a descriptor.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
+
+/// Where TCP connections are accepted.
+#[derive(Debug)]
+pub struct TcpListener {
+    listener: StdListener,
+    local: SocketAddr,
+    buffers: BufferSizes,
+}
+
+impl TcpListener {
+    /// Listens on `local`; port 0 lets the system choose one. The connections have these `options`.
+    ///
+    /// An IPv6 address gives a listener for IPv6 only. Except on Windows, where it would let another
+    /// program take the port, an address is free again as soon as its listener is dropped
+    /// (`SO_REUSEADDR`).
+    ///
+    /// # Errors
+    /// [`NetError::AddressInUse`], [`NetError::AddressNotAvailable`] and [`NetError::Bind`] for the
+    /// address; [`NetError::Create`] and [`NetError::Option`] for the socket.
+    pub fn bind(local: SocketAddr, options: &TcpOptions) -> Result<Self, NetError> {
+        let named = |option| move |source| NetError::Option { option, source };
+        let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))
+            .map_err(NetError::Create)?;
+        let buffers = configure(&socket, options)?;
+        socket.set_nonblocking(true).map_err(named("non-blocking"))?;
+        if local.is_ipv6() {
+            socket.set_only_v6(true).map_err(named("IPv6 only"))?;
+        }
+        if cfg!(unix) {
+            socket.set_reuse_address(true).map_err(named("reuse address"))?;
+        }
+        let bound = socket.bind(&local.into()).and_then(|()| socket.listen(BACKLOG));
+        bound.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => NetError::AddressInUse { address: local },
+            io::ErrorKind::AddrNotAvailable => NetError::AddressNotAvailable { address: local },
+            _ => NetError::Bind { address: local, source },
+        })?;
+        let listener = StdListener::from(socket);
+        let local = listener.local_addr().map_err(NetError::Create)?;
+        Ok(Self { listener, local, buffers })
+    }
+
+    /// The listener's own address, with the port that the system chose.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The next connection; waits for it until `deadline`, or without one for as long as it takes.
+    ///
+    /// `None` at the deadline and after [`Waker::wake`]; a connection that is there already comes
+    /// first. A deadline in the past only looks.
+    ///
+    /// What goes wrong with one connection does not show here, so that no peer can end a server:
+    /// - a connection that failed before it was taken (`ECONNABORTED`, an error of its network) is
+    ///   passed over;
+    /// - for want of descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) it is tried
+    ///   again every 10 ms until the deadline, with one warning; the connection waits meanwhile.
+    ///
+    /// # Errors
+    /// [`NetError::Accept`] if the listener itself is broken, [`NetError::Wait`] if the system
+    /// refuses to wait.
+    pub fn accept(
+        &self,
+        deadline: Option<Instant>,
+        waker: Option<&Waker>,
+    ) -> Result<Option<TcpSocket>, NetError> {
+        let mut warned = false;
+        loop {
+            let attempt = self.accept_now()?;
+            if let Attempt::Taken(socket) = attempt {
+                return Ok(Some(socket));
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Ok(None);
+            }
+            if let Attempt::Exhausted(source) = attempt {
+                if !warned {
+                    tracing::warn!(%source, "connections to {} have to wait", self.local);
+                }
+                warned = true;
+                // The listener stays readable, so that waiting for it would not wait.
+                let pause = Instant::now() + EXHAUSTED_PAUSE;
+                let pause = deadline.map_or(pause, |deadline| deadline.min(pause));
+                if sys::wait_woken(waker, pause).map_err(NetError::Wait)? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let ready = sys::wait_ready(&self.listener, Interest::Readable, waker, deadline)
+                .map_err(NetError::Wait)?;
+            if ready.woken && !ready.readable {
+                return Ok(None);
+            }
+            if ready.woken {
+                // The connection comes first; the wake is kept for the next call.
+                waker.into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    /// Takes a connection that is there.
+    fn accept_now(&self) -> Result<Attempt, NetError> {
+        loop {
+            let source = match self.listener.accept() {
+                Ok((stream, peer)) => match TcpSocket::accepted(stream, peer, self.buffers) {
+                    Ok(socket) => return Ok(Attempt::Taken(socket)),
+                    // Some systems refuse options of a connection that is broken already.
+                    Err(source) => {
+                        tracing::debug!(%source, %peer, "a connection broke as it was accepted");
+                        continue;
+                    }
+                },
+                Err(source) => source,
+            };
+            match sys::accept_fault(&source) {
+                AcceptFault::Nothing => return Ok(Attempt::Nothing),
+                AcceptFault::Exhausted => return Ok(Attempt::Exhausted(source)),
+                AcceptFault::Passing => {
+                    tracing::debug!(%source, "a connection failed before it was accepted");
+                }
+                AcceptFault::Lasting => {
+                    return Err(NetError::Accept { address: self.local, source });
+                }
+            }
+        }
+    }
+}
+
+/// What a look at the listener found.
+enum Attempt {
+    Taken(TcpSocket),
+    Nothing,
+    Exhausted(io::Error),
+}

@@ -1,0 +1,45 @@
+//! A listener in a process without free descriptors. Alone in its program, as it takes them from
+//! every thread.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod loopback;
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+use std::time::Instant;
+
+use loopback::LOCALS;
+use loopback::soon;
+use rushes_net::TcpListener;
+use rushes_net::TcpOptions;
+use rushes_net::TcpSocket;
+use rushes_net::Waker;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+use rustix::process::getrlimit;
+use rustix::process::setrlimit;
+
+#[test]
+fn a_connection_waits_while_the_process_has_no_descriptor_for_it() {
+    let options = TcpOptions::default();
+    let waker = Waker::new().unwrap();
+    let listener = TcpListener::bind(LOCALS[0], &options).unwrap();
+    let near = TcpSocket::connect(listener.local_address(), &options, soon()).unwrap();
+
+    let usual = getrlimit(Resource::Nofile);
+    let next = File::open("/proc/self/stat").unwrap().as_raw_fd();
+    setrlimit(Resource::Nofile, Rlimit { current: Some(next.try_into().unwrap()), ..usual })
+        .unwrap();
+    let brief = Instant::now() + Duration::from_millis(30);
+    assert!(listener.accept(Some(brief), None).unwrap().is_none());
+    assert!(Instant::now() >= brief);
+    // Its pauses can be ended.
+    waker.wake();
+    assert!(listener.accept(None, Some(&waker)).unwrap().is_none());
+
+    setrlimit(Resource::Nofile, usual).unwrap();
+    let far = listener.accept(Some(soon()), None).unwrap().unwrap();
+    assert_eq!(far.peer_address(), near.local_address());
+}
