@@ -25,6 +25,7 @@ mod pool;
 #[cfg(test)]
 mod rig;
 mod split;
+pub mod texture;
 #[cfg(test)]
 mod trips;
 

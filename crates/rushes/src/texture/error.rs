@@ -2,7 +2,8 @@
 
 use rushes_net::NetError;
 use rushes_proto::delivery::PlanError;
-use rushes_texture::Format;
+use rushes_proto::delivery::control::Stopped;
+use rushes_texture::CodecError;
 use rushes_texture::LayoutError;
 use rushes_texture::TilingError;
 
@@ -22,4 +23,16 @@ pub enum TextureError {
     /// A frame cannot be cut into these packets.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// Pictures cannot become frames of this format.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// The system has no thread left.
+    #[error("no thread could be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// The other side said no, fell silent, or broke the protocol.
+    #[error("{0}")]
+    Ended(Stopped),
+    /// The sink has no memory for such frames, or a unit failed.
+    #[error("{0}")]
+    Failed(String),
 }

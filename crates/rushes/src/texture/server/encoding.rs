@@ -1,7 +1,5 @@
 //! Pictures into stripes of a shape.
 
-use std::sync::Arc;
-
 use rushes_proto::delivery::Stripe;
 use rushes_texture::Encoder;
 use rushes_texture::Format;
@@ -10,7 +8,7 @@ use super::super::error::TextureError;
 use super::super::shape::TextureShape;
 
 /// The octets of one picture, shared by all who encode it.
-pub(super) type Picture = Arc<Vec<u8>>;
+pub(super) use rushes_texture::Frame as Picture;
 
 /// How pictures become frames of one shape.
 pub(super) struct Encoding {

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use rushes_net::Waker;
 use rushes_proto::delivery::Stripe;
+use rushes_proto::delivery::control::FrameRate;
 
 use super::super::lock;
 use super::encoding::Encoding;
@@ -69,6 +70,9 @@ struct State {
     waiting: Option<(Picture, Instant)>,
     next_frame: u64,
     dropped: u64,
+    /// Pictures that come sooner after the last one taken are not for this client.
+    interval_min: Duration,
+    taken_at: Option<Instant>,
     notices: VecDeque<Sent>,
     failure: Option<String>,
     stopped: bool,
@@ -105,12 +109,27 @@ impl Work {
         Some(state.next_frame)
     }
 
+    /// Takes only as many pictures of `source` frames per second as `wished` says.
+    pub(super) fn set_rate(&self, source: FrameRate, wished: FrameRate) {
+        let interval = |rate: FrameRate| {
+            Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1)
+        };
+        let slower = interval(wished) > interval(source);
+        // Half a picture early is in time: the source's clock and the wished one do not agree.
+        let early = interval(source) / 2;
+        lock(&self.state).interval_min =
+            if slower { interval(wished).saturating_sub(early) } else { Duration::ZERO };
+    }
+
     /// Takes a picture. The one before it is dropped if it has not been begun.
     pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
         let mut state = lock(&self.state);
-        if state.stopped {
+        let since = |at: Instant| captured_at.saturating_duration_since(at);
+        let is_early = state.taken_at.is_some_and(|at| since(at) < state.interval_min);
+        if state.stopped || is_early {
             return;
         }
+        state.taken_at = Some(captured_at);
         state.dropped += u64::from(state.waiting.is_some());
         state.waiting = Some((picture, captured_at));
         self.begin(&mut state);
@@ -243,6 +262,11 @@ impl Work {
         lock(&self.state).stopped = true;
         self.begun.notify_all();
         self.room.notify_all();
+        self.waker.wake();
+    }
+
+    /// Lets the session's control connection look at what has changed.
+    pub(super) fn wake(&self) {
         self.waker.wake();
     }
 

@@ -1,0 +1,170 @@
+//! Tiles of texture video: every packet says where its octets belong, and stands alone.
+//!
+//! A payload is a [`UnitHeader`](crate::delivery::UnitHeader) (the frame's number modulo 256, the
+//! packet's number in the frame) and the octets of that packet in the plan of the frame
+//! ([`Plan`](crate::delivery::Plan)), which both ends know from elsewhere. All packets of a frame
+//! have one timestamp; the marker bit is on the last packet of a stripe. `docs/rtp-texture.md` has
+//! the format in full.
+//!
+//! What is given to the packetiser is a stripe: the header of its first packet, then its octets.
+//! What comes out on the other side is one frame for each packet, header included.
+
+use super::Depacketiser;
+use super::PacketInfo;
+use super::Packetiser;
+use super::PayloadFormat;
+use super::builder::FrameBuilder;
+use super::error::FrameError;
+use super::error::PayloadError;
+use super::fragment::Fragment;
+use crate::time::ClockRate;
+
+/// Octets of the header before each packet's octets.
+const HEADER_LEN: usize = 4;
+
+/// Tiles cut into packets of so many octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Texture {
+    /// Octets of a packet behind its header; the last of a stripe may have fewer.
+    pub payload: usize,
+}
+
+impl PayloadFormat for Texture {
+    fn name(&self) -> &'static str {
+        "X-RUSHES-TEXTURE"
+    }
+
+    fn clock_rate(&self) -> ClockRate {
+        ClockRate::VIDEO
+    }
+
+    fn packetiser(&self) -> Box<dyn Packetiser> {
+        Box::new(TexturePacketiser { payload: self.payload.max(1), header: 0, sent: 0, len: 0 })
+    }
+
+    fn depacketiser(&self) -> Box<dyn Depacketiser> {
+        Box::new(TextureDepacketiser { payload: self.payload })
+    }
+
+    fn has_one_packet_frames(&self) -> bool {
+        true
+    }
+}
+
+struct TexturePacketiser {
+    payload: usize,
+    /// The header of the next packet.
+    header: u32,
+    sent: usize,
+    len: usize,
+}
+
+impl Packetiser for TexturePacketiser {
+    fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
+        (self.sent, self.len) = (0, 0);
+        let Some((header, octets)) = frame.split_first_chunk::<HEADER_LEN>() else {
+            return Err(FrameError::Empty);
+        };
+        if octets.is_empty() {
+            return Err(FrameError::Empty);
+        }
+        let need = HEADER_LEN + self.payload.min(octets.len());
+        if need > limit {
+            return Err(FrameError::PacketTooSmall { limit, need });
+        }
+        self.header = u32::from_be_bytes(*header);
+        (self.sent, self.len) = (HEADER_LEN, frame.len());
+        Ok(())
+    }
+
+    fn next(&mut self, _frame: &[u8], fragment: &mut Fragment) -> bool {
+        if self.sent == self.len {
+            return false;
+        }
+        let end = self.len.min(self.sent + self.payload);
+        fragment.push_own(&self.header.to_be_bytes());
+        fragment.push_frame(self.sent..end);
+        fragment.set_marker(end == self.len);
+        self.sent = end;
+        // A number beyond 24 bits is in no plan; the frame's own is not touched.
+        self.header = (self.header & 0xff00_0000) | (self.header.wrapping_add(1) & 0x00ff_ffff);
+        true
+    }
+}
+
+struct TextureDepacketiser {
+    payload: usize,
+}
+
+impl Depacketiser for TextureDepacketiser {
+    fn push(
+        &mut self,
+        payload: &[u8],
+        _packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        if payload.is_empty() {
+            // A keep-alive, or padding alone.
+            return Ok(());
+        }
+        let limit = HEADER_LEN + self.payload;
+        if payload.len() > limit {
+            return Err(PayloadError::FrameTooLarge { limit });
+        }
+        frame.push_unit(payload)
+    }
+
+    fn lost(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::builder::Delivery;
+    use super::super::rig::{Listener, send};
+    use super::*;
+
+    fn format() -> Texture {
+        Texture { payload: 3 }
+    }
+
+    #[test]
+    fn each_packet_says_where_it_belongs() {
+        let stripe = [&[7, 0, 1, 255][..], b"abcdefg"].concat();
+        let sent = send(format().packetiser().as_mut(), &stripe, 100);
+        let sent: Vec<_> = sent.iter().map(|sent| (&sent.octets[..], sent.marker)).collect();
+        let expected = [
+            (&[7, 0, 1, 255, b'a', b'b', b'c'][..], false),
+            (&[7, 0, 2, 0, b'd', b'e', b'f'], false),
+            (&[7, 0, 2, 1, b'g'], true),
+        ];
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn a_packet_longer_than_the_path_takes_is_refused() {
+        let mut packetiser = format().packetiser();
+        let error = FrameError::PacketTooSmall { limit: 6, need: 7 };
+        assert_eq!(packetiser.start(b"\0\0\0\0abc", 6), Err(error));
+        assert_eq!(packetiser.start(b"\0\0\0\0abc", 7), Ok(()));
+        assert_eq!(packetiser.start(b"\0\0\0\0", 7), Err(FrameError::Empty));
+        assert_eq!(packetiser.start(b"\0\0\0", 7), Err(FrameError::Empty));
+    }
+
+    #[test]
+    fn a_lost_packet_takes_no_other_with_it() {
+        let mut listener = Listener::new(&format(), Delivery::AccessUnit);
+        listener.take(b"\0\0\0\0abc", 0, false).unwrap();
+        listener.lose(1);
+        listener.take(b"\0\0\0\x02ghi", 0, false).unwrap();
+        listener.take(b"\0\0\0\x03j", 0, true).unwrap();
+        let frames = listener.frames();
+        assert_eq!(frames, [&b"\0\0\0\0abc"[..], b"\0\0\0\x02ghi", b"\0\0\0\x03j"]);
+    }
+
+    #[test]
+    fn a_packet_that_is_too_long_is_refused() {
+        let mut listener = Listener::new(&format(), Delivery::AccessUnit);
+        assert!(listener.take(b"\0\0\0\0abcd", 0, true).is_err());
+        assert!(listener.frames().is_empty());
+    }
+}

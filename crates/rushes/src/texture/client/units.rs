@@ -1,0 +1,195 @@
+//! The threads that receive: one for each unit's socket.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::Interest;
+use rushes_net::Read;
+use rushes_net::TcpSocket;
+use rushes_net::UdpSocket;
+use rushes_net::Waker;
+use rushes_proto::delivery::HEADER_BYTES;
+use rushes_proto::delivery::Place;
+use rushes_proto::delivery::UnitHeader;
+
+use super::super::lock;
+use super::frames::Frames;
+
+/// How long a thread waits when nothing is due: it looks whether it should end.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What the threads of a client share.
+pub(super) struct Shared {
+    /// The frames of the shape in force; none before the first.
+    frames: Mutex<Option<Arc<Frames>>>,
+    stopped: AtomicBool,
+    failure: Mutex<Option<String>>,
+    octets: AtomicU64,
+    /// Wakes the thread of the control connection.
+    pub(super) control: Waker,
+}
+
+impl Shared {
+    pub(super) fn new(control: Waker) -> Self {
+        Self {
+            frames: Mutex::new(None),
+            stopped: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            octets: AtomicU64::new(0),
+            control,
+        }
+    }
+
+    pub(super) fn frames(&self) -> Option<Arc<Frames>> {
+        lock(&self.frames).clone()
+    }
+
+    pub(super) fn set_frames(&self, frames: Arc<Frames>) {
+        *lock(&self.frames) = Some(frames);
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.control.wake();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// A unit cannot go on, and with it nobody can.
+    pub(super) fn fail(&self, why: String) {
+        lock(&self.failure).get_or_insert(why);
+        self.control.wake();
+    }
+
+    pub(super) fn failure(&self) -> Option<String> {
+        lock(&self.failure).clone()
+    }
+
+    /// Octets received, headers included.
+    pub(super) fn octets(&self) -> u64 {
+        self.octets.load(Ordering::Relaxed)
+    }
+}
+
+/// Receives datagrams until the client stops.
+pub(super) fn receive_datagrams(shared: &Shared, socket: &UdpSocket, waker: &Waker) {
+    let mut arena = socket.arena();
+    let stopped = || shared.is_stopped();
+    while !stopped() {
+        let due = shared.frames().and_then(|frames| frames.poll_timeout());
+        let deadline = due.unwrap_or_else(|| Instant::now() + LOOK);
+        let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
+            Ok(datagrams) => datagrams,
+            Err(error) => return shared.fail(error.to_string()),
+        };
+        // It may have changed meanwhile.
+        let Some(frames) = shared.frames() else { continue };
+        let mut octets = 0;
+        let packets = datagrams.map(|datagram| {
+            octets += datagram.data.len() as u64;
+            &*datagram.data
+        });
+        frames.take(packets, &stopped);
+        shared.octets.fetch_add(octets, Ordering::Relaxed);
+        if due.is_some() {
+            frames.handle_timeout(Instant::now());
+        }
+    }
+}
+
+/// Receives chunks until the client stops or the server does.
+pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker) {
+    let mut chunks = Chunks::default();
+    let stopped = || shared.is_stopped();
+    while !stopped() {
+        match chunks.receive(shared, socket, &stopped) {
+            Ok(Progress::Some) => {}
+            Ok(Progress::None) => {
+                let deadline = Instant::now() + LOOK;
+                if let Err(error) = socket.wait(Interest::Readable, Some(deadline), Some(waker)) {
+                    return shared.fail(error.to_string());
+                }
+            }
+            // The control connection says why.
+            Ok(Progress::End) => return shared.control.wake(),
+            Err(why) => return shared.fail(why),
+        }
+    }
+}
+
+/// What has been read of the chunk at hand.
+#[derive(Default)]
+struct Chunks {
+    header: [u8; HEADER_BYTES],
+    header_filled: usize,
+    /// Where the octets of the chunk go, and how many have.
+    open: Option<(Arc<Frames>, Place, usize)>,
+}
+
+enum Progress {
+    Some,
+    None,
+    End,
+}
+
+impl Chunks {
+    /// One read.
+    fn receive(
+        &mut self,
+        shared: &Shared,
+        socket: &TcpSocket,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<Progress, String> {
+        let Some((frames, place, filled)) = &mut self.open else {
+            return self.receive_header(shared, socket, stopped);
+        };
+        let read = frames.fill(place, |octets| socket.read(&mut octets[*filled..]));
+        let count = match read.map_err(|error| error.to_string())? {
+            Read::Octets(count) => count,
+            Read::Nothing => return Ok(Progress::None),
+            Read::End => return Err("the server closed a connection within a frame".into()),
+        };
+        *filled += count;
+        shared.octets.fetch_add(count as u64, Ordering::Relaxed);
+        if *filled == place.bytes.len() {
+            let (frames, place, _) = self.open.take().into_iter().next().ok_or("no chunk")?;
+            frames.land(place.slot, place.unit, 1);
+        }
+        Ok(Progress::Some)
+    }
+
+    fn receive_header(
+        &mut self,
+        shared: &Shared,
+        socket: &TcpSocket,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<Progress, String> {
+        let into = &mut self.header[self.header_filled..];
+        match socket.read(into).map_err(|error| error.to_string())? {
+            Read::Octets(count) => self.header_filled += count,
+            Read::Nothing => return Ok(Progress::None),
+            Read::End if self.header_filled == 0 => return Ok(Progress::End),
+            Read::End => return Err("the server closed a connection within a frame".into()),
+        }
+        if self.header_filled < HEADER_BYTES {
+            return Ok(Progress::Some);
+        }
+        self.header_filled = 0;
+        let header = UnitHeader::parse(self.header);
+        let frames = shared.frames().ok_or("the server sends before it has begun")?;
+        match frames.claim(header, stopped) {
+            Some(place) => self.open = Some((frames, place, 0)),
+            // Its length cannot be known, so nothing behind it can be understood.
+            None if stopped() => {}
+            None => return Err("the server sent a chunk that the frame does not have".into()),
+        }
+        Ok(Progress::Some)
+    }
+}

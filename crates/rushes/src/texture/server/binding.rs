@@ -1,0 +1,244 @@
+//! The units of a session, and how each finds its way to the client.
+
+use std::net::IpAddr;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::TcpSocket;
+use rushes_net::UdpSocket;
+use rushes_net::Waker;
+use rushes_proto::delivery::control::Accept;
+use rushes_proto::delivery::control::Opening;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Report;
+use rushes_proto::delivery::control::Token;
+use rushes_proto::delivery::control::Transport;
+use rushes_proto::delivery::control::UnitOpening;
+
+use super::super::lock;
+use super::choose::Choice;
+use super::choose::Refusal;
+use super::link::Link;
+use super::link::TcpLink;
+use super::link::UdpLink;
+use super::options::ServerOptions;
+use super::work::Work;
+
+/// How long a unit waits at a time for the client's first datagram.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What the threads of a session share.
+pub(super) struct Binding {
+    pub(super) token: Token,
+    pub(super) work: Arc<Work>,
+    /// Wakes the thread of the control connection.
+    pub(super) waker: Arc<Waker>,
+    peer: IpAddr,
+    units: Vec<Unit>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// One unit's own.
+struct Unit {
+    /// Where the client's first datagram comes to.
+    socket: Option<Arc<UdpSocket>>,
+    /// Wakes the unit's thread from waiting for its socket.
+    waker: Arc<Waker>,
+}
+
+struct State {
+    /// A connection for each unit that is bound, until its thread takes it.
+    connections: Vec<Option<Arc<TcpSocket>>>,
+    bound: u64,
+    newly_bound: Vec<u8>,
+    accept: Option<Accept>,
+    report: Report,
+    is_closed: bool,
+}
+
+impl Binding {
+    pub(super) fn new(
+        token: Token,
+        choice: &Choice,
+        options: &ServerOptions,
+        control: &TcpSocket,
+    ) -> Result<Arc<Self>, Refusal> {
+        let count = choice.encoding.shape().tiling().tiles().len();
+        let units = (0..count).map(|_| Unit::new(choice.transport, options, control));
+        let units: Result<Vec<_>, _> = units.collect();
+        let units = units.map_err(|error| (Reason::Unsupported, error.to_string()))?;
+        let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
+        let waker = Arc::new(waker);
+        let state = State {
+            connections: vec![None; count],
+            bound: 0,
+            newly_bound: Vec::new(),
+            accept: None,
+            report: Report::default(),
+            is_closed: false,
+        };
+        Ok(Arc::new(Self {
+            token,
+            work: Arc::new(Work::new(count, waker.clone())),
+            waker,
+            peer: control.peer_address().ip().to_canonical(),
+            units,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }))
+    }
+
+    pub(super) fn units(&self) -> usize {
+        self.units.len()
+    }
+
+    /// The local port of each unit that has a socket for datagrams.
+    pub(super) fn ports(&self) -> Vec<u16> {
+        let sockets = self.units.iter().filter_map(|unit| unit.socket.as_ref());
+        sockets.map(|socket| socket.local_address().port()).collect()
+    }
+
+    pub(super) fn accept(&self, accept: Accept) {
+        lock(&self.state).accept = Some(accept);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn note_report(&self, report: Report) {
+        lock(&self.state).report = report;
+    }
+
+    /// What the client has said last.
+    pub(super) fn report(&self) -> Report {
+        lock(&self.state).report
+    }
+
+    /// Takes a connection for a unit; whether there is such a unit that has none.
+    pub(super) fn bind_chunks(&self, unit: u8, socket: Arc<TcpSocket>) -> bool {
+        let mut state = lock(&self.state);
+        let is_free = state.bound >> unit & 1 == 0 && !state.is_closed;
+        match state.connections.get_mut(usize::from(unit)) {
+            Some(place) if is_free => *place = Some(socket),
+            _ => return false,
+        }
+        self.note_bound(state, unit);
+        true
+    }
+
+    fn note_bound(&self, mut state: std::sync::MutexGuard<'_, State>, unit: u8) {
+        state.bound |= 1 << unit;
+        state.newly_bound.push(unit);
+        drop(state);
+        self.changed.notify_all();
+        self.waker.wake();
+    }
+
+    /// Units that were bound since the last call.
+    pub(super) fn newly_bound(&self) -> Vec<u8> {
+        std::mem::take(&mut lock(&self.state).newly_bound)
+    }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.state).is_closed
+    }
+
+    /// Ends every unit's thread.
+    pub(super) fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.changed.notify_all();
+        self.work.stop();
+        self.units.iter().for_each(|unit| unit.waker.wake());
+    }
+
+    /// A unit's thread: binds, then works until there is nothing more to do.
+    pub(super) fn run(&self, unit: usize) {
+        let Some(mut link) = self.bind(unit) else { return };
+        let mut scratch = Vec::new();
+        while let Some((job, stripe)) = self.work.take(unit) {
+            let octets = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
+            let payload = job.encoding.shape().plan().payload();
+            match link.send(job.frame, &stripe, payload, octets) {
+                Ok(()) => self.work.sent(unit, &job),
+                Err(_) if self.is_closed() => return,
+                Err(why) => return self.work.fail(format!("unit {unit}: {why}")),
+            }
+        }
+    }
+
+    fn bind(&self, unit: usize) -> Option<Box<dyn Link>> {
+        let own = self.units.get(unit)?;
+        match &own.socket {
+            None => {
+                let socket = self.wait_for_connection(unit)?;
+                Some(Box::new(TcpLink::new(socket, own.waker.clone())))
+            }
+            Some(socket) => {
+                let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
+                Some(Box::new(UdpLink::new(socket.clone(), peer)))
+            }
+        }
+    }
+
+    fn wait_for_connection(&self, unit: usize) -> Option<Arc<TcpSocket>> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(socket) = state.connections.get_mut(unit)?.take() {
+                return Some(socket);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Where the client's unit is: it says so, with the session's token.
+    fn wait_for_datagram(
+        &self,
+        unit: usize,
+        socket: &UdpSocket,
+        waker: &Waker,
+    ) -> Option<SocketAddr> {
+        let mut arena = socket.arena();
+        while !self.is_closed() {
+            let deadline = Instant::now() + LOOK;
+            let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
+                Ok(datagrams) => datagrams,
+                Err(error) => {
+                    self.work.fail(format!("unit {unit}: {error}"));
+                    return None;
+                }
+            };
+            for datagram in datagrams {
+                let own = UnitOpening { token: self.token, unit: unit as u8 };
+                let is_own = matches!(Opening::parse(datagram.data),
+                    Ok(Some((Opening::Unit(it), len))) if it == own && len == datagram.data.len());
+                if is_own && datagram.from.ip().to_canonical() == self.peer {
+                    self.note_bound(lock(&self.state), unit as u8);
+                    return Some(datagram.from);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Unit {
+    fn new(
+        transport: Transport,
+        options: &ServerOptions,
+        control: &TcpSocket,
+    ) -> Result<Self, rushes_net::NetError> {
+        let local = SocketAddr::new(control.local_address().ip(), 0);
+        let socket = match transport {
+            Transport::Udp => Some(Arc::new(UdpSocket::bind(local, &options.udp)?)),
+            Transport::Tcp | Transport::Rtp => None,
+        };
+        Ok(Self { socket, waker: Arc::new(Waker::new()?) })
+    }
+}

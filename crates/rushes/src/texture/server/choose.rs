@@ -1,0 +1,140 @@
+//! What a client is offered, of what it wishes and what there is.
+
+use rushes_proto::delivery::control::FrameRate;
+use rushes_proto::delivery::control::Offer;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Transport;
+use rushes_proto::delivery::control::VideoMode;
+use rushes_proto::delivery::control::Wishes;
+use rushes_texture::Encoder;
+use rushes_texture::Format;
+use rushes_texture::Layout;
+
+use super::super::shape::TextureShape;
+use super::binding::Binding;
+use super::encoding::Encoding;
+use super::options::ServerOptions;
+use super::options::default_payload;
+
+/// What was chosen.
+pub(super) struct Choice {
+    pub(super) encoding: Encoding,
+    pub(super) transport: Transport,
+    pub(super) rate: FrameRate,
+}
+
+/// Why nothing can be offered.
+pub(super) type Refusal = (Reason, String);
+
+/// Chooses for a client that is new.
+pub(super) fn choose(
+    wishes: &Wishes,
+    source: &Layout,
+    rate: FrameRate,
+    options: &ServerOptions,
+    format: Option<Format>,
+) -> Result<Choice, Refusal> {
+    let format = choose_format(wishes, source.format(), format)?;
+    let transport = wishes.transport.unwrap_or(options.transport);
+    if !wishes.transports.contains(transport) {
+        return Err((Reason::Transport, format!("the server sends by {transport} only")));
+    }
+    let units = if wishes.units == 0 { options.units } else { usize::from(wishes.units) };
+    let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
+    let payload = if wished == 0 { default_payload(transport) } else { wished };
+    let encoding = encode(source, format, units, payload)?;
+    Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate) })
+}
+
+/// Pictures of the source into frames of a format.
+pub(super) fn encode(
+    source: &Layout,
+    format: Format,
+    units: usize,
+    payload: usize,
+) -> Result<Encoding, Refusal> {
+    let shape = TextureShape::choose(format, source.width(), source.height(), units, payload);
+    let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
+    Encoding::new(source.format(), shape).map_err(|error| (Reason::Format, error.to_string()))
+}
+
+fn choose_format(
+    wishes: &Wishes,
+    source: Format,
+    preferred: Option<Format>,
+) -> Result<Format, Refusal> {
+    let refuse = |text: String| Err((Reason::Format, text));
+    let wished = match wishes.format {
+        0 => preferred.unwrap_or(source),
+        number => match Format::from_number(number) {
+            Some(format) => format,
+            None => return refuse(format!("the server knows no format of number {number}")),
+        },
+    };
+    if !wishes.formats.contains(wished.number()) {
+        return refuse(format!("the server sends {wished}, which the client does not take"));
+    }
+    if !Encoder::supports(source, wished) {
+        return refuse(format!("the server has {source} and cannot make {wished} of it"));
+    }
+    Ok(wished)
+}
+
+/// The slower of two rates.
+pub(super) fn slower(rate: FrameRate, wished: Option<FrameRate>) -> FrameRate {
+    let Some(wished) = wished else { return rate };
+    let of = |a: FrameRate, b: FrameRate| u64::from(a.numerator) * u64::from(b.denominator);
+    if of(wished, rate) < of(rate, wished) { wished } else { rate }
+}
+
+/// The first offer of a choice.
+pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
+    let shape = choice.encoding.shape();
+    Offer {
+        token: binding.token,
+        epoch: 0,
+        mode: mode(shape, choice.rate),
+        transport: choice.transport,
+        units: units(shape),
+        stripe_rows: shape.stripe_rows(),
+        payload: shape.plan().payload() as u32,
+        first_frame: 0,
+        ports: binding.ports(),
+        ssrcs: Vec::new(),
+        clock_rate: 0,
+    }
+}
+
+/// The offer after another one: of other frames, from `first_frame` on.
+pub(super) fn next_offer(
+    before: &Offer,
+    shape: &TextureShape,
+    rate: FrameRate,
+    first_frame: u64,
+) -> Offer {
+    let mut next = Offer {
+        epoch: before.epoch.wrapping_add(1),
+        mode: mode(shape, rate),
+        units: units(shape),
+        stripe_rows: shape.stripe_rows(),
+        first_frame,
+        ..before.clone()
+    };
+    // There may be fewer units than before; those that are there keep their addresses.
+    let count = next.unit_count();
+    next.ports.truncate(count);
+    next.ssrcs.truncate(count);
+    next
+}
+
+fn mode(shape: &TextureShape, rate: FrameRate) -> VideoMode {
+    let layout = shape.layout();
+    let format = layout.format().number();
+    VideoMode { width: layout.width(), height: layout.height(), rate, format }
+}
+
+fn units(shape: &TextureShape) -> [u8; 3] {
+    let mut units = [0; 3];
+    units.iter_mut().zip(shape.tiling().per_plane()).for_each(|(to, &from)| *to = from);
+    units
+}

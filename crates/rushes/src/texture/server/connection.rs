@@ -1,0 +1,178 @@
+//! A connection to the server's port: a client's, or one unit's of a client.
+
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::Interest;
+use rushes_net::Read;
+use rushes_net::TcpSocket;
+use rushes_proto::delivery::control::Message;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Server;
+use rushes_proto::delivery::control::ServerEvent;
+use rushes_proto::delivery::control::State;
+use rushes_proto::delivery::control::Stopped;
+use rushes_proto::delivery::control::UnitOpening;
+
+use super::Inner;
+use super::session::Session;
+
+/// How long the thread waits at a time before it looks around.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long the last word to a client may take.
+const FAREWELL_MAX: Duration = Duration::from_millis(500);
+
+/// Serves a connection until its end.
+pub(super) fn serve(inner: &Arc<Inner>, socket: TcpSocket) {
+    let machine = Server::new(Instant::now(), inner.timeline);
+    let socket = Arc::new(socket);
+    let mut connection = Connection { inner, machine, socket, session: None, is_unit: false };
+    connection.run();
+    connection.say_farewell();
+    if let Some(session) = connection.session.take() {
+        session.end(inner);
+    }
+}
+
+struct Connection<'a> {
+    inner: &'a Arc<Inner>,
+    machine: Server,
+    socket: Arc<TcpSocket>,
+    session: Option<Session>,
+    /// It has become a session's own.
+    is_unit: bool,
+}
+
+impl Connection<'_> {
+    fn run(&mut self) {
+        let mut buffer = [0; 4096];
+        loop {
+            while let Some(event) = self.machine.poll_event() {
+                self.handle(event);
+            }
+            self.look_around();
+            if !self.flush() || self.machine.state() == State::Stopped {
+                return;
+            }
+            if !self.wait() {
+                return self.machine.handle_close();
+            }
+            match self.socket.read(&mut buffer) {
+                Ok(Read::Octets(count)) => {
+                    self.machine.handle_data(Instant::now(), &buffer[..count]);
+                }
+                Ok(Read::Nothing) => {}
+                Ok(Read::End) | Err(_) => self.machine.handle_close(),
+            }
+            self.machine.handle_timeout(Instant::now());
+        }
+    }
+
+    fn wait(&self) -> bool {
+        let look = Instant::now() + LOOK;
+        let due = self.machine.poll_timeout().map_or(look, |due| due.min(look));
+        let waiting = !self.machine.poll_data().is_empty();
+        let interest = if waiting { Interest::Both } else { Interest::Readable };
+        let waker = self.session.as_ref().map(|session| &*session.binding.waker);
+        self.socket.wait(interest, Some(due), waker).is_ok()
+    }
+
+    /// Sends what the socket takes; false if it is broken.
+    fn flush(&mut self) -> bool {
+        while !self.machine.poll_data().is_empty() {
+            match self.socket.write_some(&[IoSlice::new(self.machine.poll_data())]) {
+                Ok(0) => return true,
+                Ok(count) => self.machine.data_sent(count),
+                Err(_) => {
+                    self.machine.handle_close();
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Events that came with the end, and the last word.
+    fn say_farewell(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            self.handle(event);
+        }
+        if self.is_unit {
+            return;
+        }
+        let until = Instant::now() + FAREWELL_MAX;
+        while self.flush() && !self.machine.poll_data().is_empty() && Instant::now() < until {
+            if self.socket.wait(Interest::Writable, Some(until), None).is_err() {
+                break;
+            }
+        }
+        self.socket.shut_down();
+    }
+
+    fn handle(&mut self, event: ServerEvent) {
+        let machine = &mut self.machine;
+        match (event, &mut self.session) {
+            (ServerEvent::Unit(unit), _) => self.bind(unit),
+            (ServerEvent::Wants(wishes), None) => {
+                match Session::begin(self.inner, machine, &wishes, &self.socket) {
+                    Ok(session) => self.session = Some(session),
+                    Err((reason, text)) => {
+                        tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
+                        // It fails only in a state in which nothing was asked for.
+                        let _ = self.machine.refuse(reason, &text);
+                    }
+                }
+            }
+            (ServerEvent::Accepted(accept), Some(session)) => session.binding.accept(accept),
+            (ServerEvent::Streaming { .. }, Some(session)) => session.stream(self.inner),
+            (ServerEvent::ChangeWanted(change), Some(session)) => {
+                session.change(self.inner, machine, change);
+            }
+            (ServerEvent::Report(report), Some(session)) => session.note_report(report),
+            (ServerEvent::Stopped(stopped), _) => self.note_end(&stopped),
+            _ => {}
+        }
+    }
+
+    /// What other threads have to say to this connection.
+    fn look_around(&mut self) {
+        if self.inner.is_stopped() {
+            self.machine.stop(Reason::Ended, "the server is closing");
+        }
+        if let Some(session) = &mut self.session {
+            session.look_around(self.inner, &mut self.machine);
+        }
+    }
+
+    fn peer(&self) -> SocketAddr {
+        self.socket.peer_address()
+    }
+
+    fn note_end(&self, stopped: &Stopped) {
+        tracing::info!(peer = %self.peer(), %stopped, "a connection has ended");
+        if self.session.is_some() {
+            self.inner.note_end(self.peer(), stopped);
+        }
+    }
+
+    /// This connection is a unit's of another connection's session.
+    fn bind(&mut self, opening: UnitOpening) {
+        let refusal = match self.inner.find(opening.token) {
+            None => "no session has this token",
+            Some(binding) if binding.bind_chunks(opening.unit, self.socket.clone()) => {
+                self.is_unit = true;
+                return;
+            }
+            Some(_) => "this unit of the session is bound, or there is none such",
+        };
+        tracing::warn!(peer = %self.peer(), unit = opening.unit, refusal, "a unit was refused");
+        let mut octets = Vec::new();
+        Message::Refuse { reason: Reason::Token, text: refusal.into() }.write(&mut octets);
+        // It is a courtesy, and a short one: a new connection has room for it.
+        let _ = self.socket.write_some(&[IoSlice::new(&octets)]);
+    }
+}

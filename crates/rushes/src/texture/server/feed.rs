@@ -1,0 +1,185 @@
+//! Pictures out of the source, to every session that shows them.
+
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_texture::Source;
+use rushes_texture::SourceError;
+
+use super::super::lock;
+use super::work::Work;
+use crate::pace::sleep_until;
+
+/// How long the thread waits at a time before it looks whether it should end.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How long the last frames of a source may take to be sent.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// When pictures are taken from the source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Timing {
+    /// At the source's rate. Who cannot keep up misses whole frames.
+    Live,
+    /// At the source's rate, or more slowly: every session gets every frame.
+    EveryFrame,
+    /// As fast as the slowest session takes them: every session gets every frame.
+    FlatOut,
+}
+
+/// The sessions that frames go to.
+#[derive(Default)]
+pub(super) struct Feed {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: Vec<Arc<Work>>,
+    stopped: bool,
+    /// How often the source has come to its end.
+    ends: u64,
+    failure: Option<String>,
+}
+
+/// What a source has to say to a session that it feeds.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum SourceState {
+    Running,
+    /// It has come to its end since the session joined.
+    Ended,
+    Failed(String),
+}
+
+impl Feed {
+    /// Feeds a session from now on; what to give to [`Feed::source_state`].
+    pub(super) fn join(&self, work: Arc<Work>) -> u64 {
+        let mut state = lock(&self.state);
+        state.sessions.push(work);
+        self.changed.notify_all();
+        state.ends
+    }
+
+    pub(super) fn leave(&self, work: &Arc<Work>) {
+        let mut state = lock(&self.state);
+        state.sessions.retain(|other| !Arc::ptr_eq(other, work));
+        self.changed.notify_all();
+    }
+
+    /// What the source has come to since a session joined.
+    pub(super) fn source_state(&self, joined: u64) -> SourceState {
+        let state = lock(&self.state);
+        match &state.failure {
+            Some(why) => SourceState::Failed(why.clone()),
+            None if state.ends > joined => SourceState::Ended,
+            None => SourceState::Running,
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn is_stopped(&self) -> bool {
+        lock(&self.state).stopped
+    }
+
+    fn sessions(&self) -> Vec<Arc<Work>> {
+        lock(&self.state).sessions.clone()
+    }
+
+    /// Waits for a session; false when there will be none.
+    fn wait_for_session(&self) -> bool {
+        let mut state = lock(&self.state);
+        while state.sessions.is_empty() && !state.stopped {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.stopped
+    }
+
+    /// Runs until it is stopped: whenever there are sessions, the source plays from its beginning.
+    pub(super) fn run(&self, source: &mut dyn Source, timing: Timing, loops: bool) {
+        while self.wait_for_session() {
+            let result = self.play(source, timing, loops).and_then(|()| source.rewind());
+            if let Err(error) = result {
+                lock(&self.state).failure = Some(error.to_string());
+                self.wake_all();
+                return;
+            }
+        }
+    }
+
+    /// Plays the source until its end, or until nobody is left.
+    fn play(
+        &self,
+        source: &mut dyn Source,
+        timing: Timing,
+        loops: bool,
+    ) -> Result<(), SourceError> {
+        let interval = source.rate().interval();
+        let mut due = Instant::now();
+        loop {
+            let sessions = self.sessions();
+            if sessions.is_empty() || self.is_stopped() {
+                return Ok(());
+            }
+            let Some(picture) = source.next_frame()? else {
+                if loops {
+                    source.rewind()?;
+                    continue;
+                }
+                return Ok(self.end(&sessions));
+            };
+            if timing != Timing::Live {
+                self.wait_for_room(&sessions);
+            }
+            if timing != Timing::FlatOut {
+                sleep_until(due);
+                // A source that is late does not hurry afterwards.
+                due = (due + interval).max(Instant::now());
+            }
+            let now = Instant::now();
+            for work in self.sessions() {
+                work.push(picture.clone(), now);
+            }
+        }
+    }
+
+    fn wait_for_room(&self, sessions: &[Arc<Work>]) {
+        for work in sessions {
+            while !work.wait_for_room(LOOK) && !self.is_stopped() {}
+        }
+    }
+
+    /// The source has ended: what is under way is sent, then the sessions are told.
+    fn end(&self, sessions: &[Arc<Work>]) {
+        for work in sessions {
+            work.wait_until_sent(DRAIN_MAX);
+        }
+        lock(&self.state).ends += 1;
+        self.wake_all();
+        // They leave before the source begins again.
+        let mut state = lock(&self.state);
+        let any_left = |state: &mut State| {
+            !state.stopped
+                && state.sessions.iter().any(|work| sessions.iter().any(|it| Arc::ptr_eq(it, work)))
+        };
+        let until = Instant::now() + DRAIN_MAX;
+        while any_left(&mut state) && Instant::now() < until {
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn wake_all(&self) {
+        for work in self.sessions() {
+            work.wake();
+        }
+    }
+}

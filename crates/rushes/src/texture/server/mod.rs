@@ -1,0 +1,293 @@
+//! The side that has frames.
+
+mod binding;
+mod choose;
+mod connection;
+mod encoding;
+mod feed;
+mod link;
+mod options;
+mod session;
+mod statistics;
+mod work;
+
+pub use feed::Timing;
+pub use options::ServerOptions;
+pub use statistics::{SentFrame, ServerCounts};
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::TcpListener;
+use rushes_net::Waker;
+use rushes_proto::delivery::control::FrameRate;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Report;
+use rushes_proto::delivery::control::Stopped;
+use rushes_proto::delivery::control::Timeline;
+use rushes_proto::delivery::control::Token;
+use rushes_texture::Format;
+use rushes_texture::Layout;
+use rushes_texture::Source;
+
+use self::binding::Binding;
+use self::choose::Refusal;
+use self::feed::Feed;
+use self::statistics::Tally;
+use self::work::Sent;
+use super::error::TextureError;
+use super::lock;
+
+/// Connections that may be served at once beside the units of sessions: who asks for more waits
+/// in the system's queue, or is closed.
+const CONNECTIONS_MAX: usize = 256;
+
+/// How long the accepting thread rests when the system gives no connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Sends a source's frames to whoever asks.
+///
+/// One thread accepts, one takes pictures from the source, and for each client there is one for
+/// the control connection and one for each unit. Dropping the server ends them all; clients are
+/// told.
+///
+/// ```
+/// use rushes::texture::{ServerOptions, TextureServer};
+/// use rushes::texture::source::Pattern;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pattern = Pattern::open("pattern:320x180@60")?;
+/// let server = TextureServer::serve("127.0.0.1:0".parse()?, pattern, ServerOptions::default())?;
+/// assert_ne!(server.local_address().port(), 0);
+/// # Ok(())
+/// # }
+/// ```
+pub struct TextureServer {
+    inner: Arc<Inner>,
+    local: SocketAddr,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What all threads of a server share.
+struct Inner {
+    options: ServerOptions,
+    layout: Layout,
+    rate: FrameRate,
+    timeline: Timeline,
+    feed: Feed,
+    tally: Tally,
+    sessions: Mutex<Vec<Arc<Binding>>>,
+    connections: AtomicUsize,
+    /// How often the format wished by the application changed, and to what.
+    wanted: Mutex<(u64, Option<Format>)>,
+    stopped: AtomicBool,
+    waker: Waker,
+}
+
+impl fmt::Debug for TextureServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextureServer").field("local", &self.local).finish_non_exhaustive()
+    }
+}
+
+impl TextureServer {
+    /// Listens on `local` (port 0 takes a free one), and serves clients until it is dropped.
+    ///
+    /// The source plays from its beginning whenever the first client has come.
+    ///
+    /// # Errors
+    ///
+    /// [`TextureError::Net`] if the address cannot be listened on, [`TextureError::Codec`] if the
+    /// source's pictures cannot be encoded to the format of the options, and
+    /// [`TextureError::Thread`] if the system has no thread left.
+    pub fn serve(
+        local: SocketAddr,
+        source: impl Source + 'static,
+        options: ServerOptions,
+    ) -> Result<Self, TextureError> {
+        let layout = *source.layout();
+        let format = options.format.unwrap_or(layout.format());
+        rushes_texture::Encoder::new(layout.format(), format, layout.width(), layout.height())?;
+        let listener = TcpListener::bind(local, &options.tcp)?;
+        let local = listener.local_address();
+        let rate = source.rate();
+        let rate =
+            FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
+        let inner = Arc::new(Inner {
+            layout,
+            rate,
+            timeline: Timeline::new(Instant::now()),
+            feed: Feed::default(),
+            tally: Tally::default(),
+            sessions: Mutex::new(Vec::new()),
+            connections: AtomicUsize::new(0),
+            wanted: Mutex::new((0, options.format)),
+            stopped: AtomicBool::new(false),
+            waker: Waker::new()?,
+            options,
+        });
+        let mut server = Self { inner, local, threads: Vec::new() };
+        let inner = server.inner.clone();
+        server.spawn("rushes-accept", move || accept(&inner, &listener))?;
+        let inner = server.inner.clone();
+        let mut source = source;
+        server.spawn("rushes-source", move || {
+            inner.feed.run(&mut source, inner.options.timing, inner.options.loops);
+        })?;
+        Ok(server)
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), TextureError> {
+        let thread = thread::Builder::new().name(name.into()).spawn(run);
+        self.threads.push(thread.map_err(TextureError::Thread)?);
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What frames are before they are encoded.
+    pub fn layout(&self) -> &Layout {
+        &self.inner.layout
+    }
+
+    /// Encodes to another format from now on, for clients that are there and for those to come.
+    ///
+    /// A client that cannot take it keeps what it has.
+    pub fn set_format(&self, format: Format) {
+        let mut wanted = lock(&self.inner.wanted);
+        *wanted = (wanted.0 + 1, Some(format));
+        drop(wanted);
+        self.inner.wake_sessions();
+    }
+
+    /// What it has done so far.
+    pub fn counts(&self) -> ServerCounts {
+        ServerCounts { clients: lock(&self.inner.sessions).len(), ..self.inner.tally.counts() }
+    }
+
+    /// How long the latest frames took, oldest first; each is told once, 1 024 are kept.
+    pub fn take_frames(&self) -> Vec<SentFrame> {
+        self.inner.tally.take_frames()
+    }
+
+    /// Sessions that have ended, with the client's address and the reason; each is told once.
+    pub fn take_ends(&self) -> Vec<(SocketAddr, String)> {
+        self.inner.tally.take_ends()
+    }
+
+    /// What each client has said last of what it sees.
+    pub fn reports(&self) -> Vec<Report> {
+        lock(&self.inner.sessions).iter().map(|binding| binding.report()).collect()
+    }
+}
+
+impl Drop for TextureServer {
+    fn drop(&mut self) {
+        self.inner.stopped.store(true, Ordering::Release);
+        self.inner.feed.stop();
+        self.inner.waker.wake();
+        self.inner.wake_sessions();
+        for thread in self.threads.drain(..) {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Inner {
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    fn wanted(&self) -> (u64, Option<Format>) {
+        *lock(&self.wanted)
+    }
+
+    /// A token that nobody can guess.
+    fn token(&self) -> Result<Token, Refusal> {
+        let mut token = [0; 16];
+        match getrandom::fill(&mut token) {
+            Ok(()) => Ok(Token(token)),
+            Err(error) => Err((Reason::Unsupported, error.to_string())),
+        }
+    }
+
+    /// Takes up a session; false if there are too many.
+    fn register(&self, binding: &Arc<Binding>) -> bool {
+        let mut sessions = lock(&self.sessions);
+        let has_room = sessions.len() < self.options.clients_max;
+        if has_room {
+            sessions.push(binding.clone());
+        }
+        has_room
+    }
+
+    fn forget(&self, binding: &Arc<Binding>) {
+        lock(&self.sessions).retain(|other| !Arc::ptr_eq(other, binding));
+    }
+
+    fn find(&self, token: Token) -> Option<Arc<Binding>> {
+        lock(&self.sessions).iter().find(|binding| binding.token == token).cloned()
+    }
+
+    fn wake_sessions(&self) {
+        lock(&self.sessions).iter().for_each(|binding| binding.waker.wake());
+    }
+
+    fn note_sent(&self, sent: &Sent, units: usize, dropped_before: u64) {
+        self.tally.note_sent(sent, units, dropped_before);
+    }
+
+    fn note_end(&self, peer: SocketAddr, stopped: &Stopped) {
+        self.tally.note_end(peer, stopped);
+    }
+}
+
+/// Accepts until the server stops, then waits for every connection to end.
+fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
+    while !inner.is_stopped() {
+        let socket = match listener.accept(None, Some(&inner.waker)) {
+            Ok(Some(socket)) => socket,
+            Ok(None) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "no connection was accepted");
+                thread::sleep(ACCEPT_PAUSE);
+                continue;
+            }
+        };
+        if inner.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
+            tracing::warn!(peer = %socket.peer_address(), "too many connections");
+            inner.connections.fetch_sub(1, Ordering::AcqRel);
+            continue;
+        }
+        let shared = inner.clone();
+        let spawned = thread::Builder::new().name("rushes-control".into()).spawn(move || {
+            connection::serve(&shared, socket);
+            shared.connections.fetch_sub(1, Ordering::AcqRel);
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "no thread for a connection");
+            inner.connections.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+    // Those without a session look around every half second.
+    while inner.connections.load(Ordering::Acquire) > 0 {
+        thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,71 @@
+//! How a texture server works.
+
+use std::time::Duration;
+
+use rushes_net::SocketOptions;
+use rushes_net::TcpOptions;
+use rushes_proto::delivery::control::Transport;
+use rushes_texture::Format;
+
+use super::feed::Timing;
+
+/// How a [`TextureServer`](crate::texture::TextureServer) works. Every setting has a default that
+/// works.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// What frames are encoded to for clients that do not wish otherwise; by default the source's
+    /// own format.
+    pub format: Option<Format>,
+    /// How units travel for clients that do not wish otherwise; UDP by default.
+    pub transport: Transport,
+    /// Units of a frame for clients that do not wish otherwise, 1 to 64: each has a socket and a
+    /// thread. By default as many as there are processors, but no more than 8.
+    pub units: usize,
+    /// Octets of a packet behind its header of four, for clients that do not wish otherwise; 0, the
+    /// default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over RTP.
+    pub payload: usize,
+    /// Sessions at once; more clients are told to come again later. 4 by default.
+    pub clients_max: usize,
+    /// When pictures are taken from the source.
+    pub timing: Timing,
+    /// Whether the source begins again at its end; else its end ends the sessions.
+    pub loops: bool,
+    /// Buffers of UDP sockets, and how they send: 4 MiB by default.
+    pub udp: SocketOptions,
+    /// Buffers of TCP connections: 4 MiB by default.
+    pub tcp: TcpOptions,
+    /// How RTP streams are secured; by default not at all.
+    pub security: Option<crate::security::Security>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            format: None,
+            transport: Transport::Udp,
+            units: processors.clamp(1, 8),
+            payload: 0,
+            clients_max: 4,
+            timing: Timing::Live,
+            loops: false,
+            udp: SocketOptions::default(),
+            tcp: TcpOptions::default(),
+            security: None,
+        }
+    }
+}
+
+/// Octets of a packet where nobody wishes otherwise.
+pub(super) fn default_payload(transport: Transport) -> usize {
+    match transport {
+        Transport::Udp => 1_408,
+        Transport::Tcp => 256 * 1024,
+        // 1 500 less IPv6, UDP, RTP, the header of four and the longest tag of SRTP.
+        Transport::Rtp => 1_500 - 40 - 8 - 12 - 4 - 16,
+    }
+}
+
+/// How long the frame under way may take to be sent before a session changes.
+pub(super) const PAUSE_MAX: Duration = Duration::from_secs(2);

@@ -1,0 +1,197 @@
+//! One client's session: what was offered, what is being sent, what changes.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::TcpSocket;
+use rushes_proto::delivery::control::Change;
+use rushes_proto::delivery::control::FrameNotice;
+use rushes_proto::delivery::control::Offer;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Report;
+use rushes_proto::delivery::control::Server;
+use rushes_proto::delivery::control::ServerStatistics;
+use rushes_proto::delivery::control::State;
+use rushes_proto::delivery::control::Wishes;
+use rushes_texture::Format;
+
+use super::Inner;
+use super::binding::Binding;
+use super::choose;
+use super::choose::Refusal;
+use super::encoding::Encoding;
+use super::feed::SourceState;
+use super::options::PAUSE_MAX;
+use super::work::Sent;
+
+/// How often a client is told what was done so far.
+const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(super) struct Session {
+    pub(super) binding: Arc<Binding>,
+    threads: Vec<thread::JoinHandle<()>>,
+    offer: Offer,
+    /// What holds as soon as the client has agreed.
+    next: Option<Arc<Encoding>>,
+    /// What the feed said when the session joined it.
+    joined: Option<u64>,
+    /// How often the server's wishes had changed when they were heeded.
+    heeded: u64,
+    statistics: ServerStatistics,
+    statistics_due: Instant,
+}
+
+impl Session {
+    /// Makes what a client needs, and offers it.
+    pub(super) fn begin(
+        inner: &Arc<Inner>,
+        machine: &mut Server,
+        wishes: &Wishes,
+        socket: &TcpSocket,
+    ) -> Result<Self, Refusal> {
+        let options = &inner.options;
+        let (heeded, format) = inner.wanted();
+        let choice = choose::choose(wishes, &inner.layout, inner.rate, options, format)?;
+        let token = inner.token()?;
+        let binding = Binding::new(token, &choice, options, socket)?;
+        let offer = choose::offer(&choice, &binding);
+        if !inner.register(&binding) {
+            let text = format!("the server has {} clients already", options.clients_max);
+            return Err((Reason::Busy, text));
+        }
+        let unsupported = |error: &dyn std::fmt::Display| (Reason::Unsupported, error.to_string());
+        let mut session = Self {
+            threads: Vec::new(),
+            next: Some(Arc::new(choice.encoding)),
+            joined: None,
+            heeded,
+            statistics: ServerStatistics::default(),
+            statistics_due: Instant::now(),
+            offer: offer.clone(),
+            binding,
+        };
+        let begun = session.spawn().map_err(|error| unsupported(&error)).and_then(|()| {
+            machine.offer(Instant::now(), offer).map_err(|error| unsupported(&error))
+        });
+        match begun {
+            Ok(()) => Ok(session),
+            Err(refusal) => {
+                session.end(inner);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// A thread for each unit: it waits for its way to the client, then works.
+    fn spawn(&mut self) -> std::io::Result<()> {
+        for unit in 0..self.binding.units() {
+            let binding = self.binding.clone();
+            let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
+            self.threads.push(thread.spawn(move || binding.run(unit))?);
+        }
+        Ok(())
+    }
+
+    /// The client agreed and every unit has its way.
+    pub(super) fn stream(&mut self, inner: &Inner) {
+        let Some(encoding) = self.next.take() else { return };
+        self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
+        self.binding.work.resume(encoding);
+        if self.joined.is_none() {
+            self.joined = Some(inner.feed.join(self.binding.work.clone()));
+        }
+    }
+
+    /// Offers what the client would rather have, if it is to be had.
+    pub(super) fn change(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
+        let now = Format::from_number(self.offer.mode.format);
+        let Some(format) = Format::from_number(change.format).or(now) else { return };
+        let rate = choose::slower(inner.rate, change.rate.or(Some(self.offer.mode.rate)));
+        let rate = change.rate.map_or(rate, |rate| choose::slower(inner.rate, Some(rate)));
+        if machine.state() != State::Streaming {
+            return;
+        }
+        let units = self.binding.units();
+        let encoding =
+            choose::encode(&inner.layout, format, units, self.offer.payload as usize);
+        let encoding = match encoding {
+            Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
+            Ok(_) => return tracing::warn!(%format, units, "too few units for another format"),
+            Err((_, text)) => return tracing::warn!(%format, text, "no other format"),
+        };
+        let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
+            return machine.stop(Reason::TimedOut, "a frame was not sent in time");
+        };
+        let offer = choose::next_offer(&self.offer, encoding.shape(), rate, first_frame);
+        match machine.change(Instant::now(), offer.clone()) {
+            Ok(()) => (self.offer, self.next) = (offer, Some(Arc::new(encoding))),
+            Err(error) => machine.stop(Reason::Unsupported, &error.to_string()),
+        }
+    }
+
+    /// What other threads have to say.
+    pub(super) fn look_around(&mut self, inner: &Inner, machine: &mut Server) {
+        for unit in self.binding.newly_bound() {
+            if let Err(error) = machine.unit_bound(Instant::now(), unit) {
+                tracing::debug!(unit, %error, "a unit was bound too late");
+            }
+        }
+        while let Some(sent) = self.binding.work.poll_sent() {
+            self.tell(inner, machine, &sent);
+        }
+        if let Some(why) = self.binding.work.failure() {
+            machine.stop(Reason::Unsupported, &why);
+        }
+        let joined = self.joined.map(|joined| inner.feed.source_state(joined));
+        match joined {
+            Some(SourceState::Ended) => machine.stop(Reason::Ended, "the source has ended"),
+            Some(SourceState::Failed(why)) => machine.stop(Reason::Unsupported, &why),
+            Some(SourceState::Running) | None => {}
+        }
+        let (wanted, format) = inner.wanted();
+        if wanted != self.heeded && machine.state() == State::Streaming {
+            self.heeded = wanted;
+            let format = format.map_or(0, Format::number);
+            self.change(inner, machine, Change { format, rate: None });
+        }
+    }
+
+    fn tell(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {
+        let captured = inner.timeline.micros(sent.captured_at);
+        let notice = FrameNotice {
+            number: sent.frame,
+            captured,
+            sent: captured + sent.waited.as_micros() as u64,
+            octets: sent.octets,
+            dropped: sent.dropped,
+        };
+        let counts = &mut self.statistics;
+        let dropped_before = counts.dropped;
+        counts.frames += 1;
+        counts.octets += sent.octets;
+        counts.dropped = sent.dropped;
+        inner.note_sent(sent, self.binding.units(), dropped_before);
+        // A client that does not read misses some.
+        let _ = machine.frame(notice);
+        if self.statistics_due <= Instant::now() {
+            self.statistics_due = Instant::now() + STATISTICS_INTERVAL;
+            let _ = machine.statistics(self.statistics);
+        }
+    }
+
+    pub(super) fn note_report(&self, report: Report) {
+        self.binding.note_report(report);
+    }
+
+    pub(super) fn end(self, inner: &Inner) {
+        self.binding.close();
+        inner.feed.leave(&self.binding.work);
+        inner.forget(&self.binding);
+        for thread in self.threads {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}

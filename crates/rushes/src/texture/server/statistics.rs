@@ -1,0 +1,100 @@
+//! What a server has done.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rushes_proto::delivery::control::Stopped;
+
+use super::super::lock;
+use super::work::Sent;
+
+/// Frames that timings are taken of.
+const FRAMES_MAX: usize = 1_024;
+
+/// Ended sessions that are remembered until somebody asks.
+const ENDS_MAX: usize = 64;
+
+/// What a [`TextureServer`](crate::texture::TextureServer) has done for all clients together.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ServerCounts {
+    /// Sessions there are.
+    pub clients: usize,
+    /// Frames sent, counted for each client.
+    pub frames: u64,
+    /// Octets of tiles sent.
+    pub octets: u64,
+    /// Pictures that were not encoded, because the one before was not yet sent.
+    pub dropped: u64,
+}
+
+/// How long one frame took on the server's side.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SentFrame {
+    /// The frame's number.
+    pub frame: u64,
+    /// From the picture being there until the first unit began.
+    pub waited: Duration,
+    /// From then until the last unit had sent its last octet.
+    pub took: Duration,
+    /// How long a unit was at work (encoding and sending): the mean, and the longest.
+    pub unit_mean: Duration,
+    /// The longest.
+    pub unit_max: Duration,
+    /// Pictures dropped so far.
+    pub dropped: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Tally {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    counts: ServerCounts,
+    frames: VecDeque<SentFrame>,
+    ends: VecDeque<(SocketAddr, String)>,
+}
+
+impl Tally {
+    pub(super) fn note_sent(&self, sent: &Sent, units: usize, dropped_before: u64) {
+        let mut state = lock(&self.state);
+        state.counts.frames += 1;
+        state.counts.octets += sent.octets;
+        state.counts.dropped += sent.dropped.saturating_sub(dropped_before);
+        if state.frames.len() == FRAMES_MAX {
+            state.frames.pop_front();
+        }
+        state.frames.push_back(SentFrame {
+            frame: sent.frame,
+            waited: sent.waited,
+            took: sent.took,
+            unit_mean: sent.busy / units.max(1) as u32,
+            unit_max: sent.busy_max,
+            dropped: sent.dropped,
+        });
+    }
+
+    pub(super) fn note_end(&self, peer: SocketAddr, stopped: &Stopped) {
+        let mut state = lock(&self.state);
+        if state.ends.len() == ENDS_MAX {
+            state.ends.pop_front();
+        }
+        state.ends.push_back((peer, stopped.to_string()));
+    }
+
+    pub(super) fn counts(&self) -> ServerCounts {
+        lock(&self.state).counts
+    }
+
+    /// The latest frames, oldest first, told once.
+    pub(super) fn take_frames(&self) -> Vec<SentFrame> {
+        lock(&self.state).frames.drain(..).collect()
+    }
+
+    pub(super) fn take_ends(&self) -> Vec<(SocketAddr, String)> {
+        lock(&self.state).ends.drain(..).collect()
+    }
+}
