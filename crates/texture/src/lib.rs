@@ -21,10 +21,24 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod decode;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "calls what detection found; loads and stores vectors")]
+mod dispatch;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "elsewhere.rs"]
+mod dispatch;
+mod encode;
 mod format;
+mod instruction_set;
 mod layout;
+pub mod metric;
+mod rgb565;
+#[doc(hidden)]
+pub mod rows;
 mod tiling;
 
 pub use format::{Block, Format, Plane, UnknownFormat};
+pub use instruction_set::InstructionSet;
 pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};
