@@ -65,12 +65,7 @@ impl Encoder {
     ///
     /// [`CodecError::Unsupported`] if [`Encoder::supports`] denies it, [`CodecError::Layout`] if
     /// there can be no frame of this size.
-    pub fn new(
-        input: Format,
-        output: Format,
-        width: u32,
-        height: u32,
-    ) -> Result<Self, CodecError> {
+    pub fn new(input: Format, output: Format, width: u32, height: u32) -> Result<Self, CodecError> {
         if !Self::supports(input, output) {
             return Err(CodecError::Unsupported { input, output });
         }
@@ -119,8 +114,7 @@ impl Encoder {
     ) -> Result<(), CodecError> {
         error::check_input(self.input.bytes(), picture.len())?;
         let planes = self.output.planes();
-        let layout =
-            planes.get(plane).ok_or(CodecError::Plane { plane, planes: planes.len() })?;
+        let layout = planes.get(plane).ok_or(CodecError::Plane { plane, planes: planes.len() })?;
         error::check_rows(&rows, layout.rows)?;
         let range = layout.row_range(&rows);
         error::check_output(range.len(), out.len())?;

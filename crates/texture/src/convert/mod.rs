@@ -8,12 +8,12 @@ mod rgb565;
 mod ycocg;
 mod yuv;
 
-pub(crate) use planar::chroma;
-pub(crate) use planar::luma;
-pub(crate) use planar::to_rgba;
 pub(crate) use ycocg::YCoCg;
 pub(crate) use yuv::Bt709;
 
+use crate::InstructionSet;
+use crate::convert::planar::Colour;
+use crate::dispatch::Avx2;
 use crate::format::Format;
 use crate::layout::Layout;
 
@@ -34,12 +34,13 @@ pub(crate) fn is_raw(format: Format) -> bool {
 pub(crate) struct Picture<'a> {
     layout: &'a Layout,
     octets: &'a [u8],
+    set: InstructionSet,
 }
 
 impl<'a> Picture<'a> {
     /// `octets` are exactly those of the layout, whose format is raw.
-    pub(crate) fn new(layout: &'a Layout, octets: &'a [u8]) -> Self {
-        Self { layout, octets }
+    pub(crate) fn new(layout: &'a Layout, octets: &'a [u8], set: InstructionSet) -> Self {
+        Self { layout, octets, set }
     }
 
     /// Fills a span with the pixels right of `x` (even, inside the picture) of row `y`.
@@ -60,18 +61,19 @@ impl<'a> Picture<'a> {
         let packed = |bytes: usize| self.row(0, y, x * bytes, pixels * bytes);
         match self.layout.format() {
             Format::Rgba8 => span.as_flattened_mut().copy_from_slice(packed(4)),
-            Format::Rgb565 => rgb565::expand(packed(2), span),
-            Format::Yuv420 => to_rgba::<Bt709>(packed(1), self.both_chroma(x, y / 2, pixels), span),
-            Format::Yuv422 => to_rgba::<Bt709>(packed(1), self.both_chroma(x, y, pixels), span),
-            Format::YCoCg420 => {
-                to_rgba::<YCoCg>(packed(1), self.both_chroma(x, y / 2, pixels), span);
-            }
-            _ => rgb24::expand(packed(3), span),
+            Format::Rgb565 => vectorised(self.set, || rgb565::expand(packed(2), span)),
+            Format::Yuv420 => self.read_planar::<Bt709>((x, y), y / 2, span),
+            Format::Yuv422 => self.read_planar::<Bt709>((x, y), y, span),
+            Format::YCoCg420 => self.read_planar::<YCoCg>((x, y), y / 2, span),
+            _ => vectorised(self.set, || rgb24::expand(packed(3), span)),
         }
     }
 
-    fn both_chroma(&self, x: usize, row: u32, pixels: usize) -> [&'a [u8]; 2] {
-        [1, 2].map(|plane| self.row(plane, row, x / 2, pixels.div_ceil(2)))
+    fn read_planar<C: Colour>(&self, at: (usize, u32), chroma_row: u32, span: &mut [Rgba]) {
+        let (x, y) = at;
+        let luma = self.row(0, y, x, span.len());
+        let chroma = [1, 2].map(|at| self.row(at, chroma_row, x / 2, span.len().div_ceil(2)));
+        vectorised(self.set, || planar::to_rgba::<C>(luma, chroma, span));
     }
 
     fn row(&self, plane: usize, row: u32, at: usize, bytes: usize) -> &'a [u8] {
@@ -81,10 +83,33 @@ impl<'a> Picture<'a> {
 }
 
 /// Writes a span as pixels of a format of one raw plane: RGB24, RGBA8 or RGB565.
-pub(crate) fn write(format: Format, span: &[Rgba], out: &mut [u8]) {
+pub(crate) fn write(set: InstructionSet, format: Format, span: &[Rgba], out: &mut [u8]) {
     match format {
         Format::Rgba8 => out.copy_from_slice(span.as_flattened()),
-        Format::Rgb565 => rgb565::pack(span, out),
-        _ => rgb24::pack(span, out),
+        Format::Rgb565 => vectorised(set, || rgb565::pack(span, out)),
+        _ => vectorised(set, || rgb24::pack(span, out)),
+    }
+}
+
+/// The luma of each pixel.
+pub(crate) fn luma<C: Colour>(set: InstructionSet, span: &[Rgba], out: &mut [u8]) {
+    vectorised(set, || planar::luma::<C>(span, out));
+}
+
+/// One of both chroma values of each 2×2 pixels.
+pub(crate) fn chroma<C: Colour, const WHICH: usize>(
+    set: InstructionSet,
+    rows: [&[Rgba]; 2],
+    out: &mut [u8],
+) {
+    vectorised(set, || planar::chroma::<C, WHICH>(rows, out));
+}
+
+/// Runs a loop that the compiler turns into vectors, of the widest that are worth it here.
+fn vectorised(set: InstructionSet, work: impl FnOnce()) {
+    let wide = if set == InstructionSet::Portable { None } else { Avx2::detect() };
+    match wide {
+        Some(avx2) => avx2.run(work),
+        None => work(),
     }
 }

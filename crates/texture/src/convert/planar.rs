@@ -20,11 +20,13 @@ pub(crate) trait Colour {
     const SCALE: u32;
 }
 
+#[inline(always)]
 fn rgb(pixel: Rgba) -> [i32; 3] {
     [pixel[0].into(), pixel[1].into(), pixel[2].into()]
 }
 
 /// The luma of each pixel.
+#[inline(always)]
 pub(crate) fn luma<C: Colour>(rgba: &[Rgba], out: &mut [u8]) {
     for (to, &from) in out.iter_mut().zip(rgba) {
         *to = C::luma(rgb(from));
@@ -34,6 +36,7 @@ pub(crate) fn luma<C: Colour>(rgba: &[Rgba], out: &mut [u8]) {
 /// Chroma `WHICH` of each 2×2 pixels; where rows share none, both are the same row.
 ///
 /// The rows have an even number of pixels, the last repeated if need be.
+#[inline(always)]
 pub(crate) fn chroma<C: Colour, const WHICH: usize>(rows: [&[Rgba]; 2], out: &mut [u8]) {
     let [above, below] = rows.map(|row| row.as_chunks::<2>().0);
     for ((to, above), below) in out.iter_mut().zip(above).zip(below) {
@@ -44,6 +47,7 @@ pub(crate) fn chroma<C: Colour, const WHICH: usize>(rows: [&[Rgba]; 2], out: &mu
 }
 
 /// The pixels of a luma row that begins with a whole pair, and of its chroma rows.
+#[inline(always)]
 pub(crate) fn to_rgba<C: Colour>(luma: &[u8], chroma: [&[u8]; 2], rgba: &mut [Rgba]) {
     let (pairs, odd) = luma.as_chunks::<2>();
     let (pair_pixels, odd_pixels) = rgba.as_chunks_mut::<2>();
@@ -57,6 +61,7 @@ pub(crate) fn to_rgba<C: Colour>(luma: &[u8], chroma: [&[u8]; 2], rgba: &mut [Rg
     }
 }
 
+#[inline(always)]
 fn pixel<C: Colour>(luma: u8, offsets: [i32; 3]) -> Rgba {
     let level = C::level(luma);
     let [red, green, blue] = offsets.map(|offset| ((level + offset) >> C::SCALE).clamp(0, 255));

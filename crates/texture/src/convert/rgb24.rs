@@ -3,6 +3,7 @@
 use crate::convert::Rgba;
 
 /// Gives every pixel an alpha of 255.
+#[inline(always)]
 pub(crate) fn expand(rgb: &[u8], rgba: &mut [Rgba]) {
     for (to, from) in rgba.iter_mut().zip(rgb.as_chunks::<3>().0) {
         *to = [from[0], from[1], from[2], 255];
@@ -10,6 +11,7 @@ pub(crate) fn expand(rgb: &[u8], rgba: &mut [Rgba]) {
 }
 
 /// Leaves out the alpha.
+#[inline(always)]
 pub(crate) fn pack(rgba: &[Rgba], rgb: &mut [u8]) {
     for (to, from) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(rgba) {
         *to = [from[0], from[1], from[2]];

@@ -8,10 +8,12 @@ const fn narrow(value: u8, bits: u32) -> u16 {
     ((value as u32 * steps + 127) / 255) as u16
 }
 
+#[inline(always)]
 fn word(pixel: Rgba) -> u16 {
     narrow(pixel[0], 5) << 11 | narrow(pixel[1], 6) << 5 | narrow(pixel[2], 5)
 }
 
+#[inline(always)]
 fn pixel(word: u16) -> Rgba {
     let (red, green, blue) = (word >> 11, word >> 5 & 63, word & 31);
     [
@@ -23,6 +25,7 @@ fn pixel(word: u16) -> Rgba {
 }
 
 /// Widens little-endian words to RGBA8 with an alpha of 255.
+#[inline(always)]
 pub(crate) fn expand(words: &[u8], rgba: &mut [Rgba]) {
     for (to, from) in rgba.iter_mut().zip(words.as_chunks::<2>().0) {
         *to = pixel(u16::from_le_bytes(*from));
@@ -30,6 +33,7 @@ pub(crate) fn expand(words: &[u8], rgba: &mut [Rgba]) {
 }
 
 /// Rounds to little-endian words; the alpha is left out.
+#[inline(always)]
 pub(crate) fn pack(rgba: &[Rgba], words: &mut [u8]) {
     for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(rgba) {
         *to = word(*from).to_le_bytes();

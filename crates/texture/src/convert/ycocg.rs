@@ -41,7 +41,7 @@ impl Colour for YCoCg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::to_rgba;
+    use crate::convert::planar::to_rgba;
 
     fn ycocg(rgb: [i32; 3]) -> [u8; 3] {
         let sum = rgb.map(|value| value * 4);

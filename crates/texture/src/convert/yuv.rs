@@ -59,7 +59,7 @@ impl Colour for Bt709 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::to_rgba;
+    use crate::convert::planar::to_rgba;
 
     fn yuv(rgb: [i32; 3]) -> [u8; 3] {
         let sum = rgb.map(|value| value * 4);
