@@ -21,10 +21,32 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod convert;
+mod decode;
+mod decoder;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "calls what detection found; loads and stores vectors")]
+mod dispatch;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "elsewhere.rs"]
+mod dispatch;
+mod encode;
+mod encoder;
+mod error;
 mod format;
+mod instruction_set;
 mod layout;
+pub mod metric;
+mod resample;
+mod rgb565;
+#[doc(hidden)]
+pub mod rows;
 mod tiling;
 
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+pub use error::CodecError;
 pub use format::{Block, Format, Plane, UnknownFormat};
+pub use instruction_set::InstructionSet;
 pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};

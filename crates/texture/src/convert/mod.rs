@@ -1,0 +1,115 @@
+//! Pixels of any raw format as RGBA8, and back: the one currency of encoders and decoders.
+//!
+//! All of it works on spans, some pixels of one row, that stay in the first-level cache.
+
+mod planar;
+mod rgb24;
+mod rgb565;
+mod ycocg;
+mod yuv;
+
+pub(crate) use ycocg::YCoCg;
+pub(crate) use yuv::Bt709;
+
+use crate::InstructionSet;
+use crate::convert::planar::Colour;
+use crate::dispatch::Avx2;
+use crate::format::Format;
+use crate::layout::Layout;
+
+/// Red, green, blue and alpha.
+pub(crate) type Rgba = [u8; 4];
+
+/// Pixels of a span that is kept on the stack: even, and whole blocks of every width of four.
+pub(crate) const SPAN: usize = 256;
+
+/// Whether the pixels of a format lie there one by one, uncompressed.
+pub(crate) fn is_raw(format: Format) -> bool {
+    use Format::{Rgb24, Rgb565, Rgba8, YCoCg420, Yuv420, Yuv422};
+    matches!(format, Rgb24 | Rgba8 | Rgb565 | Yuv420 | Yuv422 | YCoCg420)
+}
+
+/// A raw picture, read as if its edges went on for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Picture<'a> {
+    layout: &'a Layout,
+    octets: &'a [u8],
+    set: InstructionSet,
+}
+
+impl<'a> Picture<'a> {
+    /// `octets` are exactly those of the layout, whose format is raw.
+    pub(crate) fn new(layout: &'a Layout, octets: &'a [u8], set: InstructionSet) -> Self {
+        Self { layout, octets, set }
+    }
+
+    /// Fills a span with the pixels right of `x` (even, inside the picture) of row `y`.
+    ///
+    /// What is right of the picture or below it repeats the nearest pixel inside.
+    pub(crate) fn read(&self, x: usize, y: u32, span: &mut [Rgba]) {
+        let y = y.min(self.layout.height() - 1);
+        let inside = span.len().min(self.layout.width() as usize - x);
+        let (seen, beyond) = span.split_at_mut(inside);
+        self.read_inside(x, y, seen);
+        if let Some(&last) = seen.last() {
+            beyond.fill(last);
+        }
+    }
+
+    fn read_inside(&self, x: usize, y: u32, span: &mut [Rgba]) {
+        let pixels = span.len();
+        let packed = |bytes: usize| self.row(0, y, x * bytes, pixels * bytes);
+        match self.layout.format() {
+            Format::Rgba8 => span.as_flattened_mut().copy_from_slice(packed(4)),
+            Format::Rgb565 => vectorised(self.set, || rgb565::expand(packed(2), span)),
+            Format::Yuv420 => self.read_planar::<Bt709>((x, y), y / 2, span),
+            Format::Yuv422 => self.read_planar::<Bt709>((x, y), y, span),
+            Format::YCoCg420 => self.read_planar::<YCoCg>((x, y), y / 2, span),
+            _ => vectorised(self.set, || rgb24::expand(packed(3), span)),
+        }
+    }
+
+    fn read_planar<C: Colour>(&self, at: (usize, u32), chroma_row: u32, span: &mut [Rgba]) {
+        let (x, y) = at;
+        let luma = self.row(0, y, x, span.len());
+        let chroma = [1, 2].map(|at| self.row(at, chroma_row, x / 2, span.len().div_ceil(2)));
+        vectorised(self.set, || planar::to_rgba::<C>(luma, chroma, span));
+    }
+
+    fn row(&self, plane: usize, row: u32, at: usize, bytes: usize) -> &'a [u8] {
+        let start = self.layout.planes()[plane].row_range(&(row..row)).start + at;
+        &self.octets[start..start + bytes]
+    }
+}
+
+/// Writes a span as pixels of a format of one raw plane: RGB24, RGBA8 or RGB565.
+pub(crate) fn write(set: InstructionSet, format: Format, span: &[Rgba], out: &mut [u8]) {
+    match format {
+        Format::Rgba8 => out.copy_from_slice(span.as_flattened()),
+        Format::Rgb565 => vectorised(set, || rgb565::pack(span, out)),
+        _ => vectorised(set, || rgb24::pack(span, out)),
+    }
+}
+
+/// The luma of each pixel.
+pub(crate) fn luma<C: Colour>(set: InstructionSet, span: &[Rgba], out: &mut [u8]) {
+    vectorised(set, || planar::luma::<C>(span, out));
+}
+
+/// One of both chroma values of each 2×2 pixels.
+pub(crate) fn chroma<C: Colour, const WHICH: usize>(
+    set: InstructionSet,
+    rows: [&[Rgba]; 2],
+    out: &mut [u8],
+) {
+    vectorised(set, || planar::chroma::<C, WHICH>(rows, out));
+}
+
+/// Runs a loop that the compiler turns into vectors, of the widest that are worth it here.
+fn vectorised(set: InstructionSet, work: impl FnOnce()) {
+    let wide = if set == InstructionSet::Portable { None } else { Avx2::detect() };
+    match wide {
+        Some(avx2) => avx2.run(work),
+        None => work(),
+    }
+}

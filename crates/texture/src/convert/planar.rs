@@ -1,0 +1,69 @@
+//! Luma and subsampled chroma of RGBA8 and back, for any colour space that has them.
+//!
+//! Chroma is sited in the centre of the pixels that share it, as in JPEG and MPEG-1: it is the
+//! chroma of their average. Widening repeats it for each of them, which is the exact inverse for
+//! pixels that were alike.
+
+use crate::convert::Rgba;
+
+/// A luma and two chroma values for red, green and blue.
+pub(crate) trait Colour {
+    /// The luma of a pixel.
+    fn luma(rgb: [i32; 3]) -> u8;
+    /// One of both chroma values, 0 or 1, of the sum of four pixels.
+    fn chroma<const WHICH: usize>(sum: [i32; 3]) -> u8;
+    /// What the two chroma values add to red, green and blue, in [`Colour::SCALE`] bits.
+    fn offsets(chroma: [u8; 2]) -> [i32; 3];
+    /// A luma value in [`Colour::SCALE`] bits, a half for rounding included.
+    fn level(luma: u8) -> i32;
+    /// Bits after the point.
+    const SCALE: u32;
+}
+
+#[inline(always)]
+fn rgb(pixel: Rgba) -> [i32; 3] {
+    [pixel[0].into(), pixel[1].into(), pixel[2].into()]
+}
+
+/// The luma of each pixel.
+#[inline(always)]
+pub(crate) fn luma<C: Colour>(rgba: &[Rgba], out: &mut [u8]) {
+    for (to, &from) in out.iter_mut().zip(rgba) {
+        *to = C::luma(rgb(from));
+    }
+}
+
+/// Chroma `WHICH` of each 2×2 pixels; where rows share none, both are the same row.
+///
+/// The rows have an even number of pixels, the last repeated if need be.
+#[inline(always)]
+pub(crate) fn chroma<C: Colour, const WHICH: usize>(rows: [&[Rgba]; 2], out: &mut [u8]) {
+    let [above, below] = rows.map(|row| row.as_chunks::<2>().0);
+    for ((to, above), below) in out.iter_mut().zip(above).zip(below) {
+        let four = [above[0], above[1], below[0], below[1]].map(rgb);
+        let sum = [0, 1, 2].map(|at| four[0][at] + four[1][at] + four[2][at] + four[3][at]);
+        *to = C::chroma::<WHICH>(sum);
+    }
+}
+
+/// The pixels of a luma row that begins with a whole pair, and of its chroma rows.
+#[inline(always)]
+pub(crate) fn to_rgba<C: Colour>(luma: &[u8], chroma: [&[u8]; 2], rgba: &mut [Rgba]) {
+    let (pairs, odd) = luma.as_chunks::<2>();
+    let (pair_pixels, odd_pixels) = rgba.as_chunks_mut::<2>();
+    let both = || chroma[0].iter().zip(chroma[1]).map(|(&first, &second)| [first, second]);
+    for ((to, from), both) in pair_pixels.iter_mut().zip(pairs).zip(both()) {
+        let offsets = C::offsets(both);
+        *to = from.map(|luma| pixel::<C>(luma, offsets));
+    }
+    for ((to, &luma), both) in odd_pixels.iter_mut().zip(odd).zip(both().skip(pairs.len())) {
+        *to = pixel::<C>(luma, C::offsets(both));
+    }
+}
+
+#[inline(always)]
+fn pixel<C: Colour>(luma: u8, offsets: [i32; 3]) -> Rgba {
+    let level = C::level(luma);
+    let [red, green, blue] = offsets.map(|offset| ((level + offset) >> C::SCALE).clamp(0, 255));
+    [red as u8, green as u8, blue as u8, 255]
+}

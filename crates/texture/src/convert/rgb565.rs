@@ -1,0 +1,70 @@
+//! RGBA8 to RGB565 and back: rounded to the nearest, and widened by repeating the upper bits.
+
+use crate::convert::Rgba;
+
+/// The nearest of 2^bits - 1 steps: exact, as a table of all 256 values shows.
+const fn narrow(value: u8, bits: u32) -> u16 {
+    let steps = (1 << bits) - 1;
+    ((value as u32 * steps + 127) / 255) as u16
+}
+
+#[inline(always)]
+fn word(pixel: Rgba) -> u16 {
+    narrow(pixel[0], 5) << 11 | narrow(pixel[1], 6) << 5 | narrow(pixel[2], 5)
+}
+
+#[inline(always)]
+fn pixel(word: u16) -> Rgba {
+    let (red, green, blue) = (word >> 11, word >> 5 & 63, word & 31);
+    [
+        (red << 3 | red >> 2) as u8,
+        (green << 2 | green >> 4) as u8,
+        (blue << 3 | blue >> 2) as u8,
+        255,
+    ]
+}
+
+/// Widens little-endian words to RGBA8 with an alpha of 255.
+#[inline(always)]
+pub(crate) fn expand(words: &[u8], rgba: &mut [Rgba]) {
+    for (to, from) in rgba.iter_mut().zip(words.as_chunks::<2>().0) {
+        *to = pixel(u16::from_le_bytes(*from));
+    }
+}
+
+/// Rounds to little-endian words; the alpha is left out.
+#[inline(always)]
+pub(crate) fn pack(rgba: &[Rgba], words: &mut [u8]) {
+    for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(rgba) {
+        *to = word(*from).to_le_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primaries_fill_their_own_bits() {
+        let mut words = [0; 8];
+        pack(&[[255, 0, 0, 9], [0, 255, 0, 9], [0, 0, 255, 9], [255; 4]], &mut words);
+        assert_eq!(words, [0x00, 0xf8, 0xe0, 0x07, 0x1f, 0x00, 0xff, 0xff]);
+    }
+
+    #[test]
+    fn every_word_comes_back_the_same() {
+        for value in 0..=u16::MAX {
+            assert_eq!(word(pixel(value)), value);
+        }
+    }
+
+    #[test]
+    fn no_value_moves_further_than_half_a_step() {
+        for value in 0..=255_u8 {
+            let back = pixel(word([value; 4]));
+            for (channel, most) in [(0, 4), (1, 2), (2, 4)] {
+                assert!(back[channel].abs_diff(value) <= most, "{value} to {}", back[channel]);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Decoders: one row of blocks at a time, to RGBA.
+//!
+//! Interpolated values are rounded as by `bcdec`, to the nearest.
+
+mod astc;
+pub(crate) mod bc1;
+pub(crate) mod bc3;
+mod bc4;
+mod etc;
+mod texels;
+pub(crate) mod ycocg_bc3;
+
+use crate::format::Format;
+
+/// Decodes blocks of any block format to rows of RGBA pixels, `stride` octets apart.
+///
+/// Stops where `blocks` or one of the rows ends.
+pub(crate) fn block_row(format: Format, blocks: &[u8], rgba: &mut [u8], stride: usize) {
+    match format {
+        Format::Bc1 => bc1::decode_block_row(blocks, rgba, stride),
+        Format::Bc3 => bc3::decode_block_row(blocks, rgba, stride),
+        Format::YCoCgBc3 => ycocg_bc3::decode_block_row(blocks, rgba, stride),
+        Format::Etc1 => etc::decode_block_row(etc::etc1, blocks, rgba, stride),
+        Format::Etc2Rgb => etc::decode_block_row(etc::etc2, blocks, rgba, stride),
+        _ => astc::decode_block_row(format.planes()[0].block, blocks, rgba, stride),
+    }
+}

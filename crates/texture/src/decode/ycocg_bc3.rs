@@ -1,0 +1,36 @@
+//! Scaled YCoCg in BC3.
+
+use crate::decode::bc1;
+use crate::decode::bc3;
+use crate::decode::bc4;
+use crate::decode::texels;
+
+/// Decodes blocks of 16 octets to four rows of opaque RGBA pixels, `stride` octets apart.
+///
+/// Stops where `blocks` or one of the rows ends.
+pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
+    texels::each_block(blocks, rgba, stride, |block: &[u8; 16], rows| {
+        let [luma, [a, b, c, d, indices @ ..]] = bc3::halves(block);
+        let colours = bc1::four(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+        let chroma = colours.map(offsets);
+        let luma = bc4::values(luma);
+        for ((row, luma), indices) in rows.into_iter().zip(luma.as_chunks::<4>().0).zip(indices) {
+            for (n, (pixel, &luma)) in row.as_chunks_mut::<4>().0.iter_mut().zip(luma).enumerate() {
+                let offsets = chroma[usize::from(indices >> (2 * n) & 3)];
+                let [red, green, blue] =
+                    offsets.map(|offset| (i16::from(luma) + (offset + 4 >> 3)).clamp(0, 255) as u8);
+                *pixel = [red, green, blue, 255];
+            }
+        }
+    });
+}
+
+/// What chroma adds to luma in red, green and blue, in eighths.
+///
+/// The scale is one more than blue in its 5 bits.
+fn offsets([orange, green, scale, _]: [u8; 4]) -> [i16; 3] {
+    let scale = i16::from(scale >> 3) + 1;
+    let eighths = |value: u8| (i16::from(value) - 128) * 8;
+    let (orange, green) = (eighths(orange), eighths(green));
+    [(orange - green) / scale, green / scale, (-orange - green) / scale]
+}

@@ -1,0 +1,181 @@
+//! From frames of any texture format to pictures.
+
+use std::ops::Range;
+
+use crate::InstructionSet;
+use crate::convert;
+use crate::convert::Picture;
+use crate::convert::Rgba;
+use crate::convert::SPAN;
+use crate::decode;
+use crate::error;
+use crate::error::CodecError;
+use crate::format::Format;
+use crate::layout::Layout;
+
+/// Pixel rows of the tallest block.
+const TALLEST: usize = 8;
+
+/// Turns frames of any format into RGB24 or RGBA8, cropped to their size.
+///
+/// Formats without alpha come out opaque; an output of the frames' own format passes octets through.
+/// Chroma is repeated for the pixels that share it. Nothing is allocated after [`Decoder::new`], and
+/// threads may decode different rows of the same frame at once; a call needs 9 KiB of stack.
+///
+/// No octets make it panic: an ASTC block that the specification calls illegal, or one of high
+/// dynamic range, comes out magenta as the specification has it.
+///
+/// ```
+/// use rushes_texture::{Decoder, Format};
+///
+/// # fn main() -> Result<(), rushes_texture::CodecError> {
+/// let decoder = Decoder::new(Format::Etc1, 4, 4, Format::Rgb24)?;
+/// let mut picture = vec![0; decoder.output().bytes()];
+/// // Base colours of 0x88 in all channels, and the first modifier of the first table, 2.
+/// decoder.decode(&[0x88, 0x88, 0x88, 0, 0, 0, 0, 0], &mut picture)?;
+/// assert_eq!(picture, vec![0x8a; 48]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    input: Layout,
+    output: Layout,
+    set: InstructionSet,
+}
+
+impl Decoder {
+    /// A decoder of frames of `width × height` pixels.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::Unsupported`] if the output is neither RGB24 nor RGBA8 nor the frames' own
+    /// format, [`CodecError::Layout`] if there can be no frame of this size.
+    pub fn new(
+        format: Format,
+        width: u32,
+        height: u32,
+        output: Format,
+    ) -> Result<Self, CodecError> {
+        if format != output && !is_picture(output) {
+            return Err(CodecError::Unsupported { input: format, output });
+        }
+        let input = Layout::new(format, width, height)?;
+        let output = Layout::new(output, width, height)?;
+        Ok(Self { input, output, set: InstructionSet::fastest() })
+    }
+
+    /// Where the octets of a frame lie.
+    pub fn input(&self) -> &Layout {
+        &self.input
+    }
+
+    /// Where the octets of a picture lie.
+    pub fn output(&self) -> &Layout {
+        &self.output
+    }
+
+    /// Decodes a whole frame.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError`] if `frame` or `out` has another length than its layout; nothing is written
+    /// then.
+    pub fn decode(&self, frame: &[u8], out: &mut [u8]) -> Result<(), CodecError> {
+        if self.input == self.output {
+            error::check_input(self.input.bytes(), frame.len())?;
+            error::check_output(self.output.bytes(), out.len())?;
+            out.copy_from_slice(frame);
+            return Ok(());
+        }
+        self.decode_rows(frame, 0..self.output.height(), out)
+    }
+
+    /// Decodes some rows of pixels, any, of a whole frame; `out` is these rows of the picture.
+    ///
+    /// Rows of blocks that are cut through are decoded and cropped.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::Unsupported`] if the output is neither RGB24 nor RGBA8, [`CodecError`] if a row
+    /// does not exist or if `frame` or `out` has another length than it must; nothing is written
+    /// then.
+    pub fn decode_rows(
+        &self,
+        frame: &[u8],
+        rows: Range<u32>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        let (input, output) = (self.input.format(), self.output.format());
+        if !is_picture(output) {
+            return Err(CodecError::Unsupported { input, output });
+        }
+        error::check_input(self.input.bytes(), frame.len())?;
+        error::check_rows(&rows, self.output.height())?;
+        let range = self.output.planes()[0].row_range(&rows);
+        error::check_output(range.len(), out.len())?;
+        if input == output {
+            out.copy_from_slice(&frame[range]);
+        } else if convert::is_raw(input) {
+            self.raw_rows(frame, rows, out);
+        } else {
+            self.block_rows(frame, rows, out);
+        }
+        Ok(())
+    }
+
+    fn raw_rows(&self, frame: &[u8], rows: Range<u32>, out: &mut [u8]) {
+        let picture = Picture::new(&self.input, frame, self.set);
+        let plane = self.output.planes()[0];
+        let pixel = plane.row_bytes / plane.width as usize;
+        for (row, out) in rows.zip(out.chunks_exact_mut(plane.row_bytes)) {
+            for (at, out) in out.chunks_mut(SPAN * pixel).enumerate() {
+                let mut span = [[0; 4]; SPAN];
+                let span = &mut span[..out.len() / pixel];
+                picture.read(at * SPAN, row, span);
+                convert::write(self.set, self.output.format(), span, out);
+            }
+        }
+    }
+
+    fn block_rows(&self, frame: &[u8], rows: Range<u32>, out: &mut [u8]) {
+        let row_bytes = self.output.planes()[0].row_bytes;
+        let height = self.input.format().planes()[0].block.height;
+        let mut rest = out;
+        let mut row = rows.start;
+        while row < rows.end {
+            let block_row = row / height;
+            let end = rows.end.min((block_row + 1) * height);
+            let (now, later) = rest.split_at_mut((end - row) as usize * row_bytes);
+            let within = (row - block_row * height) as usize;
+            let range = self.input.planes()[0].row_range(&(block_row..block_row + 1));
+            self.block_row(&frame[range], within, now);
+            (rest, row) = (later, end);
+        }
+    }
+
+    /// Decodes a row of blocks and writes its rows of pixels from `first`, as many as `out` holds.
+    fn block_row(&self, blocks: &[u8], first: usize, out: &mut [u8]) {
+        let format = self.input.format();
+        let block = format.planes()[0].block;
+        let output = self.output.planes()[0];
+        let pixel = output.row_bytes / output.width as usize;
+        let at_once = SPAN / block.width as usize;
+        for (at, blocks) in blocks.chunks(at_once * block.bytes).enumerate() {
+            let left = at * at_once * block.width as usize;
+            let mut strip = [[0; 4]; SPAN * TALLEST];
+            decode::block_row(format, blocks, strip.as_flattened_mut(), SPAN * 4);
+            let pixels = (at_once * block.width as usize).min(output.width as usize - left);
+            let spans = strip.chunks_exact(SPAN).skip(first);
+            for (span, out) in spans.zip(out.chunks_exact_mut(output.row_bytes)) {
+                let span: &[Rgba] = &span[..pixels];
+                let out = &mut out[left * pixel..][..pixels * pixel];
+                convert::write(self.set, self.output.format(), span, out);
+            }
+        }
+    }
+}
+
+fn is_picture(format: Format) -> bool {
+    matches!(format, Format::Rgb24 | Format::Rgba8)
+}

@@ -1,0 +1,21 @@
+//! BC3: alpha in a block of its own, then colour as in BC1.
+
+mod portable;
+
+use crate::InstructionSet;
+use crate::encode::strip;
+
+/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 16 octets.
+///
+/// Nothing is written where `rgba` or `out` is too short.
+pub(crate) fn encode_block_row(
+    _set: InstructionSet,
+    rgba: &[u8],
+    stride: usize,
+    blocks: usize,
+    out: &mut [u8],
+) {
+    let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
+    let Some(out) = out.get_mut(..blocks.saturating_mul(16)) else { return };
+    portable::encode(strip, out);
+}

@@ -1,0 +1,18 @@
+//! BC3, one block after the other.
+
+use crate::encode::bc1;
+use crate::encode::bc4;
+use crate::encode::strip;
+use crate::encode::strip::Strip;
+
+/// Alpha keeps its ends: what is opaque has to stay opaque beside what is not.
+const NO_INSET: u32 = 8;
+
+/// Encodes a strip of whole blocks.
+pub(super) fn encode(strip: Strip<'_>, out: &mut [u8]) {
+    for (pixels, out) in strip::blocks(strip).zip(out.as_chunks_mut::<16>().0) {
+        let (alpha, colour) = out.split_at_mut(8);
+        alpha.copy_from_slice(&bc4::block(&pixels.map(|[_, _, _, alpha]| alpha), NO_INSET));
+        colour.copy_from_slice(&bc1::block(&pixels));
+    }
+}

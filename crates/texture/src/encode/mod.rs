@@ -1,0 +1,8 @@
+//! Encoders that keep up with video: one row of 4×4 blocks at a time, from RGBA.
+
+pub(crate) mod bc1;
+pub(crate) mod bc3;
+mod bc4;
+mod line;
+mod strip;
+pub(crate) mod ycocg_bc3;

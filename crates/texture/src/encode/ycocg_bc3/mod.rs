@@ -1,0 +1,25 @@
+//! Scaled YCoCg in BC3: luma where alpha is, chroma in red and green, its scale in blue.
+//!
+//! After J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007: chroma that
+//! varies little is multiplied by 2 or 4, and of the two diagonals of its box the one is taken
+//! along which Co and Cg go together.
+
+mod portable;
+
+use crate::InstructionSet;
+use crate::encode::strip;
+
+/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 16 octets.
+///
+/// Alpha is ignored. Nothing is written where `rgba` or `out` is too short.
+pub(crate) fn encode_block_row(
+    _set: InstructionSet,
+    rgba: &[u8],
+    stride: usize,
+    blocks: usize,
+    out: &mut [u8],
+) {
+    let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
+    let Some(out) = out.get_mut(..blocks.saturating_mul(16)) else { return };
+    portable::encode(strip, out);
+}

@@ -1,0 +1,120 @@
+//! Scaled YCoCg in BC3, one block after the other.
+
+use crate::encode::bc4;
+use crate::encode::line::Line;
+use crate::encode::strip;
+use crate::encode::strip::Pixels;
+use crate::encode::strip::Strip;
+use crate::rgb565;
+
+/// Luma's ends move inwards by a 32nd of their distance.
+const LUMA_INSET: u32 = 5;
+
+/// Encodes a strip of whole blocks.
+pub(super) fn encode(strip: Strip<'_>, out: &mut [u8]) {
+    for (pixels, out) in strip::blocks(strip).zip(out.as_chunks_mut::<16>().0) {
+        let (luma, chroma) = out.split_at_mut(8);
+        luma.copy_from_slice(&bc4::block(&pixels.map(luma_of), LUMA_INSET));
+        chroma.copy_from_slice(&chroma_block(&pixels));
+    }
+}
+
+/// (R + B) / 2, rounded down.
+fn mean(red: u8, blue: u8) -> u8 {
+    red.midpoint(blue)
+}
+
+/// Half the sum, rounded up, as vectors have it.
+fn average(a: u8, b: u8) -> u8 {
+    (u16::from(a) + u16::from(b)).div_ceil(2) as u8
+}
+
+/// (R + 2 G + B) / 4.
+fn luma_of([red, green, blue, _]: [u8; 4]) -> u8 {
+    average(mean(red, blue), green)
+}
+
+/// (R − B) / 2 and (2 G − R − B) / 4, around 128.
+fn chroma_of([red, green, blue, _]: [u8; 4]) -> [u8; 2] {
+    [average(red, !blue), average(green, !mean(red, blue))]
+}
+
+/// The ends of the chroma line, and by what they are multiplied.
+struct Ends {
+    /// Co and Cg in 5 and 6 bits.
+    first: [u16; 2],
+    second: [u16; 2],
+    scale: i32,
+}
+
+fn chroma_block(pixels: &Pixels) -> [u8; 8] {
+    let chroma = pixels.map(chroma_of);
+    let Ends { first, second, scale } = ends(&chroma);
+    let difference = |n: usize| i32::from(first[n]) - i32::from(second[n]);
+    let weights = [2 * difference(0), difference(1)];
+    let place =
+        |[orange, green]: [i32; 2]| (orange - 128) * weights[0] + (green - 128) * weights[1];
+    let end = |[orange, green]: [u16; 2]| {
+        place([rgb565::from_five_bits(orange).into(), rgb565::from_six_bits(green).into()])
+    };
+    let line = Line::between(end(first), end(second));
+    let mut indices = 0_u32;
+    for chroma in chroma.iter().rev() {
+        indices = indices << 2 | line.index(place(chroma.map(i32::from)) * scale);
+    }
+    let pack = |[orange, green]: [u16; 2]| orange << 11 | green << 5 | (scale - 1) as u16;
+    let [a, b] = pack(first).to_le_bytes();
+    let [c, d] = pack(second).to_le_bytes();
+    let [e, f, g, h] = indices.to_le_bytes();
+    [a, b, c, d, e, f, g, h]
+}
+
+fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
+    let (mut low, mut high) = ([255; 2], [0; 2]);
+    for pixel in chroma {
+        for channel in 0..2 {
+            low[channel] = pixel[channel].min(low[channel]);
+            high[channel] = pixel[channel].max(high[channel]);
+        }
+    }
+    let (low, mut high) = (low.map(centred), high.map(centred));
+    let extent = low.into_iter().chain(high).map(i16::abs).fold(0, i16::max);
+    let scale = scale(extent);
+    let middle = [0, 1].map(|n| (low[n] + high[n] + 1) >> 1);
+    let mut low = low;
+    for channel in 0..2 {
+        let (bottom, top) = (low[channel] * scale, high[channel] * scale);
+        let inset = (top - bottom) >> 4;
+        (low[channel], high[channel]) = (bottom + inset, top - inset);
+    }
+    if covariance(chroma, middle) < 0 {
+        std::mem::swap(&mut low[1], &mut high[1]);
+    }
+    Ends { first: quantised(high), second: quantised(low), scale: scale.into() }
+}
+
+fn centred(octet: u8) -> i16 {
+    i16::from(octet) - 128
+}
+
+/// The most that keeps all of the block's chroma within an octet: 1, 2 or 4.
+fn scale(extent: i16) -> i16 {
+    match extent {
+        ..32 => 4,
+        32..64 => 2,
+        _ => 1,
+    }
+}
+
+/// Whether Co and Cg grow together; no two pixels' products overflow 16 bits.
+fn covariance(chroma: &[[u8; 2]; 16], middle: [i16; 2]) -> i32 {
+    let product = |&[orange, green]: &[u8; 2]| {
+        i32::from(centred(orange) - middle[0]) * i32::from(centred(green) - middle[1])
+    };
+    chroma.iter().map(product).sum()
+}
+
+fn quantised([orange, green]: [i16; 2]) -> [u16; 2] {
+    let octet = |value: i16| (value + 128) as u8;
+    [rgb565::five_bits(octet(orange)), rgb565::six_bits(octet(green))]
+}

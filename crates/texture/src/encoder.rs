@@ -1,0 +1,241 @@
+//! From pictures to frames of a texture format, some block rows at a time.
+
+use std::ops::Range;
+
+use crate::InstructionSet;
+use crate::convert;
+use crate::convert::Bt709;
+use crate::convert::Picture;
+use crate::convert::Rgba;
+use crate::convert::SPAN;
+use crate::convert::YCoCg;
+use crate::encode::bc1;
+use crate::encode::bc3;
+use crate::encode::ycocg_bc3;
+use crate::error;
+use crate::error::CodecError;
+use crate::format::Format;
+use crate::layout::Layout;
+use crate::resample;
+
+/// Turns pictures of one format and size into frames of another.
+///
+/// Input is RGB24, RGBA8, RGB565, YUV 4:2:0, YUV 4:2:2 or YCoCg 4:2:0; output is one of these, BC1,
+/// BC3 or YCoCg-BC3. Where both are the same format, whichever it is, octets pass through: so go
+/// ETC1, ETC2 and ASTC, which are never made here.
+///
+/// # Threads and memory
+///
+/// Rows do not know of each other: threads may encode different ones of the same picture at once
+/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB of
+/// stack. Whole blocks of RGBA8 are read where they lie, everything else by way of spans of 256
+/// pixels that stay in the first-level cache.
+///
+/// # Edges and colours
+///
+/// Beyond its edges a picture repeats the nearest pixel, in blocks as in chroma. YUV is ITU-R BT.709
+/// of limited range; chroma is sited in the centre of the pixels that share it and is that of their
+/// average. The alpha of RGBA8 is kept by BC3 and RGBA8 alone.
+///
+/// ```
+/// use rushes_texture::{Encoder, Format, Tiling};
+///
+/// # fn main() -> Result<(), rushes_texture::CodecError> {
+/// let encoder = Encoder::new(Format::Rgb24, Format::Bc1, 30, 26)?;
+/// let picture = vec![90; encoder.input().bytes()];
+/// let mut frame = vec![0; encoder.output().bytes()];
+/// for tile in Tiling::balanced(encoder.output(), 3).tiles() {
+///     let out = &mut frame[tile.bytes.clone()];
+///     encoder.encode_rows(&picture, tile.plane, tile.rows.clone(), out)?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    input: Layout,
+    output: Layout,
+    set: InstructionSet,
+}
+
+impl Encoder {
+    /// An encoder of pictures of `width × height` pixels, by the processor's fastest instructions.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::Unsupported`] if [`Encoder::supports`] denies it, [`CodecError::Layout`] if
+    /// there can be no frame of this size.
+    pub fn new(input: Format, output: Format, width: u32, height: u32) -> Result<Self, CodecError> {
+        if !Self::supports(input, output) {
+            return Err(CodecError::Unsupported { input, output });
+        }
+        let input = Layout::new(input, width, height)?;
+        let output = Layout::new(output, width, height)?;
+        Ok(Self { input, output, set: InstructionSet::fastest() })
+    }
+
+    /// The same encoder by other instructions, for tests and measurements: the octets are the same.
+    #[must_use]
+    pub fn with_instruction_set(self, set: InstructionSet) -> Self {
+        Self { set, ..self }
+    }
+
+    /// Whether pictures of one format can be turned into frames of the other.
+    pub fn supports(input: Format, output: Format) -> bool {
+        let made = matches!(output, Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
+        input == output || convert::is_raw(input) && (made || convert::is_raw(output))
+    }
+
+    /// Where the octets of a picture lie.
+    pub fn input(&self) -> &Layout {
+        &self.input
+    }
+
+    /// Where the octets of a frame lie.
+    pub fn output(&self) -> &Layout {
+        &self.output
+    }
+
+    /// Encodes block rows `rows` of plane `plane` of the frame, from the whole picture.
+    ///
+    /// `out` is the memory of these rows and nothing else:
+    /// [`PlaneLayout::row_range`](crate::PlaneLayout::row_range) of the frame.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError`] if the plane or a row does not exist, or if `picture` or `out` has another
+    /// length than it must; nothing is written then.
+    pub fn encode_rows(
+        &self,
+        picture: &[u8],
+        plane: usize,
+        rows: Range<u32>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        error::check_input(self.input.bytes(), picture.len())?;
+        let planes = self.output.planes();
+        let layout = planes.get(plane).ok_or(CodecError::Plane { plane, planes: planes.len() })?;
+        error::check_rows(&rows, layout.rows)?;
+        let range = layout.row_range(&rows);
+        error::check_output(range.len(), out.len())?;
+        if self.input == self.output {
+            out.copy_from_slice(&picture[range]);
+            return Ok(());
+        }
+        for (row, out) in rows.zip(out.chunks_exact_mut(layout.row_bytes)) {
+            self.encode_row(picture, plane, row, out);
+        }
+        Ok(())
+    }
+
+    /// Encodes a whole frame: every row of every plane.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError`] if `picture` or `frame` has another length than its layout.
+    pub fn encode(&self, picture: &[u8], frame: &mut [u8]) -> Result<(), CodecError> {
+        error::check_output(self.output.bytes(), frame.len())?;
+        for (plane, layout) in self.output.planes().iter().enumerate() {
+            let rows = 0..layout.rows;
+            let out = &mut frame[layout.row_range(&rows)];
+            self.encode_rows(picture, plane, rows, out)?;
+        }
+        Ok(())
+    }
+
+    fn encode_row(&self, octets: &[u8], plane: usize, row: u32, out: &mut [u8]) {
+        let picture = Picture::new(&self.input, octets, self.set);
+        let format = self.output.format();
+        if resample::is_resampled(self.input.format(), format) {
+            return resample::row([&self.input, &self.output], octets, (plane, row), out);
+        }
+        match (format, plane) {
+            (Format::Bc1 | Format::Bc3 | Format::YCoCgBc3, _) => {
+                self.block_row(&picture, octets, row, out);
+            }
+            (Format::Yuv420 | Format::Yuv422 | Format::YCoCg420, 0) => {
+                for (at, out) in out.chunks_mut(SPAN).enumerate() {
+                    let mut span = [[0; 4]; SPAN];
+                    let span = &mut span[..out.len()];
+                    picture.read(at * SPAN, row, span);
+                    match format {
+                        Format::YCoCg420 => convert::luma::<YCoCg>(self.set, span, out),
+                        _ => convert::luma::<Bt709>(self.set, span, out),
+                    }
+                }
+            }
+            (Format::Yuv420 | Format::Yuv422 | Format::YCoCg420, _) => {
+                self.chroma_row(&picture, plane, row, out);
+            }
+            _ => {
+                let pixel = format.planes()[0].block.bytes;
+                for (at, out) in out.chunks_mut(SPAN * pixel).enumerate() {
+                    let mut span = [[0; 4]; SPAN];
+                    let span = &mut span[..out.len() / pixel];
+                    picture.read(at * SPAN, row, span);
+                    convert::write(self.set, format, span, out);
+                }
+            }
+        }
+    }
+
+    fn chroma_row(&self, picture: &Picture<'_>, plane: usize, row: u32, out: &mut [u8]) {
+        let format = self.output.format();
+        let rows = match format {
+            Format::Yuv422 => [row; 2],
+            _ => [2 * row, 2 * row + 1],
+        };
+        for (at, out) in out.chunks_mut(SPAN / 2).enumerate() {
+            let mut spans = [[[0; 4]; SPAN]; 2];
+            for (span, row) in spans.iter_mut().zip(rows) {
+                picture.read(at * SPAN, row, &mut span[..out.len() * 2]);
+            }
+            let spans = spans.each_ref().map(|span| &span[..out.len() * 2]);
+            match (format, plane) {
+                (Format::YCoCg420, 1) => convert::chroma::<YCoCg, 0>(self.set, spans, out),
+                (Format::YCoCg420, _) => convert::chroma::<YCoCg, 1>(self.set, spans, out),
+                (_, 1) => convert::chroma::<Bt709, 0>(self.set, spans, out),
+                _ => convert::chroma::<Bt709, 1>(self.set, spans, out),
+            }
+        }
+    }
+
+    fn block_row(&self, picture: &Picture<'_>, octets: &[u8], row: u32, out: &mut [u8]) {
+        let bytes = self.output.format().planes()[0].block.bytes;
+        let done = self.whole_blocks(octets, row, out);
+        let rest = &mut out[done * bytes..];
+        for (at, out) in rest.chunks_mut(SPAN / 4 * bytes).enumerate() {
+            let blocks = out.len() / bytes;
+            let mut strip = [[0; 4]; SPAN * 4];
+            let strip = &mut strip[..blocks * 16];
+            for (span, y) in strip.chunks_exact_mut(blocks * 4).zip(row * 4..) {
+                picture.read(done * 4 + at * SPAN, y, span);
+            }
+            self.encode_blocks(strip, blocks, out);
+        }
+    }
+
+    /// Encodes what of a block row lies in memory as the kernels read it, and counts the blocks.
+    fn whole_blocks(&self, octets: &[u8], row: u32, out: &mut [u8]) -> usize {
+        if self.input.format() != Format::Rgba8 || (row + 1) * 4 > self.input.height() {
+            return 0;
+        }
+        let stride = self.input.width() as usize * 4;
+        let blocks = self.input.width() as usize / 4;
+        let start = stride * 4 * row as usize;
+        self.encode_kernel(&octets[start..start + stride * 4], stride, blocks, out);
+        blocks
+    }
+
+    fn encode_blocks(&self, strip: &[Rgba], blocks: usize, out: &mut [u8]) {
+        self.encode_kernel(strip.as_flattened(), blocks * 16, blocks, out);
+    }
+
+    fn encode_kernel(&self, rgba: &[u8], stride: usize, blocks: usize, out: &mut [u8]) {
+        match self.output.format() {
+            Format::Bc3 => bc3::encode_block_row(self.set, rgba, stride, blocks, out),
+            Format::YCoCgBc3 => ycocg_bc3::encode_block_row(self.set, rgba, stride, blocks, out),
+            _ => bc1::encode_block_row(self.set, rgba, stride, blocks, out),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The decoders against another's, on octets of every kind.
+
+use rushes_texture::rows::{DECODE_BC1, DECODE_BC3, Decode};
+
+/// Octets without a pattern, the same each time.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn compare(size: usize, ours: Decode, theirs: fn(&[u8], &mut [u8], usize)) {
+    for (n, block) in noise(size * 50_000).chunks(size).enumerate() {
+        let mut block = block.to_vec();
+        if n % 5 == 0 {
+            // Equal ends, which noise has not.
+            let ends = size - 8;
+            block.copy_within(ends..ends + 2, ends + 2);
+            block[1] = block[0];
+        }
+        let (mut found, mut expected) = ([0; 64], [0; 64]);
+        ours(&block, &mut found, 16);
+        theirs(&block, &mut expected, 16);
+        assert_eq!(found, expected, "{block:?}");
+    }
+}
+
+#[test]
+fn bc1_blocks_of_four_and_three_colours_decode_as_by_bcdec() {
+    compare(8, DECODE_BC1, bcdec_rs::bc1);
+}
+
+#[test]
+fn bc3_blocks_of_eight_and_six_alphas_decode_as_by_bcdec() {
+    compare(16, DECODE_BC3, bcdec_rs::bc3);
+}
+
+#[test]
+fn blocks_beyond_the_rows_and_rows_beyond_the_blocks_are_left_alone() {
+    let blocks = noise(24);
+    let mut rgba = [9; 4 * 48];
+    DECODE_BC1(&blocks[..16], &mut rgba, 48);
+    assert!(rgba.chunks(48).all(|row| row[..32].iter().any(|&octet| octet != 9)));
+    assert!(rgba.chunks(48).all(|row| row[32..] == [9; 16]));
+    let mut short = [9; 3 * 16 + 15];
+    DECODE_BC1(&blocks, &mut short, 16);
+    assert_eq!(short, [9; 3 * 16 + 15]);
+}
