@@ -21,10 +21,15 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod file;
 mod format;
 mod layout;
+mod rate;
+pub mod source;
 mod tiling;
 
 pub use format::{Block, Format, Plane, UnknownFormat};
 pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
+pub use rate::{RATE_MAX, Rate, RateError};
+pub use source::{Frame, Source};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};
