@@ -33,6 +33,7 @@ mod dispatch;
 mod encode;
 mod encoder;
 mod error;
+pub mod file;
 mod format;
 mod instruction_set;
 mod layout;
@@ -41,6 +42,8 @@ mod resample;
 mod rgb565;
 #[doc(hidden)]
 pub mod rows;
+mod rate;
+pub mod source;
 mod tiling;
 
 pub use decoder::Decoder;
@@ -49,4 +52,6 @@ pub use error::CodecError;
 pub use format::{Block, Format, Plane, UnknownFormat};
 pub use instruction_set::InstructionSet;
 pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
+pub use rate::{RATE_MAX, Rate, RateError};
+pub use source::{Frame, Source};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};

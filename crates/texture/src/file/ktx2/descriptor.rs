@@ -1,0 +1,164 @@
+//! What a format is called by Vulkan, and how the Khronos Data Format Specification 1.3 says it.
+
+use crate::format::Format;
+
+/// `vkFormat` of a format: the one of sRGB colour where there is one.
+///
+/// `None` if it has several planes, which a KTX file must not have.
+pub(super) fn vk_format(format: Format) -> Option<u32> {
+    Some(match format {
+        Format::Rgb24 => 29,
+        Format::Rgba8 => 43,
+        Format::Rgb565 => 4,
+        Format::Bc1 => 132,
+        Format::Bc3 => 138,
+        // Luma and chroma are no colours: the unit must not unfold their curve.
+        Format::YCoCgBc3 => 137,
+        Format::Etc1 | Format::Etc2Rgb => 148,
+        Format::Astc4x4 => 158,
+        Format::Astc5x4 => 160,
+        Format::Astc5x5 => 162,
+        Format::Astc6x5 => 164,
+        Format::Astc6x6 => 166,
+        Format::Astc8x5 => 168,
+        Format::Astc8x6 => 170,
+        Format::Astc8x8 => 172,
+        Format::Yuv420 | Format::Yuv422 | Format::YCoCg420 => return None,
+    })
+}
+
+/// The format of a `vkFormat`, with the curve of sRGB or without.
+pub(super) fn of_vk_format(number: u32) -> Option<Format> {
+    Some(match number {
+        23 | 29 => Format::Rgb24,
+        37 | 43 => Format::Rgba8,
+        4 => Format::Rgb565,
+        131 | 132 => Format::Bc1,
+        137 | 138 => Format::Bc3,
+        147 | 148 => Format::Etc2Rgb,
+        157 | 158 => Format::Astc4x4,
+        159 | 160 => Format::Astc5x4,
+        161 | 162 => Format::Astc5x5,
+        163 | 164 => Format::Astc6x5,
+        165 | 166 => Format::Astc6x6,
+        167 | 168 => Format::Astc8x5,
+        169 | 170 => Format::Astc8x6,
+        171 | 172 => Format::Astc8x8,
+        _ => return None,
+    })
+}
+
+/// Whether a `vkFormat` may be named so by the key.
+pub(super) fn may_be(number: u32, format: Format) -> bool {
+    match format {
+        Format::YCoCgBc3 => of_vk_format(number) == Some(Format::Bc3),
+        Format::Etc1 => of_vk_format(number) == Some(Format::Etc2Rgb),
+        _ => of_vk_format(number) == Some(format),
+    }
+}
+
+/// `typeSize`: octets that are swapped together where memory is big-endian.
+pub(super) fn type_size(format: Format) -> u32 {
+    if format == Format::Rgb565 { 2 } else { 1 }
+}
+
+const MODEL_RGBSDA: u8 = 1;
+const MODEL_BC1A: u8 = 128;
+const MODEL_BC3: u8 = 130;
+const MODEL_ETC2: u8 = 161;
+const MODEL_ASTC: u8 = 162;
+const CHANNEL_ETC2_COLOR: u8 = 2;
+const CHANNEL_ALPHA: u8 = 15;
+const PRIMARIES_BT709: u8 = 1;
+const TRANSFER_LINEAR: u8 = 1;
+const TRANSFER_SRGB: u8 = 2;
+const DATATYPE_LINEAR: u8 = 0x10;
+
+/// Bits of one channel in a block.
+struct Sample {
+    offset: u16,
+    bits: u8,
+    channel: u8,
+}
+
+const fn sample(offset: u16, bits: u8, channel: u8) -> Sample {
+    Sample { offset, bits, channel }
+}
+
+/// The model and the samples of a format of one plane, from the lowest bit.
+fn samples(format: Format) -> (u8, &'static [Sample]) {
+    match format {
+        Format::Rgb24 => {
+            (MODEL_RGBSDA, const { &[sample(0, 8, 0), sample(8, 8, 1), sample(16, 8, 2)] })
+        }
+        Format::Rgba8 => {
+            let samples =
+                const { &[sample(0, 8, 0), sample(8, 8, 1), sample(16, 8, 2), sample(24, 8, 15)] };
+            (MODEL_RGBSDA, samples)
+        }
+        Format::Rgb565 => {
+            (MODEL_RGBSDA, const { &[sample(0, 5, 2), sample(5, 6, 1), sample(11, 5, 0)] })
+        }
+        Format::Bc1 => (MODEL_BC1A, const { &[sample(0, 64, 0)] }),
+        Format::Bc3 | Format::YCoCgBc3 => {
+            (MODEL_BC3, const { &[sample(0, 64, CHANNEL_ALPHA), sample(64, 64, 0)] })
+        }
+        Format::Etc1 | Format::Etc2Rgb => {
+            (MODEL_ETC2, const { &[sample(0, 64, CHANNEL_ETC2_COLOR)] })
+        }
+        _ => (MODEL_ASTC, const { &[sample(0, 128, 0)] }),
+    }
+}
+
+/// The data format descriptor of a format of one plane: its size, then one basic block.
+pub(super) fn descriptor(format: Format) -> Vec<u8> {
+    let (model, samples) = samples(format);
+    let block = format.planes()[0].block;
+    // No format of ours without the curve has colours that need another than a straight line.
+    let curve = !matches!(format, Format::YCoCgBc3 | Format::Rgb565);
+    let transfer = if curve { TRANSFER_SRGB } else { TRANSFER_LINEAR };
+    let size = 24 + 16 * samples.len();
+    let mut out = Vec::with_capacity(4 + size);
+    out.extend((4 + size as u32).to_le_bytes());
+    out.extend([0, 0, 0, 0, 2, 0]); // Khronos, basic, version 1.3
+    out.extend((size as u16).to_le_bytes());
+    out.extend([model, PRIMARIES_BT709, transfer, 0]);
+    out.extend([block.width as u8 - 1, block.height as u8 - 1, 0, 0]);
+    out.extend([block.bytes as u8, 0, 0, 0, 0, 0, 0, 0]);
+    for sample in samples {
+        // Alpha has no curve, and a colour with one says so of it.
+        let straight = curve && sample.channel == CHANNEL_ALPHA;
+        out.extend(sample.offset.to_le_bytes());
+        out.extend([sample.bits - 1, sample.channel | if straight { DATATYPE_LINEAR } else { 0 }]);
+        out.extend([0; 8]); // positions, lower bound
+        let upper = if sample.bits < 32 { (1 << sample.bits) - 1 } else { u32::MAX };
+        out.extend(upper.to_le_bytes());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_of_one_plane_is_found_by_its_number() {
+        for format in Format::ALL {
+            let number = vk_format(format);
+            assert_eq!(number.is_some(), format.planes().len() == 1, "{format}");
+            assert!(number.is_none_or(|number| may_be(number, format)), "{format}");
+        }
+        assert!(!may_be(132, Format::YCoCgBc3) && !may_be(138, Format::Bc1));
+    }
+
+    #[test]
+    fn the_descriptor_of_bc3_is_the_one_that_khronos_tools_write() {
+        let expected = [
+            60, 0, 0, 0, 0, 0, 0, 0, 2, 0, 56, 0, 130, 1, 2, 0, 3, 3, 0, 0, 16, 0, 0, 0, 0, 0, 0,
+            0, // Alpha with the mark of a straight line, then colour.
+            0, 0, 63, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, //
+            64, 0, 63, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255,
+        ];
+        assert_eq!(descriptor(Format::Bc3), expected);
+    }
+}

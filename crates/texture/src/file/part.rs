@@ -1,0 +1,136 @@
+//! A file that is whole or not there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Names that are tried for the unfinished file.
+const NAMES_MAX: u32 = 1000;
+
+/// A file written under a name of its own in the same folder, until [`Self::commit`] renames it.
+///
+/// Dropped before that, it is removed, and what had the name before is untouched.
+#[derive(Debug)]
+pub struct PartFile {
+    file: BufWriter<File>,
+    part: PathBuf,
+    path: PathBuf,
+    committed: bool,
+}
+
+fn part_name(path: &Path, number: u32) -> io::Result<PathBuf> {
+    let no_name = || io::Error::new(ErrorKind::InvalidInput, "the path names no file");
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().ok_or_else(no_name)?);
+    name.push(format!(".{}-{number}.part", std::process::id()));
+    Ok(path.with_file_name(name))
+}
+
+impl PartFile {
+    /// Begins the file that is to be at `path`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says if no file can be created in the folder.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut number = 0;
+        loop {
+            let part = part_name(path, number)?;
+            match OpenOptions::new().write(true).create_new(true).open(&part) {
+                Ok(file) => {
+                    let (file, path) = (BufWriter::new(file), path.to_owned());
+                    return Ok(Self { file, part, path, committed: false });
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < NAMES_MAX => {
+                    number += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives the whole file its name, in place of what had it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says if the last octets cannot be written or the file not be renamed; then
+    /// it is removed.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        fs::rename(&self.part, &self.path)?;
+        self.committed = true;
+        Ok(())
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for PartFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if !self.committed {
+            // Nobody is left to tell.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_when_committed_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        let mut file = PartFile::create(&path).unwrap();
+        file.write_all(b"frames").unwrap();
+        assert!(!path.exists());
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"frames");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_dropped_file_is_removed_and_the_old_one_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        fs::write(&path, b"old").unwrap();
+        let mut file = PartFile::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn two_writers_of_one_file_do_not_share_its_octets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        let mut first = PartFile::create(&path).unwrap();
+        let mut second = PartFile::create(&path).unwrap();
+        first.write_all(b"first").unwrap();
+        second.write_all(b"2").unwrap();
+        first.commit().unwrap();
+        second.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"2");
+    }
+
+    #[test]
+    fn a_path_without_a_name_is_refused() {
+        assert_eq!(PartFile::create(Path::new("/")).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,247 @@
+//! PNG images: a file for each frame.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use png::{ColorType, Decoder, DecodingError, EncodingError, Transformations};
+
+use crate::file::FileError;
+use crate::file::FrameWriter;
+use crate::file::PartFile;
+use crate::file::check_size;
+use crate::format::Format;
+use crate::layout::Layout;
+
+/// Octets to which deflate unfolds one octet at most.
+const DEFLATE_MAX: u64 = 1032;
+
+/// Why a PNG file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PngError {
+    /// It is no PNG file, or damaged.
+    #[error(transparent)]
+    Decoding(#[from] DecodingError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// The size it claims is more than its octets can hold.
+    #[error("{width}×{height} pixels cannot be in {bytes} octets")]
+    Claim {
+        /// Pixels across.
+        width: u32,
+        /// Pixels down.
+        height: u32,
+        /// Octets of the file.
+        bytes: u64,
+    },
+}
+
+fn decoding(error: DecodingError) -> FileError {
+    PngError::from(error).into()
+}
+
+fn encoding(error: EncodingError) -> FileError {
+    PngError::from(error).into()
+}
+
+/// Reads a PNG image in place of what `frame` holds, and says its layout.
+///
+/// Grey and palettes are unfolded, 16 bits reduced to 8; with transparency of any kind it is
+/// [`Format::Rgba8`], else [`Format::Rgb24`].
+///
+/// # Errors
+///
+/// [`FileError`] with [`PngError`] if it is damaged or claims more than it can hold.
+pub fn read_png(path: &Path, frame: &mut Vec<u8>) -> Result<Layout, FileError> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let mut decoder = Decoder::new(BufReader::new(file));
+    decoder.set_transformations(Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(decoding)?;
+    let (width, height) = reader.info().size();
+    let (color, _) = reader.output_color_type();
+    let alpha = matches!(color, ColorType::Rgba | ColorType::GrayscaleAlpha);
+    let format = if alpha { Format::Rgba8 } else { Format::Rgb24 };
+    let layout = Layout::new(format, width, height)?;
+    let raw = reader.info().raw_bytes() as u64;
+    if raw > bytes.saturating_mul(DEFLATE_MAX) {
+        return Err(PngError::Claim { width, height, bytes }.into());
+    }
+    frame.clear();
+    frame.resize(layout.bytes(), 0);
+    match color {
+        ColorType::Rgb | ColorType::Rgba => {
+            reader.next_frame(frame).map_err(decoding)?;
+        }
+        _ => {
+            let samples = if alpha { 2 } else { 1 };
+            let mut grey = vec![0; width as usize * height as usize * samples];
+            reader.next_frame(&mut grey).map_err(decoding)?;
+            unfold_grey(&grey, samples, frame);
+        }
+    }
+    Ok(layout)
+}
+
+fn unfold_grey(grey: &[u8], samples: usize, frame: &mut [u8]) {
+    let pixels = frame.chunks_exact_mut(samples + 2);
+    for (from, to) in grey.chunks_exact(samples).zip(pixels) {
+        to[..3].fill(from[0]);
+        to[3..].copy_from_slice(&from[1..]);
+    }
+}
+
+/// Where the number of a frame goes in a path: `%d`, or `%05d` for at least five digits.
+///
+/// What is before it, after it, and the least digits.
+pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
+    path.match_indices('%').find_map(|(at, _)| {
+        let rest = &path[at + 1..];
+        let end = rest.find('d')?;
+        let width = match &rest[..end] {
+            "" => 0,
+            width => width.strip_prefix('0')?.parse().ok().filter(|&width| width <= 20)?,
+        };
+        Some((&path[..at], &rest[end + 1..], width))
+    })
+}
+
+/// Writes frames into files of their own, numbered from 0.
+///
+/// Each appears when it is whole; those written stay even if others fail.
+#[derive(Debug)]
+pub struct PngWriter {
+    path: PathBuf,
+    layout: Layout,
+    color: ColorType,
+    frame: u64,
+}
+
+impl PngWriter {
+    /// Writes to `path` with the number in place of its `%05d`, or else before its extension.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Format`] if the format is neither [`Format::Rgb24`] nor [`Format::Rgba8`].
+    pub fn new(path: &Path, layout: Layout) -> Result<Self, FileError> {
+        let color = match layout.format() {
+            Format::Rgb24 => ColorType::Rgb,
+            Format::Rgba8 => ColorType::Rgba,
+            format => return Err(FileError::Format { kind: "PNG", format }),
+        };
+        Ok(Self { path: path.to_owned(), layout, color, frame: 0 })
+    }
+
+    fn path_of(&self, frame: u64) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some((before, after, width)) = digits(&name) {
+            return self.path.with_file_name(format!("{before}{frame:0width$}{after}"));
+        }
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!("{stem}_{frame:05}.png"))
+    }
+}
+
+impl FrameWriter for PngWriter {
+    fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        check_size(&self.layout, frame)?;
+        let mut file = PartFile::create(&self.path_of(self.frame))?;
+        let (width, height) = (self.layout.width(), self.layout.height());
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(self.color);
+        encoder.set_compression(png::Compression::Fast);
+        let mut writer = encoder.write_header().map_err(encoding)?;
+        writer.write_image_data(frame).map_err(encoding)?;
+        writer.finish().map_err(encoding)?;
+        file.flush()?;
+        file.commit()?;
+        self.frame += 1;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FileError> {
+        if self.frame == 0 { Err(FileError::NoFrames("PNG")) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use png::BitDepth::{Eight, One, Sixteen};
+
+    use super::*;
+
+    fn write(path: &Path, color: ColorType, depth: png::BitDepth, data: &[u8]) {
+        let mut encoder = png::Encoder::new(File::create(path).unwrap(), 2, 1);
+        encoder.set_color(color);
+        encoder.set_depth(depth);
+        if color == ColorType::Indexed {
+            encoder.set_palette(vec![1, 2, 3, 4, 5, 6]);
+        }
+        encoder.write_header().unwrap().write_image_data(data).unwrap();
+    }
+
+    #[test]
+    fn grey_palettes_and_sixteen_bits_become_eight_bits_of_colour() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        let mut frame = Vec::new();
+        let mut read = |color, depth, data: &[u8]| {
+            write(&path, color, depth, data);
+            let layout = read_png(&path, &mut frame).unwrap();
+            assert_eq!((layout.width(), layout.height()), (2, 1));
+            (layout.format(), frame.clone())
+        };
+        let grey = read(ColorType::Grayscale, Eight, &[7, 9]);
+        assert_eq!(grey, (Format::Rgb24, vec![7, 7, 7, 9, 9, 9]));
+        let alpha = read(ColorType::GrayscaleAlpha, Eight, &[7, 1, 9, 2]);
+        assert_eq!(alpha, (Format::Rgba8, vec![7, 7, 7, 1, 9, 9, 9, 2]));
+        let palette = read(ColorType::Indexed, One, &[0b0100_0000]);
+        assert_eq!(palette, (Format::Rgb24, vec![1, 2, 3, 4, 5, 6]));
+        let deep = read(ColorType::Grayscale, Sixteen, &[7, 0, 9, 255]);
+        assert_eq!(deep.1[..3], [7, 7, 7]);
+    }
+
+    #[test]
+    fn a_number_has_its_place_in_a_path() {
+        assert_eq!(digits("a_%05d.png"), Some(("a_", ".png", 5)));
+        assert_eq!(digits("%d"), Some(("", "", 0)));
+        assert_eq!(digits("100%_%3d_%099d"), None);
+        assert_eq!(digits("plain.png"), None);
+    }
+
+    #[test]
+    fn frames_come_back_as_written_under_numbered_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, second) in [("a.png", "a_00001.png"), ("f%03d.png", "f001.png")] {
+            let layout = Layout::new(Format::Rgba8, 3, 5).unwrap();
+            let mut writer = Box::new(PngWriter::new(&folder.path().join(name), layout).unwrap());
+            let frames = [[3; 60], [200; 60]];
+            for frame in &frames {
+                writer.write_frame(frame).unwrap();
+            }
+            writer.finish().unwrap();
+            let mut frame = Vec::new();
+            let read = read_png(&folder.path().join(second), &mut frame).unwrap();
+            assert_eq!((read, &frame[..]), (layout, &frames[1][..]));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_size_that_the_file_cannot_hold_takes_no_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        let mut file = Vec::new();
+        let encoder = png::Encoder::new(&mut file, 32_768, 32_768);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_chunk(png::chunk::IDAT, &[0; 20]).unwrap();
+        drop(writer);
+        std::fs::write(&path, file).unwrap();
+        let mut frame = Vec::new();
+        let error = read_png(&path, &mut frame).unwrap_err();
+        assert!(matches!(error, FileError::Png(PngError::Claim { .. })), "{error}");
+        assert_eq!(frame.capacity(), 0);
+    }
+}

@@ -1,0 +1,165 @@
+//! Frames one behind the other, without a header.
+
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use crate::file::FileError;
+use crate::file::FrameReader;
+use crate::file::FrameWriter;
+use crate::file::PartFile;
+use crate::file::check_size;
+use crate::file::read_exactly;
+use crate::layout::Layout;
+use crate::rate::Rate;
+
+/// Reads frames of a layout that somebody else knows.
+#[derive(Debug)]
+pub struct RawReader<R> {
+    reader: R,
+    layout: Layout,
+    rate: Rate,
+    length: u64,
+    frame: u64,
+}
+
+impl<R: Read + Seek> RawReader<R> {
+    /// Reads `reader` from its first octet to its last.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Remainder`] if there is no whole number of frames.
+    pub fn new(mut reader: R, layout: Layout, rate: Rate) -> Result<Self, FileError> {
+        let bytes = reader.seek(SeekFrom::End(0))?;
+        reader.rewind()?;
+        let want = layout.bytes();
+        let (whole, remainder) = (bytes / want as u64, bytes % want as u64);
+        if remainder != 0 {
+            return Err(FileError::Remainder { bytes, whole, want, remainder });
+        }
+        Ok(Self { reader, layout, rate, length: whole, frame: 0 })
+    }
+}
+
+impl<R: Read + Seek + Send> FrameReader for RawReader<R> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.length)
+    }
+
+    fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
+        let want = self.layout.bytes();
+        match read_exactly(&mut self.reader, frame, want, self.length * want as u64)? {
+            0 => Ok(false),
+            have if have < want => {
+                // It was whole when opened: somebody has cut it since.
+                Err(FileError::Truncated { frame: self.frame, have, want })
+            }
+            _ => {
+                self.frame += 1;
+                Ok(true)
+            }
+        }
+    }
+
+    fn rewind(&mut self) -> Result<(), FileError> {
+        self.frame = 0;
+        Ok(self.reader.rewind()?)
+    }
+}
+
+/// Writes frames one behind the other.
+#[derive(Debug)]
+pub struct RawWriter<W> {
+    writer: W,
+    layout: Layout,
+}
+
+impl<W: Write> RawWriter<W> {
+    /// Writes frames of `layout`.
+    pub fn new(writer: W, layout: Layout) -> Self {
+        Self { writer, layout }
+    }
+
+    /// Writes a frame.
+    ///
+    /// # Errors
+    ///
+    /// As [`FrameWriter::write_frame`].
+    pub fn write(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        check_size(&self.layout, frame)?;
+        Ok(self.writer.write_all(frame)?)
+    }
+
+    /// Hands back what was written to.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Io`] if the last octets cannot be written.
+    pub fn into_inner(mut self) -> Result<W, FileError> {
+        self.writer.flush()?;
+        Ok(self.writer)
+    }
+}
+
+impl FrameWriter for RawWriter<PartFile> {
+    fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        self.write(frame)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FileError> {
+        Ok(self.into_inner()?.commit()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::format::Format;
+
+    fn layout() -> Layout {
+        Layout::new(Format::Rgb24, 3, 1).unwrap()
+    }
+
+    #[test]
+    fn frames_come_back_as_written_and_again_after_a_rewind() {
+        let mut writer = RawWriter::new(Vec::new(), layout());
+        writer.write(b"frame one").unwrap();
+        writer.write(b"frame two").unwrap();
+        let bytes = writer.into_inner().unwrap();
+        let mut reader = RawReader::new(Cursor::new(bytes), layout(), Rate::DEFAULT).unwrap();
+        assert_eq!(reader.length(), Some(2));
+        let mut frame = Vec::new();
+        for _ in 0..2 {
+            assert!(reader.read_frame(&mut frame).unwrap());
+            assert_eq!(frame, b"frame one");
+            assert!(reader.read_frame(&mut frame).unwrap());
+            assert_eq!(frame, b"frame two");
+            assert!(!reader.read_frame(&mut frame).unwrap());
+            reader.rewind().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_remainder_is_named() {
+        let error = RawReader::new(Cursor::new([0; 20]), layout(), Rate::DEFAULT).unwrap_err();
+        let said = "20 octets are 2 frames of 9 octets and a remainder of 2";
+        assert_eq!(error.to_string(), said);
+    }
+
+    #[test]
+    fn a_frame_of_another_size_is_not_written() {
+        let mut writer = RawWriter::new(Vec::new(), layout());
+        writer.write(b"too short").unwrap();
+        let error = writer.write(b"short").unwrap_err();
+        assert!(matches!(error, FileError::FrameSize { have: 5, want: 9 }));
+        assert_eq!(writer.into_inner().unwrap(), b"too short");
+    }
+}

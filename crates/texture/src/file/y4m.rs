@@ -1,0 +1,353 @@
+//! YUV4MPEG2, the uncompressed video files of mjpegtools, FFmpeg and GStreamer.
+//!
+//! A line of parameters, then for each frame a line and its planes. Only frames of 8 bits a sample
+//! that a [`Format`] holds are taken: 4:2:0 and 4:2:2, limited range. The file does not say its
+//! matrix; BT.709 is assumed.
+
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+
+use crate::file::FileError;
+use crate::file::FrameReader;
+use crate::file::FrameWriter;
+use crate::file::PartFile;
+use crate::file::check_size;
+use crate::file::read_exactly;
+use crate::format::Format;
+use crate::layout::Layout;
+use crate::rate::Rate;
+
+const MAGIC: &[u8] = b"YUV4MPEG2";
+const FRAME: &[u8] = b"FRAME";
+
+/// Octets that a line of parameters may have, its end included.
+const LINE_MAX: u64 = 1024;
+
+/// Why a Y4M file cannot be used.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Y4mError {
+    /// It does not begin with `YUV4MPEG2`.
+    #[error("this is no Y4M file: it does not begin with YUV4MPEG2")]
+    Magic,
+    /// A line of parameters has no end within 1 024 octets.
+    #[error("a line of parameters has no end within {LINE_MAX} octets, before frame {0}")]
+    Line(u64),
+    /// There is no width or no height.
+    #[error("the header has no {0}")]
+    Missing(&'static str),
+    /// A parameter is no number, or twice there.
+    #[error("the parameter {0:?} cannot be read")]
+    Parameter(String),
+    /// Samples that no format holds.
+    #[error("the samples are {0:?}; 8-bit 4:2:0 and 4:2:2 are read, so convert them first")]
+    Samples(String),
+    /// Luma from 0 to 255.
+    #[error("the colours are of full range; limited range is read, so convert them first")]
+    FullRange,
+    /// A frame does not begin with `FRAME`.
+    #[error("frame {0} does not begin with FRAME")]
+    Frame(u64),
+}
+
+/// Reads a line; `None` if there is nothing left.
+fn line(reader: &mut impl BufRead, frame: u64) -> Result<Option<Vec<u8>>, FileError> {
+    let mut line = Vec::new();
+    reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+    match line.pop() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) => Err(Y4mError::Line(frame).into()),
+    }
+}
+
+/// The format of the parameter `C`.
+fn samples(name: &str) -> Result<Format, Y4mError> {
+    match name {
+        "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Format::Yuv420),
+        "422" => Ok(Format::Yuv422),
+        _ => Err(Y4mError::Samples(name.to_owned())),
+    }
+}
+
+fn rate(text: &str) -> Result<Rate, FileError> {
+    let fraction = text.split_once(':').and_then(|(frames, seconds)| {
+        Some((frames.parse::<u32>().ok()?, seconds.parse::<u32>().ok()?))
+    });
+    match fraction {
+        // mjpegtools: the rate is unknown.
+        Some((0, 0)) => Ok(Rate::DEFAULT),
+        Some((frames, seconds)) => Ok(Rate::new(frames, seconds)?),
+        None => Err(Y4mError::Parameter(format!("F{text}")).into()),
+    }
+}
+
+/// What the line says that is at the beginning of the file.
+fn header(line: &[u8]) -> Result<(Layout, Rate), FileError> {
+    let parameters = line.strip_prefix(MAGIC).ok_or(Y4mError::Magic)?;
+    if parameters.first().is_some_and(|&octet| octet != b' ') {
+        return Err(Y4mError::Magic.into());
+    }
+    let parameters = String::from_utf8_lossy(parameters);
+    let (mut width, mut height) = (None, None);
+    let (mut format, mut found) = (Format::Yuv420, Rate::DEFAULT);
+    for parameter in parameters.split(' ').filter(|parameter| !parameter.is_empty()) {
+        let wrong = || Y4mError::Parameter(parameter.to_owned());
+        let Some(name) = parameter.chars().next() else { continue };
+        let value = &parameter[name.len_utf8()..];
+        match name {
+            'W' | 'H' => {
+                let side = if name == 'W' { &mut width } else { &mut height };
+                let number = value.parse::<u32>().map_err(|_| wrong())?;
+                if side.replace(number).is_some() {
+                    return Err(wrong().into());
+                }
+            }
+            'F' => found = rate(value)?,
+            'C' => format = samples(value)?,
+            'X' if value == "COLORRANGE=FULL" => return Err(Y4mError::FullRange.into()),
+            // Interlacing, aspect and comments do not change where the samples lie.
+            _ => {}
+        }
+    }
+    let width = width.ok_or(Y4mError::Missing("width"))?;
+    let height = height.ok_or(Y4mError::Missing("height"))?;
+    Ok((Layout::new(format, width, height)?, found))
+}
+
+/// Reads a Y4M file.
+#[derive(Debug)]
+pub struct Y4mReader<R> {
+    reader: R,
+    layout: Layout,
+    rate: Rate,
+    first: u64,
+    file: u64,
+    length: Option<u64>,
+    frame: u64,
+}
+
+impl<R: BufRead + Seek> Y4mReader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] with [`Y4mError`] if this is no Y4M file, or not of samples that a [`Format`]
+    /// holds; with the layout's or the rate's error if there cannot be such frames.
+    pub fn new(mut reader: R) -> Result<Self, FileError> {
+        let bytes = reader.seek(SeekFrom::End(0))?;
+        reader.rewind()?;
+        let line = match line(&mut reader, 0) {
+            Ok(line) => line.unwrap_or_default(),
+            Err(FileError::Y4m(error)) => return Err(not_y4m(&mut reader, error)?.into()),
+            Err(error) => return Err(error),
+        };
+        let (layout, rate) = header(&line)?;
+        let first = line.len() as u64 + 1;
+        // Frames have parameters of their own only where nobody writes them; then it is unknown.
+        let each = (FRAME.len() + 1 + layout.bytes()) as u64;
+        let rest = bytes.saturating_sub(first);
+        let length = (rest % each == 0).then_some(rest / each);
+        Ok(Self { reader, layout, rate, first, file: bytes, length, frame: 0 })
+    }
+}
+
+/// A long first line is the mark of another kind of file, rather than of a long header.
+fn not_y4m(reader: &mut (impl Read + Seek), error: Y4mError) -> io::Result<Y4mError> {
+    let mut begin = Vec::new();
+    reader.rewind()?;
+    reader.take(MAGIC.len() as u64).read_to_end(&mut begin)?;
+    Ok(if begin == MAGIC { error } else { Y4mError::Magic })
+}
+
+impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
+        let Some(line) = line(&mut self.reader, self.frame)? else { return Ok(false) };
+        let parameters = line.strip_prefix(FRAME).ok_or(Y4mError::Frame(self.frame))?;
+        if parameters.first().is_some_and(|&octet| octet != b' ') {
+            return Err(Y4mError::Frame(self.frame).into());
+        }
+        let want = self.layout.bytes();
+        let have = read_exactly(&mut self.reader, frame, want, self.file)?;
+        if have < want {
+            return Err(FileError::Truncated { frame: self.frame, have, want });
+        }
+        self.frame += 1;
+        Ok(true)
+    }
+
+    fn rewind(&mut self) -> Result<(), FileError> {
+        self.reader.seek(SeekFrom::Start(self.first))?;
+        self.frame = 0;
+        Ok(())
+    }
+}
+
+/// Writes a Y4M file.
+#[derive(Debug)]
+pub struct Y4mWriter<W> {
+    writer: W,
+    layout: Layout,
+}
+
+impl<W: Write> Y4mWriter<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Format`] if the format is neither [`Format::Yuv420`] nor [`Format::Yuv422`];
+    /// [`FileError::Io`] if the header cannot be written.
+    pub fn new(mut writer: W, layout: Layout, rate: Rate) -> Result<Self, FileError> {
+        // Chroma in the middle of its pixels across and down, as halving an RGB image gives it.
+        let samples = match layout.format() {
+            Format::Yuv420 => "420jpeg",
+            Format::Yuv422 => "422",
+            format => return Err(FileError::Format { kind: "Y4M", format }),
+        };
+        let (width, height) = (layout.width(), layout.height());
+        let (frames, seconds) = (rate.numerator(), rate.denominator());
+        writeln!(
+            writer,
+            "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 C{samples} XCOLORRANGE=LIMITED"
+        )?;
+        Ok(Self { writer, layout })
+    }
+
+    /// Writes a frame.
+    ///
+    /// # Errors
+    ///
+    /// As [`FrameWriter::write_frame`].
+    pub fn write(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        check_size(&self.layout, frame)?;
+        self.writer.write_all(b"FRAME\n")?;
+        Ok(self.writer.write_all(frame)?)
+    }
+
+    /// Hands back what was written to.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Io`] if the last octets cannot be written.
+    pub fn into_inner(mut self) -> Result<W, FileError> {
+        self.writer.flush()?;
+        Ok(self.writer)
+    }
+}
+
+impl FrameWriter for Y4mWriter<PartFile> {
+    fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        self.write(frame)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FileError> {
+        Ok(self.into_inner()?.commit()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    type Read<'b> = (Y4mReader<Cursor<&'b [u8]>>, Vec<Vec<u8>>);
+
+    fn read(bytes: &[u8]) -> Result<Read<'_>, FileError> {
+        let mut reader = Y4mReader::new(Cursor::new(bytes))?;
+        let (mut frames, mut frame) = (Vec::new(), Vec::new());
+        while reader.read_frame(&mut frame)? {
+            frames.push(frame.clone());
+        }
+        Ok((reader, frames))
+    }
+
+    fn error(bytes: &[u8]) -> FileError {
+        read(bytes).map(|_| ()).unwrap_err()
+    }
+
+    #[test]
+    fn odd_sizes_come_back_as_written() {
+        for (format, bytes) in [(Format::Yuv420, 15 + 2 * 6), (Format::Yuv422, 15 + 2 * 10)] {
+            let layout = Layout::new(format, 3, 5).unwrap();
+            assert_eq!(layout.bytes(), bytes);
+            let rate = Rate::new(30_000, 1001).unwrap();
+            let mut writer = Y4mWriter::new(Vec::new(), layout, rate).unwrap();
+            let frames = [vec![1; bytes], vec![b'\n'; bytes]];
+            for frame in &frames {
+                writer.write(frame).unwrap();
+            }
+            let file = writer.into_inner().unwrap();
+            let (mut reader, read) = read(&file).unwrap();
+            assert_eq!(read, frames);
+            assert_eq!((*reader.layout(), reader.rate()), (layout, rate));
+            assert_eq!(reader.length(), Some(2));
+            reader.rewind().unwrap();
+            let mut frame = Vec::new();
+            assert!(reader.read_frame(&mut frame).unwrap() && frame == frames[0]);
+        }
+    }
+
+    #[test]
+    fn frames_with_parameters_and_headers_with_few_are_read() {
+        let (reader, frames) = read(b"YUV4MPEG2 H1 W1\nFRAME Ip XY\nabcFRAME\ndef").unwrap();
+        assert_eq!(frames, [b"abc", b"def"]);
+        assert_eq!(reader.layout().format(), Format::Yuv420);
+        assert_eq!((reader.rate(), reader.length()), (Rate::DEFAULT, None));
+        let (reader, _) = read(b"YUV4MPEG2 W1 H1 F0:0 It A0:0 C420mpeg2 XYSCSS=420\n").unwrap();
+        assert_eq!((reader.rate(), reader.length()), (Rate::DEFAULT, Some(0)));
+    }
+
+    #[test]
+    fn what_is_no_y4m_is_told_apart_from_what_is_damaged() {
+        let y4m = |bytes: &[u8]| match error(bytes) {
+            FileError::Y4m(error) => error,
+            error => panic!("{error}"),
+        };
+        assert_eq!(y4m(b""), Y4mError::Magic);
+        assert_eq!(y4m(b"YUV4MPEG3 W1 H1\n"), Y4mError::Magic);
+        assert_eq!(y4m(&[0x89; 5000]), Y4mError::Magic);
+        assert_eq!(y4m(b"YUV4MPEG2 W1 H1"), Y4mError::Line(0));
+        assert_eq!(y4m(b"YUV4MPEG2 W1\n"), Y4mError::Missing("height"));
+        assert_eq!(y4m(b"YUV4MPEG2 W1 W2 H1\n"), Y4mError::Parameter("W2".into()));
+        assert_eq!(y4m(b"YUV4MPEG2 W1 H1 F5\n"), Y4mError::Parameter("F5".into()));
+        assert_eq!(y4m(b"YUV4MPEG2 W1 H1\nFRAME\nabcFRAMEd\n"), Y4mError::Frame(1));
+        assert_eq!(y4m(b"YUV4MPEG2 W1 H1\nFRAME\nabcFRAME"), Y4mError::Line(1));
+    }
+
+    #[test]
+    fn samples_of_ten_bits_and_of_full_chroma_are_refused_by_name() {
+        for name in ["420p10", "422p12", "444", "444alpha", "mono"] {
+            let error = error(format!("YUV4MPEG2 W1 H1 C{name}\n").as_bytes()).to_string();
+            assert!(error.contains(name), "{error}");
+        }
+        let error = error(b"YUV4MPEG2 W1 H1 C420jpeg XCOLORRANGE=FULL\n");
+        assert!(matches!(error, FileError::Y4m(Y4mError::FullRange)));
+    }
+
+    #[test]
+    fn a_frame_cut_short_is_told_with_its_number() {
+        let error = error(b"YUV4MPEG2 W2 H2\nFRAME\nabcdefFRAME\nabc");
+        assert!(matches!(error, FileError::Truncated { frame: 1, have: 3, want: 6 }));
+    }
+
+    #[test]
+    fn a_claimed_size_takes_no_memory_that_the_file_does_not_have() {
+        let bytes = b"YUV4MPEG2 W32768 H32768\nFRAME\nabc";
+        let mut reader = Y4mReader::new(Cursor::new(&bytes[..])).unwrap();
+        let mut frame = Vec::new();
+        assert!(reader.read_frame(&mut frame).is_err());
+        assert!(frame.capacity() < 1024);
+    }
+}

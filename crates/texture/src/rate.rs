@@ -1,0 +1,185 @@
+//! How many frames there are in a second, as a fraction.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Frames per second that a [`Rate`] may have at most.
+pub const RATE_MAX: u32 = 10_000;
+
+/// Frames per second, exactly: `numerator / denominator`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rate {
+    numerator: u32,
+    denominator: u32,
+}
+
+/// Why something is no rate.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RateError {
+    /// A side of the fraction is 0.
+    #[error("a rate of {numerator}/{denominator} frames per second has a zero")]
+    Zero {
+        /// Frames.
+        numerator: u32,
+        /// Seconds.
+        denominator: u32,
+    },
+    /// More than [`RATE_MAX`] frames per second, or less than one in an hour.
+    #[error(
+        "{numerator}/{denominator} frames per second is over {RATE_MAX}, or under one in an hour"
+    )]
+    Range {
+        /// Frames.
+        numerator: u32,
+        /// Seconds.
+        denominator: u32,
+    },
+    /// Neither `60` nor `59.94` nor `30000/1001`.
+    #[error("{0:?} is no rate; write 60, 59.94 or 30000/1001")]
+    Text(String),
+}
+
+impl Rate {
+    /// 25 frames per second, for what does not say.
+    pub const DEFAULT: Self = Self { numerator: 25, denominator: 1 };
+
+    /// A rate of `numerator` frames in `denominator` seconds.
+    ///
+    /// # Errors
+    ///
+    /// [`RateError`] if either is 0, or if there are more than [`RATE_MAX`] frames in a second or
+    /// less than one in an hour.
+    pub fn new(numerator: u32, denominator: u32) -> Result<Self, RateError> {
+        if numerator == 0 || denominator == 0 {
+            return Err(RateError::Zero { numerator, denominator });
+        }
+        let (frames, seconds) = (u64::from(numerator), u64::from(denominator));
+        if frames > seconds * u64::from(RATE_MAX) || frames * 3600 < seconds {
+            return Err(RateError::Range { numerator, denominator });
+        }
+        Ok(Self { numerator, denominator })
+    }
+
+    /// Frames in [`Self::denominator`] seconds.
+    pub fn numerator(self) -> u32 {
+        self.numerator
+    }
+
+    /// Seconds in which there are [`Self::numerator`] frames.
+    pub fn denominator(self) -> u32 {
+        self.denominator
+    }
+
+    /// Frames per second.
+    pub fn fps(self) -> f64 {
+        f64::from(self.numerator) / f64::from(self.denominator)
+    }
+
+    /// The time from a frame to the next, in whole nanoseconds, rounded down.
+    pub fn interval(self) -> Duration {
+        self.time_of(1)
+    }
+
+    /// When a frame is due after frame 0, in whole nanoseconds, rounded down.
+    ///
+    /// Counted from the start, so that the rounding of [`Self::interval`] does not add up.
+    pub fn time_of(self, frame: u64) -> Duration {
+        let (seconds, frames) = (u128::from(self.denominator), u128::from(self.numerator));
+        let nanoseconds = u128::from(frame) * seconds * 1_000_000_000 / frames;
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.denominator {
+            1 => write!(f, "{}", self.numerator),
+            _ => write!(f, "{}/{}", self.numerator, self.denominator),
+        }
+    }
+}
+
+/// The rates of television are said in decimals and meant as `n × 1000 / 1001`.
+fn of_television(fps: f64) -> Option<Rate> {
+    let whole = [24_u32, 30, 48, 60, 120];
+    let near = |frames: u32| (fps - f64::from(frames) * 1000.0 / 1001.0).abs() < 0.005;
+    let frames = whole.into_iter().find(|&frames| near(frames))?;
+    Some(Rate { numerator: frames * 1000, denominator: 1001 })
+}
+
+impl FromStr for Rate {
+    type Err = RateError;
+
+    /// Reads `60`, `12.5`, `30000/1001`; `59.94` and its kin are taken for `60000/1001`.
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let wrong = || RateError::Text(text.to_owned());
+        let number = |part: &str| {
+            // The standard library's own would take a sign.
+            let digits = part.bytes().all(|octet| octet.is_ascii_digit());
+            part.parse::<u32>().ok().filter(|_| digits).ok_or_else(wrong)
+        };
+        if let Some((frames, seconds)) = text.split_once('/') {
+            return Self::new(number(frames)?, number(seconds)?);
+        }
+        let Some((whole, decimals)) = text.split_once('.') else {
+            return Self::new(number(text)?, 1);
+        };
+        if decimals.is_empty() || decimals.len() > 4 {
+            return Err(wrong());
+        }
+        let scale = 10_u32.pow(decimals.len() as u32);
+        let (whole, decimals) = (number(whole)?, number(decimals)?);
+        let numerator = whole.checked_mul(scale).ok_or_else(wrong)?;
+        let rate = Self::new(numerator.checked_add(decimals).ok_or_else(wrong)?, scale)?;
+        Ok(of_television(rate.fps()).unwrap_or(rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> (u32, u32) {
+        let rate = text.parse::<Rate>().unwrap();
+        (rate.numerator(), rate.denominator())
+    }
+
+    #[test]
+    fn a_rate_is_read_whole_as_a_fraction_and_in_decimals() {
+        assert_eq!(rate("60"), (60, 1));
+        assert_eq!(rate("30000/1001"), (30_000, 1001));
+        assert_eq!(rate("12.5"), (125, 10));
+        assert_eq!(rate("60.00"), (6000, 100));
+    }
+
+    #[test]
+    fn the_decimals_of_television_are_taken_for_what_they_mean() {
+        assert_eq!(rate("59.94"), (60_000, 1001));
+        assert_eq!(rate("29.97"), (30_000, 1001));
+        assert_eq!(rate("23.976"), (24_000, 1001));
+        assert_eq!(rate("23.98"), (24_000, 1001));
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        for text in
+            ["", "x", "-5", "+5", "1/", "/1", "1.", "1.00000", "99999999999", "4294967295.5"]
+        {
+            assert_eq!(text.parse::<Rate>(), Err(RateError::Text(text.to_owned())), "{text}");
+        }
+        assert!(matches!("0".parse::<Rate>(), Err(RateError::Zero { .. })));
+        assert!(matches!("5/0".parse::<Rate>(), Err(RateError::Zero { .. })));
+        assert!(matches!(Rate::new(10_001, 1), Err(RateError::Range { .. })));
+        assert!(matches!(Rate::new(1, 3601), Err(RateError::Range { .. })));
+    }
+
+    #[test]
+    fn times_do_not_drift_from_the_rate() {
+        let rate = Rate::new(60_000, 1001).unwrap();
+        assert_eq!(rate.interval(), Duration::from_nanos(16_683_333));
+        assert_eq!(rate.time_of(60_000), Duration::from_secs(1001));
+        assert_eq!(rate.time_of(u64::MAX), Duration::from_nanos(u64::MAX));
+    }
+}

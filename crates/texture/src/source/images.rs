@@ -1,0 +1,183 @@
+//! PNG images as frames: one, a folder of them, or those that are numbered.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::file::digits;
+use crate::file::read_png;
+use crate::layout::Layout;
+use crate::rate::Rate;
+use crate::source::Frame;
+use crate::source::Source;
+use crate::source::SourceError;
+use crate::source::frame::Pool;
+
+/// Images as a source. The first says size and format; the others must agree.
+#[derive(Debug)]
+pub struct Images {
+    paths: Vec<PathBuf>,
+    layout: Layout,
+    rate: Rate,
+    next: usize,
+    pool: Pool,
+}
+
+fn listed(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = fs::read_dir(folder).map_err(|error| SourceError::file(folder, error))?;
+    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    paths.map_err(|error| SourceError::file(folder, error))
+}
+
+/// A name cut before the number at its end, so that 10 comes after 9.
+fn order(path: &Path) -> (String, u64, PathBuf) {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+    (name.to_owned(), stem[name.len()..].parse().unwrap_or(0), path.to_owned())
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let mut paths = listed(folder)?;
+    let png = |path: &PathBuf| path.extension().is_some_and(|it| it.eq_ignore_ascii_case("png"));
+    paths.retain(png);
+    paths.sort_by_cached_key(|path| order(path));
+    Ok(paths)
+}
+
+/// The files of `folder` with a number between the two parts, without gaps.
+fn numbered(
+    folder: &Path,
+    (before, after, width): (&str, &str, usize),
+) -> Result<Vec<PathBuf>, SourceError> {
+    let path_of = |number: u64| folder.join(format!("{before}{number:0width$}{after}"));
+    let mut numbers = Vec::new();
+    for path in listed(folder)? {
+        let Some(name) = path.file_name().and_then(OsStr::to_str) else { continue };
+        let middle = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        let Some(number) = middle.and_then(|middle| middle.parse().ok()) else { continue };
+        if path_of(number).file_name() == path.file_name() {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    match numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
+        Some(pair) => Err(SourceError::Gap(path_of(pair[0] + 1))),
+        None => Ok(numbers.into_iter().map(path_of).collect()),
+    }
+}
+
+impl Images {
+    /// The image at `path`, all of a folder in the order of their numbers, or those that a path
+    /// with `%d` or `%05d` in its last part stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Empty`] if there is none, [`SourceError::Gap`] if a number is missing, and
+    /// what is wrong with the first image.
+    pub fn open(path: &Path, rate: Rate) -> Result<Self, SourceError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let folder = path.parent().unwrap_or(path);
+        let paths = match digits(&name) {
+            _ if path.is_dir() => in_folder(path)?,
+            Some(parts) => numbered(folder, parts)?,
+            None => vec![path.to_owned()],
+        };
+        let first = paths.first().ok_or_else(|| SourceError::Empty(path.to_owned()))?;
+        let layout = read_png(first, &mut Vec::new());
+        let layout = layout.map_err(|error| SourceError::file(first, error))?;
+        Ok(Self { paths, layout, rate, next: 0, pool: Pool::default() })
+    }
+}
+
+impl Source for Images {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.paths.len() as u64)
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        let Some(path) = self.paths.get(self.next) else { return Ok(None) };
+        let frame = self.pool.fill(|frame| {
+            let layout = read_png(path, frame).map_err(|error| SourceError::file(path, error))?;
+            if layout != self.layout {
+                let said = |of: &Layout| (of.format(), of.width(), of.height());
+                let (have, want) = (said(&layout), said(&self.layout));
+                return Err(SourceError::Mismatch { path: path.clone(), have, want });
+            }
+            Ok(true)
+        })?;
+        self.next += 1;
+        Ok(frame)
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.next = 0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::create;
+    use crate::format::Format;
+
+    fn write(path: &Path, width: u32, octet: u8) {
+        let layout = Layout::new(Format::Rgb24, width, 1).unwrap();
+        let path = path.with_file_name(path.file_name().unwrap().to_str().unwrap());
+        let mut writer = create(&path, layout, Rate::DEFAULT).unwrap();
+        writer.write_frame(&vec![octet; layout.bytes()]).unwrap();
+        writer.finish().unwrap();
+        let written = path
+            .with_file_name(format!("{}_00000.png", path.file_stem().unwrap().to_str().unwrap()));
+        fs::rename(written, path).unwrap();
+    }
+
+    fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
+        let mut source = Images::open(path, Rate::DEFAULT)?;
+        let mut octets = Vec::new();
+        while let Some(frame) = source.next_frame()? {
+            octets.push(frame[0]);
+        }
+        assert_eq!(source.length(), Some(octets.len() as u64));
+        Ok(octets)
+    }
+
+    #[test]
+    fn one_image_a_folder_and_numbered_images_are_read_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 8..12 {
+            write(&folder.path().join(format!("a{number}.png")), 2, number);
+        }
+        fs::write(folder.path().join("a.txt"), "no image").unwrap();
+        assert_eq!(read(&folder.path().join("a9.png")).unwrap(), [9]);
+        assert_eq!(read(folder.path()).unwrap(), [8, 9, 10, 11]);
+        assert_eq!(read(&folder.path().join("a%d.png")).unwrap(), [8, 9, 10, 11]);
+        assert_eq!(read(&folder.path().join("a%02d.png")).unwrap(), [10, 11]);
+    }
+
+    #[test]
+    fn a_missing_number_a_strange_size_and_no_image_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = read(&folder.path().join("b%d.png")).unwrap_err();
+        assert!(matches!(error, SourceError::Empty(_)));
+        assert!(matches!(read(folder.path()).unwrap_err(), SourceError::Empty(_)));
+        write(&folder.path().join("b1.png"), 2, 0);
+        write(&folder.path().join("b3.png"), 3, 0);
+        let error = read(&folder.path().join("b%d.png")).unwrap_err().to_string();
+        assert!(error.contains("b2.png"), "{error}");
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("b3.png: rgb24 3×1, but the first image is rgb24 2×1"), "{error}");
+        fs::write(folder.path().join("b1.png"), "no image").unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("b1.png"), "{error}");
+    }
+}

@@ -1,0 +1,81 @@
+//! A source by its name on the command line.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use crate::file::FileError;
+use crate::file::FrameReader;
+use crate::file::Ktx2Reader;
+use crate::file::RawReader;
+use crate::file::Y4mReader;
+use crate::format::Format;
+use crate::layout::Layout;
+use crate::rate::Rate;
+use crate::source::FileSource;
+use crate::source::Images;
+use crate::source::Pattern;
+use crate::source::PatternSpec;
+use crate::source::Source;
+use crate::source::SourceError;
+
+/// What a file does not say of itself.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RawHint {
+    /// The format of frames without a header; else the extension says it (`.rgb`, `.rgba`, `.yuv`).
+    pub format: Option<Format>,
+    /// Width and height in pixels of frames without a header.
+    pub size: Option<(u32, u32)>,
+    /// Frames per second where the file has no rate; else 25.
+    pub rate: Option<Rate>,
+}
+
+/// Opens what a path names: a Y4M, KTX 2.0, PNG or headerless file, a folder of PNG images, PNG
+/// images numbered by `%05d`, or a [`PatternSpec`] as `pattern:3840x2160@60`.
+///
+/// What a file says of itself goes before the hint.
+///
+/// # Errors
+///
+/// [`SourceError`] if there is no such source, or what is wrong with it.
+pub fn open(path: &Path, hint: &RawHint) -> Result<Box<dyn Source>, SourceError> {
+    if let Some(spec) = path.to_str().filter(|name| PatternSpec::is_one(name)) {
+        let mut unsaid = PatternSpec::default();
+        unsaid.format = hint.format.unwrap_or(unsaid.format);
+        unsaid.size = hint.size.unwrap_or(unsaid.size);
+        unsaid.rate = hint.rate.unwrap_or(unsaid.rate);
+        return Ok(Box::new(Pattern::new(&PatternSpec::parse(spec, unsaid)?)?));
+    }
+    let rate = hint.rate.unwrap_or(Rate::DEFAULT);
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    let file = || File::open(path).map_err(|error| SourceError::file(path, error));
+    let guessed = match extension.to_str().unwrap_or_default() {
+        "png" => return Ok(Box::new(Images::open(path, rate)?)),
+        _ if path.is_dir() => return Ok(Box::new(Images::open(path, rate)?)),
+        "y4m" => {
+            let reader = Y4mReader::new(BufReader::new(file()?));
+            return opened(path, reader);
+        }
+        "ktx2" => return opened(path, Ktx2Reader::new(file()?)),
+        "rgb" => Some(Format::Rgb24),
+        "rgba" => Some(Format::Rgba8),
+        "yuv" => Some(Format::Yuv420),
+        "raw" | "bin" => None,
+        _ if hint.format.is_some() && hint.size.is_some() => None,
+        _ => return Err(SourceError::Kind(path.to_owned())),
+    };
+    let Some((format, (width, height))) = hint.format.or(guessed).zip(hint.size) else {
+        return Err(SourceError::Hint(path.to_owned()));
+    };
+    let layout = Layout::new(format, width, height);
+    let layout = layout.map_err(|error| SourceError::file(path, error))?;
+    opened(path, RawReader::new(file()?, layout, rate))
+}
+
+fn opened<R: FrameReader + 'static>(
+    path: &Path,
+    reader: Result<R, FileError>,
+) -> Result<Box<dyn Source>, SourceError> {
+    let reader = reader.map_err(|error| SourceError::file(path, error))?;
+    Ok(Box::new(FileSource::new(path, reader)))
+}

@@ -1,0 +1,130 @@
+//! What pattern is wanted, by a few words.
+
+use std::str::FromStr;
+
+use crate::format::Format;
+use crate::format::UnknownFormat;
+use crate::layout::LayoutError;
+use crate::rate::Rate;
+use crate::rate::RateError;
+
+/// What a [`crate::source::Pattern`] is to be.
+///
+/// As text: `pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PatternSpec {
+    /// What the frames are made of; not a format of blocks.
+    pub format: Format,
+    /// Width and height in pixels.
+    pub size: (u32, u32),
+    /// Frames per second.
+    pub rate: Rate,
+    /// Frames until the end; without, there is none.
+    pub frames: Option<u64>,
+}
+
+/// Why a pattern cannot be drawn.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// Words that say no pattern.
+    #[error("{0:?} is no pattern; write pattern:3840x2160@60 and perhaps ,rgba8 or ,frames=300")]
+    Text(String),
+    /// A rate that is none.
+    #[error(transparent)]
+    Rate(#[from] RateError),
+    /// A format that there is not.
+    #[error(transparent)]
+    Unknown(#[from] UnknownFormat),
+    /// A format of blocks.
+    #[error("a pattern is drawn in pixels, and {0} is made of blocks")]
+    Blocks(Format),
+    /// A size that no frame has.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+}
+
+impl Default for PatternSpec {
+    /// 1920×1080 at 60 frames per second in [`Format::Rgb24`], without end.
+    fn default() -> Self {
+        let rate = Rate::new(60, 1).unwrap_or(Rate::DEFAULT);
+        Self { format: Format::Rgb24, size: (1920, 1080), rate, frames: None }
+    }
+}
+
+impl PatternSpec {
+    /// Whether text is meant for a pattern, rather than for a file.
+    pub fn is_one(text: &str) -> bool {
+        let rest = text.strip_prefix("pattern");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@', ',']))
+    }
+
+    /// Reads text; what it leaves out is taken from `unsaid`.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] if it cannot be understood.
+    pub fn parse(text: &str, unsaid: Self) -> Result<Self, PatternError> {
+        let wrong = || PatternError::Text(text.to_owned());
+        if !Self::is_one(text) {
+            return Err(wrong());
+        }
+        let mut spec = unsaid;
+        let mut words = text["pattern".len()..].split(',');
+        let first = words.next().unwrap_or_default();
+        let (size, rate) = first.split_once('@').map_or((first, None), |(a, b)| (a, Some(b)));
+        if let Some(size) = size.strip_prefix(':') {
+            let (width, height) = size.split_once('x').ok_or_else(wrong)?;
+            let side = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+            spec.size = (side(width)?, side(height)?);
+        }
+        if let Some(rate) = rate {
+            spec.rate = rate.parse()?;
+        }
+        for word in words {
+            match word.strip_prefix("frames=") {
+                Some(frames) => spec.frames = Some(frames.parse().map_err(|_| wrong())?),
+                None => spec.format = word.parse()?,
+            }
+        }
+        Ok(spec)
+    }
+}
+
+impl FromStr for PatternSpec {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        Self::parse(text, Self::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_left_out_have_their_defaults() {
+        let spec = PatternSpec::default();
+        assert_eq!("pattern".parse(), Ok(spec));
+        assert_eq!("pattern@60".parse(), Ok(spec));
+        let whole = "pattern:3840x2160@29.97,yuv420,frames=300".parse::<PatternSpec>().unwrap();
+        assert_eq!((whole.size, whole.frames), ((3840, 2160), Some(300)));
+        assert_eq!(whole.rate, Rate::new(30_000, 1001).unwrap());
+        assert_eq!(whole.format, Format::Yuv420);
+        let unsaid = PatternSpec { format: Format::Rgba8, ..spec };
+        assert_eq!(PatternSpec::parse("pattern:1x2", unsaid).unwrap().format, Format::Rgba8);
+    }
+
+    #[test]
+    fn what_says_no_pattern_is_refused() {
+        for text in
+            ["patterns", "file.y4m", "pattern:", "pattern:1", "pattern:1x", "pattern,frames="]
+        {
+            let error = text.parse::<PatternSpec>().unwrap_err();
+            assert_eq!(error, PatternError::Text(text.to_owned()));
+        }
+        assert!(matches!("pattern@0".parse::<PatternSpec>(), Err(PatternError::Rate(_))));
+        assert!(matches!("pattern,bc2".parse::<PatternSpec>(), Err(PatternError::Unknown(_))));
+    }
+}

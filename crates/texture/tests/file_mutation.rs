@@ -1,0 +1,152 @@
+//! Damaged files: whatever an octet is changed to, a reader ends without a panic.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use rushes_texture::file::{
+    FrameReader, Ktx2Reader, Ktx2Writer, Y4mReader, Y4mWriter, create, read_png,
+};
+use rushes_texture::{Format, Layout, Rate};
+
+/// Frames that a damaged header of a small file may claim; each costs a frame's octets.
+const FRAMES_MAX: usize = 10_000;
+
+/// Reads all; no frame takes more memory than the file has, a fixed first step apart.
+fn drain(reader: &mut dyn FrameReader, file: usize) {
+    let mut frame = Vec::new();
+    for _ in 0..FRAMES_MAX {
+        let more = reader.read_frame(&mut frame);
+        assert!(frame.capacity() <= 2 * file + 64, "{} of {file}", frame.capacity());
+        match more {
+            Ok(true) => assert_eq!(frame.len(), reader.layout().bytes()),
+            _ => return,
+        }
+    }
+}
+
+fn read_y4m(bytes: &[u8]) {
+    if let Ok(mut reader) = Y4mReader::new(Cursor::new(bytes)) {
+        drain(&mut reader, bytes.len());
+    }
+}
+
+fn read_ktx2(bytes: &[u8]) {
+    if let Ok(mut reader) = Ktx2Reader::new(Cursor::new(bytes)) {
+        drain(&mut reader, bytes.len());
+    }
+}
+
+fn y4m() -> Vec<u8> {
+    let layout = Layout::new(Format::Yuv420, 5, 3).unwrap();
+    let mut writer = Y4mWriter::new(Vec::new(), layout, Rate::DEFAULT).unwrap();
+    for octet in 0..3 {
+        writer.write(&vec![octet; layout.bytes()]).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+fn ktx2() -> Vec<u8> {
+    let layout = Layout::new(Format::YCoCgBc3, 5, 3).unwrap();
+    let mut writer = Ktx2Writer::new(Cursor::new(Vec::new()), layout, Rate::DEFAULT).unwrap();
+    for octet in 0..3 {
+        writer.write(&vec![octet; layout.bytes()]).unwrap();
+    }
+    writer.into_inner().unwrap().into_inner()
+}
+
+fn png() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(Format::Rgba8, 9, 7).unwrap();
+    let mut writer = create(&folder.path().join("a%d.png"), layout, Rate::DEFAULT).unwrap();
+    writer.write_frame(&vec![77; layout.bytes()]).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(folder.path().join("a0.png")).unwrap()
+}
+
+fn damage(file: &mut Vec<u8>, changes: &[(prop::sample::Index, u8)], cut: prop::sample::Index) {
+    for (at, octet) in changes {
+        let at = at.index(file.len());
+        file[at] = *octet;
+    }
+    if cut.index(4) == 0 {
+        file.truncate(cut.index(file.len()));
+    }
+}
+
+fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
+    let octet = prop_oneof![any::<u8>(), Just(0), Just(0xFF), Just(b'\n'), Just(b' '), Just(b'9')];
+    prop::collection::vec((any::<prop::sample::Index>(), octet), 0..6)
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed: prop::test_runner::RngSeed::Fixed(6),
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(4000))]
+
+    #[test]
+    fn a_damaged_y4m_file_never_panics(
+        changes in changes(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut file = y4m();
+        damage(&mut file, &changes, cut);
+        read_y4m(&file);
+    }
+
+    #[test]
+    fn a_damaged_ktx2_file_never_panics(
+        changes in changes(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut file = ktx2();
+        damage(&mut file, &changes, cut);
+        read_ktx2(&file);
+    }
+
+    #[test]
+    fn octets_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        read_y4m(&bytes);
+        read_ktx2(&bytes);
+        read_y4m(&[b"YUV4MPEG2 ", &bytes[..]].concat());
+        read_ktx2(&[b"\xABKTX 20\xBB\r\n\x1A\n", &bytes[..]].concat());
+    }
+}
+
+proptest! {
+    #![proptest_config(config(500))]
+
+    #[test]
+    fn a_damaged_png_file_never_panics(
+        changes in changes(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        let mut file = png();
+        damage(&mut file, &changes, cut);
+        std::fs::write(&path, &file).unwrap();
+        let mut frame = Vec::new();
+        let _ = read_png(&path, &mut frame);
+        prop_assert!(frame.capacity() <= 2 * 1032 * file.len());
+    }
+}
+
+#[test]
+fn every_word_of_a_ktx2_header_at_its_ends_never_panics() {
+    let file = ktx2();
+    for at in (12..file.len() - 4).step_by(4) {
+        for word in [0, 1, 0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
+            let mut file = file.clone();
+            file[at..at + 4].copy_from_slice(&u32::to_le_bytes(word));
+            read_ktx2(&file);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Files written by name and opened by name, and what others make of them.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::path::Path;
+use std::process::Command;
+
+use rushes_texture::file::{FileError, create};
+use rushes_texture::source::{RawHint, SourceError, open};
+use rushes_texture::{Format, Frame, Layout, Rate, Source};
+
+fn pattern(spec: &str) -> Box<dyn Source> {
+    open(Path::new(spec), &RawHint::default()).unwrap()
+}
+
+/// Writes a pattern's frames, and hands them back.
+fn write(path: &Path, spec: &str) -> Vec<Frame> {
+    let mut source = pattern(spec);
+    let mut writer = create(path, *source.layout(), source.rate()).unwrap();
+    let frames = frames(&mut *source);
+    for frame in &frames {
+        writer.write_frame(frame).unwrap();
+    }
+    writer.finish().unwrap();
+    frames
+}
+
+fn frames(source: &mut dyn Source) -> Vec<Frame> {
+    std::iter::from_fn(|| source.next_frame().unwrap()).collect()
+}
+
+fn error(path: &Path, hint: &RawHint) -> SourceError {
+    open(path, hint).map(|_| ()).unwrap_err()
+}
+
+#[test]
+fn frames_of_odd_sizes_come_back_from_every_kind_of_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds = [
+        ("a.y4m", "yuv420"),
+        ("b.y4m", "yuv422"),
+        ("a.ktx2", "rgb565"),
+        ("b.ktx2", "rgb24"),
+        ("a_%03d.png", "rgb24"),
+        ("b_%03d.png", "rgba8"),
+        ("a.rgb", "rgb24"),
+        ("a.rgba", "rgba8"),
+        ("a.yuv", "yuv420"),
+        ("a.raw", "ycocg420"),
+    ];
+    for (name, format) in kinds {
+        for (width, height) in [(1, 1), (30, 26), (191, 107)] {
+            let path = folder.path().join(name);
+            let spec = format!("pattern:{width}x{height}@30000/1001,{format},frames=5");
+            let written = write(&path, &spec);
+            let format = format.parse().unwrap();
+            let rate = "30000/1001".parse().unwrap();
+            let hint =
+                RawHint { format: Some(format), size: Some((width, height)), rate: Some(rate) };
+            let mut source = open(&path, &hint).unwrap();
+            assert_eq!(*source.layout(), Layout::new(format, width, height).unwrap(), "{name}");
+            assert_eq!((source.rate(), source.length()), (rate, Some(5)), "{name}");
+            assert!(frames(&mut *source) == written, "{name}");
+            source.rewind().unwrap();
+            assert!(frames(&mut *source) == written, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_is_not_finished_leaves_nothing() {
+    for name in ["a.y4m", "a.ktx2", "a.rgb", "a.png"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        let source = pattern(if name == "a.y4m" { "pattern:8x8,yuv420" } else { "pattern:8x8" });
+        let mut writer = create(&path, *source.layout(), source.rate()).unwrap();
+        assert!(matches!(writer.write_frame(&[0; 3]), Err(FileError::FrameSize { .. })));
+        drop(writer);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_failed_finish_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(Format::Bc1, 8, 8).unwrap();
+    let writer = create(&folder.path().join("a.ktx2"), layout, Rate::DEFAULT).unwrap();
+    assert!(matches!(writer.finish(), Err(FileError::NoFrames(_))));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_opened_is_told_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, hint) = (|name: &str| folder.path().join(name), RawHint::default());
+    for name in ["none.y4m", "none.ktx2", "none.png"] {
+        let error = error(&path(name), &hint).to_string();
+        assert!(error.contains(name), "{error}");
+    }
+    assert!(matches!(error(&path("a.mp4"), &hint), SourceError::Kind(_)));
+    assert!(matches!(error(&path("a.rgb"), &hint), SourceError::Hint(_)));
+    let size = RawHint { size: Some((2, 2)), ..hint };
+    assert!(matches!(error(&path("a.raw"), &size), SourceError::Hint(_)));
+    assert!(matches!(error(Path::new("pattern:x"), &hint), SourceError::Pattern(_)));
+    std::fs::write(path("a.rgb"), [0; 13]).unwrap();
+    let error = error(&path("a.rgb"), &size).to_string();
+    assert!(error.ends_with("13 octets are 1 frames of 12 octets and a remainder of 1"), "{error}");
+}
+
+#[test]
+fn a_file_cut_short_gives_its_whole_frames_and_then_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.y4m");
+    let written = write(&path, "pattern:30x26,yuv420,frames=3");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    let mut source = open(&path, &RawHint::default()).unwrap();
+    assert_eq!(source.length(), None);
+    assert_eq!(source.next_frame().unwrap().as_ref(), Some(&written[0]));
+    assert_eq!(source.next_frame().unwrap().as_ref(), Some(&written[1]));
+    let error = source.next_frame().unwrap_err();
+    assert!(matches!(
+        error,
+        SourceError::File { error: FileError::Truncated { frame: 2, .. }, .. }
+    ));
+}
+
+/// What FFmpeg prints, or `None` where it is not installed.
+fn ffmpeg(arguments: &[&str]) -> Option<(bool, Vec<u8>)> {
+    let Ok(output) = Command::new("ffmpeg").args(["-v", "error"]).args(arguments).output() else {
+        println!("skipped: ffmpeg is not installed");
+        return None;
+    };
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some((output.status.success(), output.stdout))
+}
+
+#[test]
+fn ffmpeg_reads_the_same_samples_from_our_y4m_and_png_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, format, theirs) in [
+        ("a.y4m", "yuv420", "yuv420p"),
+        ("b.y4m", "yuv422", "yuv422p"),
+        ("a_%05d.png", "rgb24", "rgb24"),
+        ("b_%05d.png", "rgba8", "rgba"),
+    ] {
+        let path = folder.path().join(name);
+        let written = write(&path, &format!("pattern:191x107,{format},frames=3"));
+        let path = path.to_str().unwrap();
+        let read = ffmpeg(&["-i", path, "-pix_fmt", theirs, "-f", "rawvideo", "-"]);
+        let Some((success, samples)) = read else { return };
+        assert!(
+            success && samples == written.iter().flat_map(|it| it.to_vec()).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn we_read_the_y4m_files_of_ffmpeg() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = "testsrc2=size=191x107:rate=30000/1001";
+    for (format, ours) in [
+        ("yuv420p", Ok(Format::Yuv420)),
+        ("yuv422p", Ok(Format::Yuv422)),
+        ("yuv444p", Err("\"444\"")),
+        ("yuv420p10", Err("\"420p10\"")),
+    ] {
+        let (y4m, raw) = (folder.path().join("a.y4m"), folder.path().join("a.raw"));
+        for path in [&y4m, &raw] {
+            let path = path.to_str().unwrap();
+            let kind = if path.ends_with("y4m") { "yuv4mpegpipe" } else { "rawvideo" };
+            let arguments = [
+                "-f",
+                "lavfi",
+                "-i",
+                input,
+                "-frames:v",
+                "4",
+                "-pix_fmt",
+                format,
+                "-strict",
+                "-1",
+                "-f",
+                kind,
+                "-y",
+                path,
+            ];
+            if ffmpeg(&arguments).is_none() {
+                return;
+            }
+        }
+        match ours {
+            Ok(ours) => {
+                let mut source = open(&y4m, &RawHint::default()).unwrap();
+                assert_eq!(*source.layout(), Layout::new(ours, 191, 107).unwrap());
+                assert_eq!(source.rate().to_string(), "30000/1001");
+                let read = frames(&mut *source);
+                assert_eq!(read.len(), 4);
+                let all: Vec<_> = read.iter().flat_map(|it| it.to_vec()).collect();
+                assert!(all == std::fs::read(&raw).unwrap(), "{format}");
+            }
+            Err(said) => {
+                let error = error(&y4m, &RawHint::default()).to_string();
+                assert!(error.contains(said), "{error}");
+            }
+        }
+    }
+}
