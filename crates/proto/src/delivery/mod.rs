@@ -1,0 +1,3 @@
+//! Texture video: what server and client agree on.
+
+pub mod control;
