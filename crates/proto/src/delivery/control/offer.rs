@@ -94,6 +94,17 @@ impl Offer {
         check_addresses(ports, &self.ports, self.rtp_units(), &self.ssrcs)
     }
 
+    /// Whether it makes sense, and as a session's first: its epoch is 0.
+    ///
+    /// # Errors
+    /// [`OfferError`].
+    pub fn check_first(&self) -> Result<(), OfferError> {
+        if self.epoch != 0 {
+            return Err(OfferError::Epoch { epoch: self.epoch, expected: 0 });
+        }
+        self.check()
+    }
+
     /// Whether it may follow `before` while streaming.
     ///
     /// # Errors
@@ -125,6 +136,13 @@ impl Offer {
     fn rtp_units(&self) -> usize {
         if self.transport == Transport::Rtp { self.unit_count() } else { 0 }
     }
+}
+
+/// An offer on its way to hold.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) offer: Offer,
+    pub(super) is_accepted: bool,
 }
 
 /// A client's answer to an [`Offer`].
