@@ -17,6 +17,7 @@
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
+//! | [`delivery`] | texture video: what server and client agree on |
 //! | `crypto` | ciphers and tags (with the feature `srtp`), key agreement (with `zrtp`) |
 //! | [`sdp`] | session descriptions (RFC 8866) |
 //! | `srtp` | secured packets (RFC 3711), with the feature `srtp` |

@@ -23,6 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rtcp",    &[]),
     ("rtp",     &[]),
     ("payload", &[]),
+    ("delivery", &[]),
     ("control", &["rtcp", "srtp", "timer"]),
     ("stream",  &["payload", "repair", "rtp", "srtp"]),
     ("srtp",    &["crypto"]),

@@ -35,6 +35,7 @@
 //! | [`StreamSender`], [`StreamReceiver`], [`Hook`] | the halves of a stream, for more threads |
 //! | [`payload`] | frames, and what a payload format of your own implements |
 //! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
+//! | `texture` | texture video, with the feature `texture` |
 //! | [`file`](mod@file) | media files as sequences of frames |
 //! | [`proto`], [`net`] | the floors below: protocols without I/O, sockets without protocols |
 #![forbid(unsafe_code)]
@@ -68,6 +69,8 @@ mod sending;
 mod session;
 mod stats;
 mod stream;
+#[cfg(feature = "texture")]
+pub mod texture;
 #[cfg(feature = "zrtp")]
 pub mod zrtp;
 

@@ -37,12 +37,13 @@
 //! beginning of each RTP payload (`payload::texture`). The length is not written: the plan knows it,
 //! so that no sender can lie about it.
 //!
-//! The thesis that this follows (§4.4 there) has the octet's offset in the 24 bits, which ends at
+//! Iho's thesis, which this follows, has the octet's offset in the 24 bits, which ends at
 //! 16 MiB a unit, and whose every value is plausible. A packet's number reaches 2^24 packets a frame
 //! (23 GB of 1 408 octets); what is not in the plan is refused; and one bit for each says exactly
 //! what came, came twice or is missing, so a whole frame is known by counting and waits for no timer.
 
 mod assembly;
+pub mod control;
 mod pace;
 mod plan;
 mod slot;

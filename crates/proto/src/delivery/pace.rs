@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// An adaptive deadline: one and a half times as long as frames take on average.
 ///
-/// The thesis's rule (§4.4 there), for frames that lack something: a whole one never waits. While
+/// The rule of Iho's thesis, for frames that lack something: a whole one never waits. While
 /// packets of the frame still come, it gets half an average more from the last of them, because then
 /// the sender is slow and nothing need be lost.
 #[derive(Clone, Copy, Debug)]

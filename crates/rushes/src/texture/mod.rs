@@ -1,4 +1,39 @@
-//! Texture video: frames in texture formats, in tiles, over many sockets, into memory of one's own.
+//! Texture video: frames in texture formats, cut into tiles, over many sockets at once, into memory
+//! of the receiver's own.
+//!
+//! **What it is.** A [`TextureServer`] takes pictures from a [`source`], encodes them (or takes them
+//! as they are) and sends the tiles of each frame, a socket and a thread for each. A
+//! [`TextureClient`] puts them together in the memory of a [`TextureSink`], which is told when a
+//! tile and when a frame is there.
+//!
+//! **What it is not.** It draws nothing, and it sends nothing again: over UDP and RTP, octets that
+//! do not come in time are those of the frame before.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::mpsc;
+//! use std::time::Duration;
+//! use rushes::texture::{ClientOptions, Format, MemorySink, ServerOptions};
+//! use rushes::texture::{TextureClient, TextureFrame, TextureServer};
+//! use rushes::texture::source::Pattern;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut options = ServerOptions::default();
+//! options.format = Some(Format::Bc1);
+//! let pattern = Pattern::open("pattern:320x180@60")?;
+//! let server = TextureServer::serve("127.0.0.1:0".parse()?, pattern, options)?;
+//!
+//! let (told, frames) = mpsc::sync_channel(8);
+//! let sink = Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
+//!     let _ = told.try_send((frame.number(), frame.shape().layout().bytes()));
+//! }));
+//! let client = TextureClient::connect(server.local_address(), sink, ClientOptions::default())?;
+//! let (_, octets) = frames.recv_timeout(Duration::from_secs(5))?;
+//! assert_eq!(octets, 320 / 4 * 180 / 4 * 8);
+//! client.stop();
+//! # Ok(())
+//! # }
+//! ```
 mod client;
 mod error;
 mod server;
@@ -9,7 +44,13 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
+pub use client::{ClientOptions, ClientStatistics, TextureClient};
 pub use error::TextureError;
+pub use rushes_proto::delivery::Gap;
+pub use rushes_proto::delivery::control::{ClockEstimate, FrameRate, Report, Stopped, StoppedBy};
+pub use rushes_proto::delivery::control::{Reason, Transport};
+pub use rushes_texture::{Decoder, Encoder, Format, Layout, Tiling, file, source};
+pub use server::{SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};
 

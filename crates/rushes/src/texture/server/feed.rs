@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes_texture::Source;
-use rushes_texture::SourceError;
+use rushes_texture::source::SourceError;
 
 use super::super::lock;
 use super::work::Work;

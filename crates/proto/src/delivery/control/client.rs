@@ -1,0 +1,326 @@
+//! The client's side of a control connection.
+
+use std::time::Instant;
+
+use super::clock::ClockEstimate;
+use super::clock::ClockFilter;
+use super::clock::Timeline;
+use super::connection::{Events, Inbox, Outbox};
+use super::error::CommandError;
+use super::error::OfferError;
+use super::event::ClientEvent;
+use super::message::Change;
+use super::message::Message;
+use super::message::Report;
+use super::offer::Accept;
+use super::offer::Offer;
+use super::offer::Pending;
+use super::opening::Opening;
+use super::opening::Wishes;
+use super::reason::Reason;
+use super::reason::Stopped;
+use super::reason::StoppedBy;
+use super::reason::printable;
+use super::state::State;
+use super::{BINDING_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
+use super::{PATIENCE, PING_INTERVAL};
+use crate::ssrc::Ssrc;
+
+/// A client's connection to a server.
+///
+/// A state machine like [`Server`](super::Server): octets and times go in, octets, times and events
+/// come out.
+#[derive(Debug)]
+pub struct Client {
+    state: State,
+    wishes: Wishes,
+    timeline: Timeline,
+    clock: ClockFilter,
+    inbox: Inbox,
+    outbox: Outbox,
+    events: Events<ClientEvent>,
+    /// When the state must be over.
+    deadline: Option<Instant>,
+    /// When the last whole message came.
+    heard: Instant,
+    next_ping: Instant,
+    /// The offer that holds.
+    offer: Option<Offer>,
+    pending: Option<Pending>,
+}
+
+impl Client {
+    /// A client whose connection was made at `now`; pings are timed by `timeline`.
+    ///
+    /// What is wished must be among what the client has: the server refuses an opening otherwise.
+    pub fn new(now: Instant, timeline: Timeline, wishes: Wishes) -> Self {
+        let mut outbox = Outbox::default();
+        Opening::Control(wishes).write(outbox.octets());
+        Self {
+            state: State::Opening,
+            wishes,
+            timeline,
+            clock: ClockFilter::new(),
+            inbox: Inbox::default(),
+            outbox,
+            events: Events::new(),
+            deadline: Some(now + OPENING_TIMEOUT + OFFER_TIMEOUT + PATIENCE),
+            heard: now,
+            next_ping: now,
+            offer: None,
+            pending: None,
+        }
+    }
+
+    /// Takes octets that came on the connection, from its first on.
+    pub fn handle_data(&mut self, now: Instant, mut octets: &[u8]) {
+        while !octets.is_empty() && self.state != State::Stopped {
+            octets = self.inbox.fill(octets);
+            self.read(now);
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Takes it that the server closed the connection.
+    pub fn handle_close(&mut self) {
+        let text = format!("closed while {}", self.state);
+        self.end(StoppedBy::Closed, Reason::Ended, &text);
+    }
+
+    /// Does what was due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let silence = self.heard + SILENCE_TIMEOUT;
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.fail(
+                StoppedBy::Timeout,
+                Reason::TimedOut,
+                match self.state {
+                    State::Opening => "no offer within 11 s",
+                    State::Negotiating => "the offer was not answered within 6 s",
+                    State::Binding => "the server did not start within 11 s",
+                    _ => "the change was not completed in time",
+                },
+            );
+        } else if self.state.is_live() && silence <= now {
+            self.fail(StoppedBy::Timeout, Reason::TimedOut, "the server was silent for 5 s");
+        } else if self.state.is_live() && self.next_ping <= now {
+            let ping = self.clock.ask(self.timeline.micros(now));
+            self.outbox.write_if_room(&Message::Ping(ping));
+            self.next_ping = now + PING_INTERVAL;
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let live = self.next_ping.min(self.heard + SILENCE_TIMEOUT);
+        self.deadline.into_iter().chain(self.state.is_live().then_some(live)).min()
+    }
+
+    /// The octets to send next; empty if there are none. Tell how many went out by
+    /// [`data_sent`](Self::data_sent).
+    pub fn poll_data(&self) -> &[u8] {
+        self.outbox.waiting()
+    }
+
+    /// Takes it that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
+    pub fn data_sent(&mut self, len: usize) {
+        self.outbox.sent(len);
+    }
+
+    /// The next thing to know.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop()
+    }
+
+    /// Answers [`ClientEvent::Offered`]: from now on the units may be bound. Over RTP with the port
+    /// and the synchronisation source of the client for each unit, else with none.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] if nothing is to be answered, [`CommandError::Offer`] if ports or
+    /// sources are missing or too many.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        ports: &[u16],
+        ssrcs: &[Ssrc],
+    ) -> Result<(), CommandError> {
+        let state = self.state;
+        let pending = self.pending.as_mut().filter(|pending| !pending.is_accepted);
+        let pending = pending.ok_or(CommandError::State(state))?;
+        let (ports, ssrcs) = (ports.to_vec(), ssrcs.to_vec());
+        let accept = Accept { epoch: pending.offer.epoch, ports, ssrcs };
+        accept.check(&pending.offer)?;
+        pending.is_accepted = true;
+        if state == State::Negotiating {
+            self.state = State::Binding;
+        }
+        self.deadline = Some(now + BINDING_TIMEOUT + PATIENCE);
+        self.outbox.write(&Message::Accept(accept));
+        Ok(())
+    }
+
+    /// Asks for another format or rate; the server answers with an offer, or not at all.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] for a format that is not
+    /// the client's, [`CommandError::Backlog`] if the server does not read.
+    pub fn change(&mut self, change: Change) -> Result<(), CommandError> {
+        self.expect_live()?;
+        if change.format != 0 && !self.wishes.formats.contains(change.format) {
+            return Err(OfferError::Format(change.format).into());
+        }
+        self.say(&Message::Change(change))
+    }
+
+    /// Tells the server what was seen so far.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] unless streaming, [`CommandError::Backlog`] if the server does not
+    /// read.
+    pub fn report(&mut self, report: Report) -> Result<(), CommandError> {
+        self.expect_live()?;
+        self.say(&Message::Report(report))
+    }
+
+    /// Ends the session, whatever its state; nothing if it has ended. It also is how an offer is
+    /// refused.
+    pub fn stop(&mut self, reason: Reason, text: &str) {
+        self.fail(StoppedBy::Own, reason, text);
+    }
+
+    /// Where the session stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The offer that holds, from the first [`ClientEvent::Streaming`] on.
+    pub fn current(&self) -> Option<&Offer> {
+        self.offer.as_ref()
+    }
+
+    /// What is known of the server's clock, from the first exchange on.
+    pub fn clock(&self, now: Instant) -> Option<ClockEstimate> {
+        self.clock.estimate(self.timeline.micros(now))
+    }
+
+    /// Events that were not collected in time and forgotten: frames, and statistics.
+    pub fn events_forgotten(&self) -> u64 {
+        self.events.forgotten()
+    }
+
+    fn read(&mut self, now: Instant) {
+        while self.state != State::Stopped {
+            match Message::parse(self.inbox.unread()) {
+                Ok(None) => return,
+                Ok(Some((message, len))) => {
+                    self.heard = now;
+                    self.on_message(now, message);
+                    self.inbox.read(len);
+                }
+                Err(error) => return self.accuse(Reason::Malformed, &error.to_string()),
+            }
+        }
+    }
+
+    fn on_message(&mut self, now: Instant, message: Message) {
+        let is_live = self.state.is_live();
+        match message {
+            Message::Offer(offer) if matches!(self.state, State::Opening | State::Streaming) => {
+                self.on_offer(now, offer);
+            }
+            Message::Refuse { reason, text } if self.state == State::Opening => {
+                self.end(StoppedBy::Peer, reason, &text);
+            }
+            Message::Start { epoch } => self.on_start(now, epoch),
+            Message::Frame(frame) if is_live => {
+                let event = ClientEvent::Frame(frame);
+                self.events.push_missable(event, ClientEvent::can_be_missed);
+            }
+            Message::Pong(pong) if is_live => {
+                self.clock.answer(pong, self.timeline.micros(now));
+            }
+            Message::Statistics(statistics) if is_live => {
+                let event = ClientEvent::Statistics(statistics);
+                self.events.push_missable(event, ClientEvent::can_be_missed);
+            }
+            Message::Stop { reason, text } => self.end(StoppedBy::Peer, reason, &text),
+            other => {
+                let text = format!("{} may not come while {}", other.name(), self.state);
+                self.accuse(Reason::OutOfTurn, &text);
+            }
+        }
+    }
+
+    fn on_offer(&mut self, now: Instant, offer: Box<Offer>) {
+        if let Err(error) = self.check(&offer) {
+            return self.accuse(error.reason(), &format!("Offer: {error}"));
+        }
+        let is_first = self.state == State::Opening;
+        self.state = if is_first { State::Negotiating } else { State::Changing };
+        self.deadline = Some(now + OFFER_TIMEOUT + PATIENCE);
+        self.pending = Some(Pending { offer: Offer::clone(&offer), is_accepted: false });
+        self.events.push(ClientEvent::Offered(offer));
+    }
+
+    fn check(&self, offer: &Offer) -> Result<(), OfferError> {
+        match &self.offer {
+            None => offer.check_first()?,
+            Some(before) => {
+                offer.check()?;
+                offer.check_change(before)?;
+            }
+        }
+        if !self.wishes.formats.contains(offer.mode.format) {
+            return Err(OfferError::Format(offer.mode.format));
+        }
+        if !self.wishes.transports.contains(offer.transport) {
+            return Err(OfferError::Transport(offer.transport.number()));
+        }
+        Ok(())
+    }
+
+    fn on_start(&mut self, now: Instant, epoch: u16) {
+        let is_due = |pending: &mut Pending| pending.is_accepted && pending.offer.epoch == epoch;
+        let Some(Pending { offer, .. }) = self.pending.take_if(is_due) else {
+            let text = format!("Start of epoch {epoch} may not come while {}", self.state);
+            return self.accuse(Reason::OutOfTurn, &text);
+        };
+        if self.state == State::Binding {
+            self.next_ping = now;
+        }
+        self.state = State::Streaming;
+        self.deadline = None;
+        self.offer = Some(offer);
+        self.events.push(ClientEvent::Streaming { epoch });
+    }
+
+    fn say(&mut self, message: &Message) -> Result<(), CommandError> {
+        if self.outbox.write_if_room(message) { Ok(()) } else { Err(CommandError::Backlog) }
+    }
+
+    fn expect_live(&self) -> Result<(), CommandError> {
+        if self.state.is_live() { Ok(()) } else { Err(CommandError::State(self.state)) }
+    }
+
+    fn accuse(&mut self, reason: Reason, text: &str) {
+        self.fail(StoppedBy::Protocol, reason, text);
+    }
+
+    /// Says why, and ends.
+    fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
+        if self.state != State::Stopped {
+            self.outbox.write(&Message::Stop { reason, text: printable(text) });
+        }
+        self.end(by, reason, text);
+    }
+
+    fn end(&mut self, by: StoppedBy, reason: Reason, text: &str) {
+        if self.state != State::Stopped {
+            self.state = State::Stopped;
+            self.deadline = None;
+            self.inbox.close();
+            let text = printable(text);
+            self.events.push(ClientEvent::Stopped(Stopped { by, reason, text }));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What time it is at the server: an exchange of four times, as in NTP (RFC 5905 section 8).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::message::Ping;
+use super::message::Pong;
+
+/// Exchanges among which the shortest round trip is looked for (as in RFC 5905 section 10).
+const EXCHANGES: usize = 8;
+
+/// How far two clocks may drift apart, in microseconds a second: crystals keep to 50 each.
+const DRIFT_PER_SECOND: u64 = 100;
+
+/// A clock in microseconds since some instant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Timeline {
+    epoch: Instant,
+}
+
+impl Timeline {
+    /// A clock that is 0 at `epoch`, and before. One for the whole program is best.
+    pub fn new(epoch: Instant) -> Self {
+        Self { epoch }
+    }
+
+    /// What it shows at `instant`, in microseconds.
+    pub fn micros(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.epoch);
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// What is known of the server's clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClockEstimate {
+    /// Microseconds by which the server's clock is ahead of the client's; negative if it is behind.
+    pub offset: i64,
+    /// The round trip of the exchange that the offset is from: the shortest of the last eight.
+    pub round_trip: Duration,
+    /// How far `offset` can be off at most: half of the round trip, and the drift since.
+    pub error: Duration,
+}
+
+impl ClockEstimate {
+    /// What the client's clock showed when the server's showed `server`; both in microseconds.
+    pub fn to_client(&self, server: u64) -> i64 {
+        i64::try_from(server).unwrap_or(i64::MAX).saturating_sub(self.offset)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    offset: i64,
+    round_trip: u64,
+    /// When it ended, in microseconds of the client's clock.
+    ended: u64,
+}
+
+/// The client's half of the exchange.
+///
+/// A message that waits somewhere makes its exchange look asymmetric, but also longer; so the
+/// shortest of the last eight is believed. An exchange that contradicts it by more than both can be
+/// wrong means that a clock was set or stood still: then the older ones are forgotten.
+#[derive(Debug, Default)]
+pub struct ClockFilter {
+    next_id: u32,
+    asked: VecDeque<Ping>,
+    exchanges: VecDeque<Exchange>,
+}
+
+impl ClockFilter {
+    /// A filter that knows nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A ping to be sent now; `now` in microseconds of the client's clock.
+    pub fn ask(&mut self, now: u64) -> Ping {
+        let ping = Ping { id: self.next_id, t1: now };
+        self.next_id = self.next_id.wrapping_add(1);
+        if self.asked.len() >= EXCHANGES {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(ping);
+        ping
+    }
+
+    /// Takes an answer that came at `t4`, in microseconds of the client's clock; whether it is one
+    /// to a ping of the last eight, and makes sense.
+    pub fn answer(&mut self, pong: Pong, t4: u64) -> bool {
+        let asked = self.asked.iter().position(|ping| ping.id == pong.id && ping.t1 == pong.t1);
+        let Some(asked) = asked else { return false };
+        self.asked.remove(asked);
+        let [t1, t2, t3, t4] = [pong.t1, pong.t2, pong.t3, t4].map(i128::from);
+        let (Ok(offset), Ok(round_trip)) = (
+            i64::try_from((t2 - t1 + t3 - t4).div_euclid(2)),
+            u64::try_from((t4 - t1) - (t3 - t2)),
+        ) else {
+            return false;
+        };
+        if t3 < t2 || offset == i64::MIN {
+            return false;
+        }
+        let new = Exchange { offset, round_trip, ended: pong.t1.saturating_add((t4 - t1) as u64) };
+        if self.best().is_some_and(|best| contradict(&best, &new)) {
+            self.exchanges.clear();
+        }
+        if self.exchanges.len() >= EXCHANGES {
+            self.exchanges.pop_front();
+        }
+        self.exchanges.push_back(new);
+        true
+    }
+
+    /// What is known at `now`, in microseconds of the client's clock; `None` before any answer.
+    pub fn estimate(&self, now: u64) -> Option<ClockEstimate> {
+        let best = self.best()?;
+        let error = half(best.round_trip).saturating_add(drift(best.ended, now));
+        Some(ClockEstimate {
+            offset: best.offset,
+            round_trip: Duration::from_micros(best.round_trip),
+            error: Duration::from_micros(error),
+        })
+    }
+
+    /// The shortest exchange, of equal ones the newest.
+    fn best(&self) -> Option<Exchange> {
+        self.exchanges.iter().rev().min_by_key(|exchange| exchange.round_trip).copied()
+    }
+}
+
+/// Whether two exchanges cannot both be right.
+fn contradict(old: &Exchange, new: &Exchange) -> bool {
+    let both = half(old.round_trip).saturating_add(half(new.round_trip));
+    old.offset.abs_diff(new.offset) > both.saturating_add(drift(old.ended, new.ended))
+}
+
+/// Half of a round trip, rounded up, and one for the rounding of the offset.
+fn half(round_trip: u64) -> u64 {
+    round_trip / 2 + 1
+}
+
+/// Microseconds that two clocks can drift apart between two times.
+fn drift(from: u64, to: u64) -> u64 {
+    to.saturating_sub(from) / (1_000_000 / DRIFT_PER_SECOND) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// One exchange a second with these delays there and back; the server's clock is `ahead`, and
+    /// gains `drift` microseconds a second. Returns the time at the end.
+    fn exchange(
+        filter: &mut ClockFilter,
+        delays: &[(u64, u64)],
+        start: u64,
+        server: impl Fn(u64) -> u64,
+    ) -> u64 {
+        let mut now = start;
+        for (there, back) in delays {
+            let ping = filter.ask(now);
+            let (t2, t3) = (server(now + there), server(now + there + 5));
+            let t4 = now + there + 5 + back;
+            assert!(filter.answer(Pong { id: ping.id, t1: ping.t1, t2, t3 }, t4));
+            now = t4.max(now + 1_000_000);
+        }
+        now
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_error_is_at_most_half_of_the_shortest_round_trip(
+            delays in prop::collection::vec((0..50_000_u64, 0..50_000_u64), 1..30),
+            start in 0..1_u64 << 40,
+            ahead in 0..1_u64 << 40,
+        ) {
+            let mut filter = ClockFilter::new();
+            let now = exchange(&mut filter, &delays, start, |now| now + ahead);
+            let estimate = filter.estimate(now).unwrap();
+            let last = &delays[delays.len().saturating_sub(8)..];
+            let shortest = last.iter().map(|(there, back)| there + back).min().unwrap();
+            prop_assert_eq!(estimate.round_trip, Duration::from_micros(shortest));
+            prop_assert!(estimate.offset.abs_diff(ahead as i64) <= shortest.div_ceil(2));
+        }
+
+        #[test]
+        fn clocks_that_drift_apart_stay_within_the_error_that_is_told(
+            delays in prop::collection::vec((0..5_000_u64, 0..5_000_u64), 1..30),
+            per_second in 0..=90_u64,
+        ) {
+            let mut filter = ClockFilter::new();
+            let server = |now: u64| 7_000_000 + now + now * per_second / 1_000_000;
+            let now = exchange(&mut filter, &delays, 1_000_000, server);
+            let estimate = filter.estimate(now).unwrap();
+            let off = estimate.offset.abs_diff(server(now) as i64 - now as i64);
+            prop_assert!(u128::from(off) <= estimate.error.as_micros());
+        }
+
+        #[test]
+        fn any_answer_is_taken_or_refused_without_panic(
+            times in prop::array::uniform4(any::<u64>()),
+            now: u64,
+        ) {
+            let mut filter = ClockFilter::new();
+            let ping = filter.ask(times[0]);
+            let pong = Pong { id: ping.id, t1: ping.t1, t2: times[1], t3: times[2] };
+            filter.answer(pong, times[3]);
+            if let Some(estimate) = filter.estimate(now) {
+                estimate.to_client(times[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_believed_at_once() {
+        let mut filter = ClockFilter::new();
+        let now = exchange(&mut filter, &[(10, 10); 8], 0, |now| now + 1_000_000);
+        assert_eq!(filter.estimate(now).unwrap().offset, 1_000_000);
+        let now = exchange(&mut filter, &[(500, 500)], now, |now| now + 9_000_000);
+        assert_eq!(filter.estimate(now).unwrap().offset, 9_000_000);
+    }
+
+    #[test]
+    fn an_answer_that_was_not_asked_for_is_refused() {
+        let mut filter = ClockFilter::new();
+        let ping = filter.ask(100);
+        let pong = Pong { id: ping.id, t1: ping.t1, t2: 5, t3: 6 };
+        assert!(!filter.answer(Pong { id: ping.id + 1, ..pong }, 200));
+        assert!(!filter.answer(Pong { t1: 99, ..pong }, 200));
+        assert!(filter.answer(pong, 200));
+        assert!(!filter.answer(pong, 200), "twice");
+        let ping = filter.ask(300);
+        let pong = Pong { id: ping.id, t1: ping.t1, t2: 9, t3: 8 };
+        assert!(!filter.answer(pong, 400), "sent before the ping came");
+        assert_eq!(filter.estimate(400).unwrap().round_trip, Duration::from_micros(99));
+    }
+}

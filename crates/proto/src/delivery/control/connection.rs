@@ -1,0 +1,174 @@
+//! The two directions of a connection, and what is told of it: each bounded.
+
+use std::collections::VecDeque;
+
+use super::BODY_LEN_MAX;
+use super::HEADER_LEN;
+use super::message::Message;
+
+/// Octets of the longest message, and so of what is kept of an unfinished one.
+const MESSAGE_LEN_MAX: usize = HEADER_LEN + BODY_LEN_MAX;
+
+/// Octets that may wait for a peer that does not read, before messages that can be missed are.
+const BACKLOG_MAX: usize = 16 << 10;
+
+/// Events that wait to be collected, before those that can be missed are forgotten.
+const EVENTS_MAX: usize = 64;
+
+/// Octets that came and are not read: those of one message at most.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    octets: Vec<u8>,
+    start: usize,
+}
+
+impl Inbox {
+    /// Takes as many of `octets` as there is room for, and returns the rest.
+    ///
+    /// After all whole messages were read there is room for one octet at least.
+    pub(super) fn fill<'o>(&mut self, octets: &'o [u8]) -> &'o [u8] {
+        self.octets.drain(..self.start);
+        self.start = 0;
+        let room = MESSAGE_LEN_MAX.saturating_sub(self.octets.len());
+        let (taken, rest) = octets.split_at(octets.len().min(room));
+        self.octets.extend(taken);
+        rest
+    }
+
+    pub(super) fn unread(&self) -> &[u8] {
+        self.octets.get(self.start..).unwrap_or_default()
+    }
+
+    pub(super) fn read(&mut self, len: usize) {
+        self.start = (self.start + len).min(self.octets.len());
+    }
+
+    /// Forgets everything, and keeps no memory.
+    pub(super) fn close(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Octets that are to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    octets: Vec<u8>,
+    start: usize,
+}
+
+impl Outbox {
+    /// Writes a message that the peer must get; the states allow only a few of them in a row.
+    pub(super) fn write(&mut self, message: &Message) {
+        message.write(&mut self.octets);
+    }
+
+    /// Writes a message that can be missed, unless enough waits already; whether it was written.
+    pub(super) fn write_if_room(&mut self, message: &Message) -> bool {
+        let has_room = self.has_room();
+        if has_room {
+            self.write(message);
+        }
+        has_room
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting().len() < BACKLOG_MAX
+    }
+
+    /// For what is no message: the opening.
+    pub(super) fn octets(&mut self) -> &mut Vec<u8> {
+        &mut self.octets
+    }
+
+    pub(super) fn waiting(&self) -> &[u8] {
+        self.octets.get(self.start..).unwrap_or_default()
+    }
+
+    pub(super) fn sent(&mut self, len: usize) {
+        self.start = (self.start + len).min(self.octets.len());
+        // Moving less than what was sent makes each octet move once at most.
+        if self.start * 2 >= self.octets.len() {
+            self.octets.drain(..self.start);
+            self.start = 0;
+        }
+    }
+}
+
+/// What is to be told, in order.
+#[derive(Debug)]
+pub(super) struct Events<E> {
+    waiting: VecDeque<E>,
+    forgotten: u64,
+}
+
+impl<E> Events<E> {
+    pub(super) fn new() -> Self {
+        Self { waiting: VecDeque::new(), forgotten: 0 }
+    }
+
+    /// Tells what must be told; the states allow only a few of these in a row.
+    pub(super) fn push(&mut self, event: E) {
+        self.waiting.push_back(event);
+    }
+
+    /// Tells what can be missed: of too many, those that `can_be_missed` go first.
+    pub(super) fn push_missable(&mut self, event: E, can_be_missed: impl Fn(&E) -> bool) {
+        if self.waiting.len() >= EVENTS_MAX {
+            let oldest = self.waiting.iter().position(can_be_missed);
+            self.forgotten += 1;
+            let Some(oldest) = oldest else { return };
+            self.waiting.remove(oldest);
+        }
+        self.waiting.push_back(event);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<E> {
+        self.waiting.pop_front()
+    }
+
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_message_is_all_that_is_kept() {
+        let mut inbox = Inbox::default();
+        let octets = vec![1; 10_000];
+        assert_eq!(inbox.fill(&octets).len(), 10_000 - MESSAGE_LEN_MAX);
+        assert_eq!(inbox.unread().len(), MESSAGE_LEN_MAX);
+        assert_eq!(inbox.fill(&octets).len(), 10_000);
+        inbox.read(10);
+        assert_eq!(inbox.fill(&octets[..20]).len(), 10);
+    }
+
+    #[test]
+    fn what_waits_for_a_peer_that_does_not_read_is_bounded() {
+        let mut outbox = Outbox::default();
+        let start = Message::Start { epoch: 7 };
+        let written = (0..100_000).filter(|_| outbox.write_if_room(&start)).count();
+        assert_eq!(written, BACKLOG_MAX.div_ceil(6));
+        let mut whole = Vec::new();
+        while !outbox.waiting().is_empty() {
+            let len = outbox.waiting().len().min(1000);
+            whole.extend_from_slice(&outbox.waiting()[..len]);
+            outbox.sent(len);
+        }
+        assert_eq!(whole, [3, 0, 0, 2, 0, 7].repeat(written));
+    }
+
+    #[test]
+    fn events_that_can_be_missed_make_room_for_each_other_only() {
+        let mut events = Events::new();
+        events.push(0);
+        for n in 1..=100 {
+            events.push_missable(n, |n| *n != 0);
+        }
+        assert_eq!(events.forgotten(), 37);
+        assert_eq!((events.pop(), events.pop()), (Some(0), Some(38)));
+    }
+}

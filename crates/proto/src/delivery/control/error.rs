@@ -1,0 +1,197 @@
+//! What can be wrong with what the peer says, and with what this side is told to do.
+
+use thiserror::Error;
+
+use super::reason::Reason;
+use super::state::State;
+
+/// Why some octets are not an opening.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum OpeningError {
+    /// The connection does not begin with `RSHT`.
+    #[error("the connection does not begin with RSHT")]
+    Magic,
+    /// The version is not 1.
+    #[error("version {0} is not 1")]
+    Version(u16),
+    /// Neither a control connection nor a unit's.
+    #[error("kind {0} is neither 1 (control) nor 2 (unit)")]
+    Kind(u8),
+    /// A reserved octet of a control opening is not zero.
+    #[error("the reserved octet is {0}, not 0")]
+    Reserved(u8),
+    /// The wished format is not among those that the client says it can show.
+    #[error("the wished format {0} is not among the client's own")]
+    Format(u8),
+    /// The wished transport is unknown, or not among the client's own.
+    #[error("the wished transport {0} is unknown or not among the client's own")]
+    Transport(u8),
+    /// More units wished, or a higher unit number, than there can be.
+    #[error("{0} is over the 64 units that there can be")]
+    Units(u8),
+    /// A packet size over 1 MiB wished.
+    #[error("packets of {0} octets are over 1048576")]
+    PacketSize(u32),
+    /// A frame rate of which one part alone is zero.
+    #[error("a frame rate of {0}/{1}")]
+    Rate(u32, u32),
+}
+
+impl OpeningError {
+    /// The code with which it is refused.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Version(_) => Reason::Version,
+            Self::Format(_) => Reason::Format,
+            Self::Transport(_) => Reason::Transport,
+            Self::Units(_) => Reason::Units,
+            Self::PacketSize(_) => Reason::PacketSize,
+            Self::Magic | Self::Kind(_) | Self::Reserved(_) | Self::Rate(..) => Reason::Malformed,
+        }
+    }
+}
+
+/// Why some octets are not a message.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum MessageError {
+    /// A type that this version does not have.
+    #[error("message type {0} is unknown")]
+    Type(u8),
+    /// A length over 4096.
+    #[error("a body of {len} octets in message type {kind} is over 4096")]
+    TooLong {
+        /// The message's type.
+        kind: u8,
+        /// The length that its header claims, in octets.
+        len: u32,
+    },
+    /// The body ends before a field does.
+    #[error("the body ends inside {field}")]
+    Truncated {
+        /// The field that did not fit.
+        field: &'static str,
+    },
+    /// The body goes on after its last field.
+    #[error("{0} octets after the last field")]
+    Trailing(usize),
+    /// More entries in a list than there can be units.
+    #[error("{count} {field} are over 64")]
+    Count {
+        /// The list.
+        field: &'static str,
+        /// The number of entries that it claims.
+        count: u8,
+    },
+    /// An unknown transport.
+    #[error("transport {0} is unknown")]
+    Transport(u8),
+    /// A frame rate of which one part alone is zero, in a `Change`.
+    #[error("a frame rate of {0}/{1}")]
+    Rate(u32, u32),
+    /// A text that is over 200 octets or not UTF-8.
+    #[error("a text that is over 200 octets or not UTF-8")]
+    Text,
+}
+
+/// Why an offer makes no sense.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum OfferError {
+    /// A format number outside 1 to 63, or one that the client did not name.
+    #[error("format {0} is not among those that the client can show")]
+    Format(u8),
+    /// A transport that the client did not name.
+    #[error("transport {0} is not among those that the client has")]
+    Transport(u8),
+    /// A side outside 1 to 32768 pixels.
+    #[error("{width}x{height} pixels are outside 1x1 to 32768x32768")]
+    Size {
+        /// Pixels in a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+    },
+    /// A frame rate of which a part is zero.
+    #[error("a frame rate of {0}/{1}")]
+    Rate(u32, u32),
+    /// No units, over 64, or a plane without units before one with some.
+    #[error("units per plane of {0:?}: 1 to 64 in all, and no empty plane before another")]
+    Units([u8; 3]),
+    /// Stripes of no rows.
+    #[error("stripes of no block rows")]
+    StripeRows,
+    /// A payload outside what its transport carries.
+    #[error("payloads of {octets} octets are outside 1 to {max}")]
+    Payload {
+        /// Octets offered.
+        octets: u32,
+        /// Octets that there can be.
+        max: u32,
+    },
+    /// Not as many ports or sources as the transport and the units need.
+    #[error("{have} {what}, where {need} are needed")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        have: usize,
+        /// How many are needed.
+        need: usize,
+    },
+    /// A port of 0.
+    #[error("a port of 0")]
+    Port,
+    /// Two units with one synchronisation source.
+    #[error("two units with one synchronisation source")]
+    SharedSource,
+    /// A clock rate where there is no RTP, or none where there is.
+    #[error("a clock rate of {0} Hz does not fit the transport")]
+    ClockRate(u32),
+    /// An epoch that is not the next.
+    #[error("epoch {epoch}, where {expected} is next")]
+    Epoch {
+        /// The epoch of the offer.
+        epoch: u16,
+        /// The epoch that is next.
+        expected: u16,
+    },
+    /// A change of what cannot change while streaming.
+    #[error("the {0} cannot change while streaming")]
+    Fixed(&'static str),
+}
+
+impl OfferError {
+    /// The code with which it is refused.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Format(_) => Reason::Format,
+            Self::Transport(_) => Reason::Transport,
+            Self::Units(_) => Reason::Units,
+            Self::Payload { .. } => Reason::PacketSize,
+            _ => Reason::Malformed,
+        }
+    }
+}
+
+/// Why something could not be done; nothing was changed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// Not in this state.
+    #[error("not to be done while {0}")]
+    State(State),
+    /// The offer, or the answer to one, makes no sense.
+    #[error("{0}")]
+    Offer(#[from] OfferError),
+    /// There is no such unit.
+    #[error("there is no unit {0}")]
+    Unit(u8),
+    /// The frame belongs to an offer that the client has not accepted, or not bound, yet.
+    #[error("frame {0} belongs to an offer that does not hold yet")]
+    Frame(u64),
+    /// The peer does not read, and enough waits for it already.
+    #[error("the peer does not read: too much waits for it")]
+    Backlog,
+}

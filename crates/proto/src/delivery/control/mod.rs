@@ -1,0 +1,182 @@
+//! The control connection of texture video: a server that has frames and one client that shows
+//! them agree on how, and keep each other informed (TCP; integers are big-endian).
+//!
+//! [`Server`] and [`Client`] are driven: octets and times go in, octets, times and events come out.
+//! They move no frames: what travels over the units is the business of the rest of `delivery`.
+//!
+//! # Openings
+//!
+//! Every connection to the server's port begins with an [`Opening`], sent by the client. One of
+//! kind 1 makes it a control connection. One of kind 2 makes it the connection of one unit, on
+//! which only unit data follows; over UDP and RTP the same 24 octets are a datagram from the unit's
+//! socket to the unit's port of the server, which opens the way through address translators and
+//! shows the server where the unit is. Such a datagram may be lost: it is sent again every 100 ms
+//! until the server says `Start`.
+//!
+//! | octet | kind 1: control | | octet | kind 2: unit |
+//! |---|---|---|---|---|
+//! | 0 | `RSHT` | | 0 | `RSHT` |
+//! | 4 | version, 16 bits: 1 | | 4 | version, 16 bits: 1 |
+//! | 6 | kind: 1 | | 6 | kind: 2 |
+//! | 7 | 0 | | 7 | unit, 0 to 63 |
+//! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
+//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP | | 24 | *end* |
+//! | 17 | format wished; 0: any | | | |
+//! | 18 | transport wished: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
+//! | 19 | units wished, up to 64; 0: any | | | |
+//! | 20 | octets of payload in a packet, 32 bits, up to 2^20; 0: any | | | |
+//! | 24 | frame rate: numerator, denominator, 32 bits each; 0/0: any | | | |
+//! | 32 | *end* | | | |
+//!
+//! A format or transport that is wished is among those that the client has. The first six octets
+//! are the same in all versions, and so is the `Refuse` that answers a version that is not known.
+//!
+//! # Messages
+//!
+//! After the opening: type, 8 bits; length of the body, 24 bits, at most 4096; body.
+//!
+//! | type | from | name | body: octets each |
+//! |---|---|---|---|
+//! | 1 | server | `Offer` | see below |
+//! | 2 | server | `Refuse` | reason 1, length of text 1, text: UTF-8, up to 200 |
+//! | 3 | server | `Start` | epoch 2 |
+//! | 4 | server | `Frame` | number 8, captured 8, sent 8, octets 8, frames dropped 8 |
+//! | 5 | server | `Pong` | id 4, t1 8, t2 8, t3 8 |
+//! | 6 | server | `Statistics` | frames 8, dropped 8, packets 8, octets 8, encode p50 4, p99 4, send p50 4, p99 4 |
+//! | 7 | both | `Stop` | as `Refuse` |
+//! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
+//! | 17 | client | `Change` | format 1 (0: as it is), rate 4 + 4 (0/0: as it is) |
+//! | 18 | client | `Ping` | id 4, t1 8 |
+//! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4 |
+//!
+//! Times are in microseconds: of the server's clock in `Frame`, t2 and t3, of the client's in t1;
+//! both clocks start anywhere. Reasons are [`Reason`]'s numbers. All counts are since the session
+//! began. A body is exactly as long as its fields. `Offer`:
+//!
+//! | octet | field | bounds |
+//! |---|---|---|
+//! | 0 | token, 16 octets | random |
+//! | 16 | epoch, 16 bits | 0, then one more for each change; it wraps |
+//! | 18 | format | 1 to 63 |
+//! | 19 | transport | 1 UDP, 2 TCP, 3 RTP |
+//! | 20 | width, height, 32 bits each | 1 to 32768 |
+//! | 28 | frame rate: numerator, denominator, 32 bits each | 1 or more |
+//! | 36 | stripe rows, 32 bits | 1 or more |
+//! | 40 | payload octets in a packet, 32 bits | 1 to 65503; over TCP 1 to 2^20 |
+//! | 44 | clock rate of RTP timestamps, 32 bits | 1 or more over RTP, else 0 |
+//! | 48 | number of the first frame, 64 bits | not before the last offer's |
+//! | 56 | units of each of three planes, 8 bits each | 1 to 64 in all; planes without any last |
+//! | 59 | number of ports P, 8 bits | 0 over TCP, else that of the units |
+//! | 60 | ports of the server, 16 bits each | not 0 |
+//! | 60 + 2P | number of SSRCs S, 8 bits | that of the units over RTP, else 0 |
+//! | 61 + 2P | SSRCs of the units, 32 bits each | all different |
+//!
+//! A change keeps token, transport and clock rate, and the ports and SSRCs of the units that there
+//! are already; units that are new are bound like the first. Until its `Start` the old offer holds
+//! and no frame from its first on is sent.
+//!
+//! # States
+//!
+//! Of the server; what is not in the table is out of turn: `Refuse` or `Stop`, and the end. `Stop`
+//! from either side, a closed connection, and the deadline lead from everywhere to *Stopped*, in
+//! which whatever still comes is ignored.
+//!
+//! | state | deadline | event | what it does | next |
+//! |---|---|---|---|---|
+//! | *Opening* | 5 s | opening, control | asks the application | *Negotiating* |
+//! | | | opening, unit | hands the connection over | *Stopped* |
+//! | *Negotiating* | 5 s, then 5 s | application offers | `Offer` | *Negotiating* |
+//! | | | application refuses | `Refuse` | *Stopped* |
+//! | | | `Accept` | | *Binding* |
+//! | *Binding* | 10 s | `Ping` | `Pong` | *Binding* |
+//! | | | last unit is bound | `Start` | *Streaming* |
+//! | *Streaming* | 5 s of silence | application changes | `Offer` | *Changing* |
+//! | | | `Ping` | `Pong` | *Streaming* |
+//! | | | `Change`, `Report` | tells the application | *Streaming* |
+//! | | | frame, statistics | `Frame`, `Statistics` | *Streaming* |
+//! | *Changing* | 5 s, then 10 s | `Accept`; all units are bound | `Start` | *Streaming* |
+//! | | | else as *Streaming* | | *Changing* |
+//!
+//! Of the client; its deadlines are a second longer, so that the server's reason arrives first.
+//!
+//! | state | deadline | event | what it does | next |
+//! |---|---|---|---|---|
+//! | *Opening* | 11 s | `Offer` | checks it, asks the application | *Negotiating* |
+//! | | | `Refuse` | tells the application | *Stopped* |
+//! | *Negotiating* | 6 s | application accepts | `Accept` | *Binding* |
+//! | *Binding* | 11 s | `Start` | | *Streaming* |
+//! | *Streaming* | 5 s of silence | `Offer` | checks it, asks the application | *Changing* |
+//! | | | each second | `Ping` | *Streaming* |
+//! | | | `Frame`, `Statistics`, `Pong` | tells the application, sets the clock | *Streaming* |
+//! | *Changing* | 6 s, then 11 s | application accepts | `Accept` | *Changing* |
+//! | | | `Start` | | *Streaming* |
+//! | | | else as *Streaming* | | *Changing* |
+//!
+//! A deadline counts from the beginning of its state, and silence from the last whole message: an
+//! octet now and then puts neither off. What waits for a peer that does not read is bounded: then
+//! frames are not told of and pings not answered, until it does or counts as silent.
+
+mod client;
+mod clock;
+mod connection;
+mod error;
+mod event;
+mod message;
+mod offer;
+mod opening;
+mod read;
+mod reason;
+mod server;
+mod state;
+mod transport;
+mod write;
+
+pub use client::Client;
+pub use clock::{ClockEstimate, ClockFilter, Timeline};
+pub use error::{CommandError, MessageError, OfferError, OpeningError};
+pub use event::{ClientEvent, ServerEvent};
+pub use message::{Change, FrameNotice, Message, Ping, Pong, Report, ServerStatistics};
+pub use offer::{Accept, Offer, VideoMode};
+pub use opening::{Opening, UnitOpening, Wishes};
+pub use reason::{Reason, Stopped, StoppedBy, TEXT_LEN_MAX};
+pub use server::Server;
+pub use state::State;
+pub use transport::{FormatSet, FrameRate, Token, Transport, TransportSet};
+
+use std::time::Duration;
+
+/// The version of this protocol.
+pub const VERSION: u16 = 1;
+
+/// Octets before the body of a message.
+pub const HEADER_LEN: usize = 4;
+
+/// Octets in the longest body of a message.
+pub const BODY_LEN_MAX: usize = 4096;
+
+/// Units in a session at most.
+pub const UNITS_MAX: usize = 64;
+
+/// Pixels in the longest side of a frame.
+pub const SIDE_MAX: u32 = 32_768;
+
+/// Octets of payload in the longest packet, over TCP.
+pub const PAYLOAD_MAX: u32 = 1 << 20;
+
+/// How long a connection may take to say what it is.
+pub const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long an offer may take to be made, and to be answered.
+pub const OFFER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long it may take to bind all units.
+pub const BINDING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a peer may say nothing while streaming.
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a client asks what time it is, and so shows that it is there.
+pub const PING_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How much longer a client waits than a server, whose reason should arrive first.
+const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,199 @@
+//! The first octets of every connection, and of every unit's datagrams: who wants what.
+
+use super::PAYLOAD_MAX;
+use super::UNITS_MAX;
+use super::VERSION;
+use super::error::OpeningError;
+use super::transport::FormatSet;
+use super::transport::FrameRate;
+use super::transport::Token;
+use super::transport::Transport;
+use super::transport::TransportSet;
+
+/// What a connection to the server's port begins with.
+const MAGIC: [u8; 4] = *b"RSHT";
+const CONTROL: u8 = 1;
+const UNIT: u8 = 2;
+/// Octets of the opening of a control connection.
+const CONTROL_LEN: usize = 32;
+/// Octets of the opening of a unit.
+const UNIT_LEN: usize = 24;
+
+/// What a client has and wants.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Wishes {
+    /// Formats that it can show.
+    pub formats: FormatSet,
+    /// Transports that it has.
+    pub transports: TransportSet,
+    /// The number of the format that it wishes, one of `formats`; 0: the server chooses.
+    pub format: u8,
+    /// The transport that it wishes, one of `transports`; `None`: the server chooses.
+    pub transport: Option<Transport>,
+    /// Units that it wishes, up to 64 in all; 0: the server chooses.
+    pub units: u8,
+    /// Octets of payload in a packet, up to 1 MiB; 0: the server chooses.
+    pub payload: u32,
+    /// Frames per second; `None`: as many as the server has.
+    pub rate: Option<FrameRate>,
+}
+
+/// Whose unit a connection or a socket is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UnitOpening {
+    /// The session's token.
+    pub token: Token,
+    /// The unit, 0 to 63, counted through all planes.
+    pub unit: u8,
+}
+
+/// The first octets of a connection, or all octets of a datagram that binds a unit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Opening {
+    /// A client wants a session.
+    Control(Wishes),
+    /// A client binds one unit of its session.
+    Unit(UnitOpening),
+}
+
+impl Opening {
+    /// Octets in the longest opening.
+    pub const LEN_MAX: usize = CONTROL_LEN;
+
+    /// Reads the opening at the beginning of `octets`, and how many octets it has; `None` if they
+    /// are its beginning only.
+    ///
+    /// # Errors
+    /// [`OpeningError`], as soon as an octet is there that cannot be right.
+    pub fn parse(octets: &[u8]) -> Result<Option<(Self, usize)>, OpeningError> {
+        if octets.iter().zip(MAGIC).any(|(octet, magic)| *octet != magic) {
+            return Err(OpeningError::Magic);
+        }
+        let Some((&[.., high, low], rest)) = octets.split_first_chunk::<6>() else {
+            return Ok(None);
+        };
+        let version = u16::from_be_bytes([high, low]);
+        if version != VERSION {
+            return Err(OpeningError::Version(version));
+        }
+        match (rest.first(), rest.get(1)) {
+            (None, _) | (Some(&(CONTROL | UNIT)), None) => Ok(None),
+            (Some(&CONTROL), Some(0)) => {
+                let Some((body, _)) = rest[2..].split_first_chunk() else { return Ok(None) };
+                Ok(Some((Self::Control(wishes(body)?), CONTROL_LEN)))
+            }
+            (Some(&CONTROL), Some(&reserved)) => Err(OpeningError::Reserved(reserved)),
+            (Some(&UNIT), Some(&unit)) if usize::from(unit) >= UNITS_MAX => {
+                Err(OpeningError::Units(unit))
+            }
+            (Some(&UNIT), Some(&unit)) => {
+                let Some((token, _)) = rest[2..].split_first_chunk() else { return Ok(None) };
+                Ok(Some((Self::Unit(UnitOpening { token: Token(*token), unit }), UNIT_LEN)))
+            }
+            (Some(&kind), _) => Err(OpeningError::Kind(kind)),
+        }
+    }
+
+    /// Writes it behind what is in `octets`.
+    pub fn write(&self, octets: &mut Vec<u8>) {
+        octets.extend(MAGIC);
+        octets.extend(VERSION.to_be_bytes());
+        match self {
+            Self::Control(wishes) => {
+                octets.extend([CONTROL, 0]);
+                octets.extend(wishes.formats.0.to_be_bytes());
+                let transport = wishes.transport.map_or(0, Transport::number);
+                octets.extend([wishes.transports.0, wishes.format, transport, wishes.units]);
+                octets.extend(wishes.payload.to_be_bytes());
+                let rate = wishes.rate.map_or((0, 0), |rate| (rate.numerator, rate.denominator));
+                octets.extend(rate.0.to_be_bytes());
+                octets.extend(rate.1.to_be_bytes());
+            }
+            Self::Unit(UnitOpening { token, unit }) => {
+                octets.extend([UNIT, *unit]);
+                octets.extend(token.0);
+            }
+        }
+    }
+}
+
+/// The wishes of a control opening, behind its first eight octets.
+fn wishes(octets: &[u8; CONTROL_LEN - 8]) -> Result<Wishes, OpeningError> {
+    let &[f0, f1, f2, f3, f4, f5, f6, f7, transports, format, transport, units, ref rest @ ..] =
+        octets;
+    let &[p0, p1, p2, p3, n0, n1, n2, n3, d0, d1, d2, d3] = rest;
+    let formats = FormatSet(u64::from_be_bytes([f0, f1, f2, f3, f4, f5, f6, f7]));
+    if format != 0 && !formats.contains(format) {
+        return Err(OpeningError::Format(format));
+    }
+    let transports = TransportSet(transports);
+    let wished = Transport::from_number(transport);
+    if transport != 0 && !wished.is_some_and(|wished| transports.contains(wished)) {
+        return Err(OpeningError::Transport(transport));
+    }
+    if usize::from(units) > UNITS_MAX {
+        return Err(OpeningError::Units(units));
+    }
+    let payload = u32::from_be_bytes([p0, p1, p2, p3]);
+    if payload > PAYLOAD_MAX {
+        return Err(OpeningError::PacketSize(payload));
+    }
+    let numerator = u32::from_be_bytes([n0, n1, n2, n3]);
+    let denominator = u32::from_be_bytes([d0, d1, d2, d3]);
+    let rate = FrameRate::wished(numerator, denominator)
+        .map_err(|(numerator, denominator)| OpeningError::Rate(numerator, denominator))?;
+    Ok(Wishes { formats, transports, format, transport: wished, units, payload, rate })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written() -> Vec<u8> {
+        let wishes = Wishes {
+            formats: FormatSet(1 << 9 | 1 << 7),
+            transports: TransportSet::ALL,
+            format: 7,
+            transport: Some(Transport::Rtp),
+            units: 4,
+            payload: 1408,
+            rate: Some(FrameRate { numerator: 60_000, denominator: 1001 }),
+        };
+        let mut octets = Vec::new();
+        Opening::Control(wishes).write(&mut octets);
+        octets
+    }
+
+    #[test]
+    fn an_opening_looks_as_the_table_says() {
+        let octets = written();
+        assert_eq!(octets[..8], *b"RSHT\0\x01\x01\0");
+        assert_eq!(octets[8..20], [0, 0, 0, 0, 0, 0, 2, 128, 14, 7, 3, 4]);
+        assert_eq!(octets[20..], [0, 0, 5, 128, 0, 0, 234, 96, 0, 0, 3, 233]);
+        let mut unit = Vec::new();
+        Opening::Unit(UnitOpening { token: Token([9; 16]), unit: 63 }).write(&mut unit);
+        assert_eq!(unit, [&b"RSHT\0\x01\x02\x3f"[..], &[9; 16]].concat());
+    }
+
+    #[test]
+    fn what_cannot_be_right_is_refused_as_soon_as_it_is_there() {
+        let change = |at: usize, octet: u8| {
+            let mut octets = written();
+            octets[at] = octet;
+            Opening::parse(&octets)
+        };
+        assert_eq!(Opening::parse(b"G"), Err(OpeningError::Magic));
+        assert_eq!(Opening::parse(b"RSHT\0\x02"), Err(OpeningError::Version(2)));
+        assert_eq!(Opening::parse(b"RSHT\0\x01\x03"), Err(OpeningError::Kind(3)));
+        assert_eq!(Opening::parse(b"RSHT\0\x01\x02\x40"), Err(OpeningError::Units(64)));
+        assert_eq!(change(7, 1), Err(OpeningError::Reserved(1)));
+        assert_eq!(change(17, 8), Err(OpeningError::Format(8)));
+        assert_eq!(change(18, 4), Err(OpeningError::Transport(4)));
+        assert_eq!(change(16, 2), Err(OpeningError::Transport(3)), "wished and not there");
+        assert_eq!(change(19, 65), Err(OpeningError::Units(65)));
+        assert_eq!(change(20, 1), Err(OpeningError::PacketSize(0x0100_0580)));
+        let mut octets = written();
+        octets[28..].fill(0);
+        assert_eq!(Opening::parse(&octets), Err(OpeningError::Rate(60_000, 0)));
+    }
+}

@@ -1,0 +1,173 @@
+//! Why a session ended, or did not begin.
+
+use core::fmt;
+
+/// Octets in the longest text that explains a reason.
+pub const TEXT_LEN_MAX: usize = 200;
+
+/// The reason code of a `Refuse` or a `Stop`; the numbers are those of the wire.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Reason {
+    /// 0: nothing is wrong, the session is over.
+    Ended,
+    /// 1: another version of this protocol.
+    Version,
+    /// 2: a format that the other side does not have.
+    Format,
+    /// 3: a transport that the other side does not have.
+    Transport,
+    /// 4: too many units, or a number that does not fit the video mode.
+    Units,
+    /// 5: a packet size that cannot be used.
+    PacketSize,
+    /// 6: too many clients; trying again later may help.
+    Busy,
+    /// 7: no session has this token.
+    Token,
+    /// 8: an answer did not come in time.
+    TimedOut,
+    /// 9: octets that this protocol does not know, or values out of bounds.
+    Malformed,
+    /// 10: understood, but not to be had here.
+    Unsupported,
+    /// 11: a message that may not come in this state.
+    OutOfTurn,
+    /// A number that this version gives no meaning, 12 to 255.
+    Other(u8),
+}
+
+/// Every reason with a meaning, in the order of the numbers.
+const REASONS: [Reason; 12] = [
+    Reason::Ended,
+    Reason::Version,
+    Reason::Format,
+    Reason::Transport,
+    Reason::Units,
+    Reason::PacketSize,
+    Reason::Busy,
+    Reason::Token,
+    Reason::TimedOut,
+    Reason::Malformed,
+    Reason::Unsupported,
+    Reason::OutOfTurn,
+];
+
+impl Reason {
+    /// The reason code on the wire.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Ended => 0,
+            Self::Version => 1,
+            Self::Format => 2,
+            Self::Transport => 3,
+            Self::Units => 4,
+            Self::PacketSize => 5,
+            Self::Busy => 6,
+            Self::Token => 7,
+            Self::TimedOut => 8,
+            Self::Malformed => 9,
+            Self::Unsupported => 10,
+            Self::OutOfTurn => 11,
+            Self::Other(number) => number,
+        }
+    }
+
+    /// The reason of a code; an unknown one is kept, because an end must always be understood.
+    pub fn from_number(number: u8) -> Self {
+        REASONS.get(usize::from(number)).copied().unwrap_or(Self::Other(number))
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "ended",
+            Self::Version => "wrong version",
+            Self::Format => "format not to be had",
+            Self::Transport => "transport not to be had",
+            Self::Units => "number of units not to be had",
+            Self::PacketSize => "packet size not to be had",
+            Self::Busy => "too many clients",
+            Self::Token => "wrong token",
+            Self::TimedOut => "timed out",
+            Self::Malformed => "malformed",
+            Self::Unsupported => "unsupported",
+            Self::OutOfTurn => "message out of turn",
+            Self::Other(number) => return write!(f, "reason {number}"),
+        })
+    }
+}
+
+/// Who ended a session.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum StoppedBy {
+    /// This side, because it was told to.
+    Own,
+    /// The peer said `Stop` or `Refuse`.
+    Peer,
+    /// The connection closed without a word.
+    Closed,
+    /// This side, because the peer took too long.
+    Timeout,
+    /// This side, because of what the peer said.
+    Protocol,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Stopped {
+    /// Who ended it.
+    pub by: StoppedBy,
+    /// Why.
+    pub reason: Reason,
+    /// The same for people: at most 200 octets without control characters; may be empty.
+    pub text: String,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.by {
+            StoppedBy::Own => "stopped here",
+            StoppedBy::Peer => "stopped by the peer",
+            StoppedBy::Closed => "connection closed by the peer",
+            StoppedBy::Timeout => "given up",
+            StoppedBy::Protocol => "peer broke the protocol",
+        })?;
+        write!(f, ": {}", self.reason)?;
+        if self.text.is_empty() { Ok(()) } else { write!(f, " ({})", self.text) }
+    }
+}
+
+/// `text` as it may be sent and shown: 200 octets at most, and no control characters, which could
+/// steer the terminal that shows them.
+pub(super) fn printable(text: &str) -> String {
+    let mut end = text.len().min(TEXT_LEN_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    // A control character beyond ASCII is two octets: a space never makes the text longer.
+    text[..end].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lead_back_to_their_reason() {
+        for number in 0..=255 {
+            assert_eq!(Reason::from_number(number).number(), number);
+        }
+        assert_eq!(Reason::from_number(6), Reason::Busy);
+        assert_eq!(Reason::from_number(12), Reason::Other(12));
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_cannot_steer_a_terminal() {
+        assert_eq!(printable("a\x1b[2Jb\u{9b}c"), "a [2Jb c");
+        let long = "é".repeat(150);
+        assert_eq!(printable(&long).len(), 200);
+        assert_eq!(printable(&format!("x{long}")).len(), 199);
+    }
+}

@@ -1,0 +1,380 @@
+//! The server's side of a control connection.
+
+use std::time::Instant;
+
+use super::clock::Timeline;
+use super::connection::{Events, Inbox, Outbox};
+use super::error::CommandError;
+use super::event::ServerEvent;
+use super::message::FrameNotice;
+use super::message::Message;
+use super::message::Pong;
+use super::message::ServerStatistics;
+use super::offer::Accept;
+use super::offer::Offer;
+use super::offer::Pending;
+use super::opening::Opening;
+use super::reason::Reason;
+use super::reason::Stopped;
+use super::reason::StoppedBy;
+use super::reason::printable;
+use super::state::State;
+use super::transport::Token;
+use super::{BINDING_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
+
+/// One connection to a server's port, and what becomes of it.
+///
+/// A state machine: octets and times go in, octets, times and events come out. After each call,
+/// send what [`poll_data`](Self::poll_data) has, look at what [`poll_event`](Self::poll_event) has,
+/// and call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout). Once
+/// [`state`](Self::state) is [`State::Stopped`] and everything was sent, close the connection.
+#[derive(Debug)]
+pub struct Server {
+    state: State,
+    timeline: Timeline,
+    inbox: Inbox,
+    outbox: Outbox,
+    events: Events<ServerEvent>,
+    /// When the state must be over.
+    deadline: Option<Instant>,
+    /// When the last whole message came: octets of an unfinished one are no sign of life.
+    heard: Instant,
+    /// The offer that holds.
+    offer: Option<Offer>,
+    pending: Option<Pending>,
+    /// Units that are bound: bit n stands for unit n.
+    bound: u64,
+}
+
+impl Server {
+    /// A connection that was made at `now`; frames and pings are timed by `timeline`.
+    pub fn new(now: Instant, timeline: Timeline) -> Self {
+        Self {
+            state: State::Opening,
+            timeline,
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            events: Events::new(),
+            deadline: Some(now + OPENING_TIMEOUT),
+            heard: now,
+            offer: None,
+            pending: None,
+            bound: 0,
+        }
+    }
+
+    /// Takes octets that came on the connection, from its first on.
+    pub fn handle_data(&mut self, now: Instant, mut octets: &[u8]) {
+        while !octets.is_empty() && self.state != State::Stopped {
+            octets = self.inbox.fill(octets);
+            self.read(now);
+        }
+        // Whoever sends an octet now and then must not put the end off.
+        self.handle_timeout(now);
+    }
+
+    /// Takes it that the client closed the connection.
+    pub fn handle_close(&mut self) {
+        let text = format!("closed while {}", self.state);
+        self.end(StoppedBy::Closed, Reason::Ended, &text);
+    }
+
+    /// Does what was due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_none_or(|due| due > now) {
+            return;
+        }
+        let text = match self.state {
+            State::Opening => "no opening within 5 s",
+            State::Negotiating if self.pending.is_none() => "the server found no offer within 5 s",
+            State::Negotiating => "the offer was not answered within 5 s",
+            State::Binding => "the units were not bound within 10 s",
+            _ if self.heard + SILENCE_TIMEOUT <= now => "the client was silent for 5 s",
+            _ => "the change was not completed in time",
+        };
+        self.fail(StoppedBy::Timeout, Reason::TimedOut, text);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let silence = self.state.is_live().then(|| self.heard + SILENCE_TIMEOUT);
+        self.deadline.into_iter().chain(silence).min()
+    }
+
+    /// The octets to send next; empty if there are none. Tell how many went out by
+    /// [`data_sent`](Self::data_sent).
+    pub fn poll_data(&self) -> &[u8] {
+        self.outbox.waiting()
+    }
+
+    /// Takes it that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
+    pub fn data_sent(&mut self, len: usize) {
+        self.outbox.sent(len);
+    }
+
+    /// The next thing to know.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.events.pop()
+    }
+
+    /// Answers [`ServerEvent::Wants`]. The offer's epoch must be 0.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] if nothing is wanted or an offer was made; [`CommandError::Offer`]
+    /// if it makes no sense.
+    pub fn offer(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
+        self.expect(self.state == State::Negotiating && self.pending.is_none())?;
+        offer.check_first()?;
+        self.deadline = Some(now + OFFER_TIMEOUT);
+        self.propose(offer);
+        Ok(())
+    }
+
+    /// Answers [`ServerEvent::Wants`] with no.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] if an offer was made already: [`stop`](Self::stop) then.
+    pub fn refuse(&mut self, reason: Reason, text: &str) -> Result<(), CommandError> {
+        let is_early = matches!(self.state, State::Opening | State::Negotiating);
+        self.expect(is_early && self.pending.is_none())?;
+        self.fail(StoppedBy::Own, reason, text);
+        Ok(())
+    }
+
+    /// Offers something else while streaming: of the next epoch, with the same token and transport,
+    /// the same ports and sources for the units that there are already. The offer before it holds
+    /// until [`ServerEvent::Streaming`].
+    ///
+    /// # Errors
+    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] if it makes no sense, and
+    /// [`CommandError::Backlog`] if the client does not read.
+    pub fn change(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
+        self.expect(self.state == State::Streaming)?;
+        offer.check()?;
+        if let Some(before) = &self.offer {
+            offer.check_change(before)?;
+        }
+        self.expect_room()?;
+        self.state = State::Changing;
+        self.deadline = Some(now + OFFER_TIMEOUT);
+        self.propose(offer);
+        Ok(())
+    }
+
+    /// Takes it that a unit's socket or connection is known: its opening came with the right token.
+    /// Whether that is news; openings in datagrams come several times.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] before an offer and after the end, [`CommandError::Unit`] if the
+    /// offer has no such unit.
+    pub fn unit_bound(&mut self, now: Instant, unit: u8) -> Result<bool, CommandError> {
+        let offer = self.pending.as_ref().map(|pending| &pending.offer).or(self.offer.as_ref());
+        let units = offer.map_or(0, Offer::unit_count);
+        self.expect(units > 0 && self.state != State::Stopped)?;
+        if usize::from(unit) >= units {
+            return Err(CommandError::Unit(unit));
+        }
+        let is_new = self.bound >> unit & 1 == 0;
+        self.bound |= 1 << unit;
+        self.start_if_bound(now);
+        Ok(is_new)
+    }
+
+    /// Tells the client of a frame that goes out.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] unless streaming; [`CommandError::Frame`] while changing, if the
+    /// frame is one of the new offer's; [`CommandError::Backlog`] if the client does not read: the
+    /// frame itself may go out nevertheless.
+    pub fn frame(&mut self, frame: FrameNotice) -> Result<(), CommandError> {
+        self.expect(self.state.is_live())?;
+        let next = self.pending.as_ref().map(|pending| pending.offer.first_frame);
+        if next.is_some_and(|next| frame.number >= next) {
+            return Err(CommandError::Frame(frame.number));
+        }
+        self.say(&Message::Frame(frame))
+    }
+
+    /// Tells the client what was done so far.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] unless streaming, [`CommandError::Backlog`] if the client does not
+    /// read.
+    pub fn statistics(&mut self, statistics: ServerStatistics) -> Result<(), CommandError> {
+        self.expect(self.state.is_live())?;
+        self.say(&Message::Statistics(statistics))
+    }
+
+    /// Ends the session, whatever its state; nothing if it has ended.
+    pub fn stop(&mut self, reason: Reason, text: &str) {
+        self.fail(StoppedBy::Own, reason, text);
+    }
+
+    /// Where the session stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The offer that holds, from the first [`ServerEvent::Streaming`] on.
+    pub fn current(&self) -> Option<&Offer> {
+        self.offer.as_ref()
+    }
+
+    /// The session's token, once an offer was made and until it ends.
+    pub fn token(&self) -> Option<Token> {
+        let pending = self.pending.as_ref().map(|pending| &pending.offer);
+        let is_over = self.state == State::Stopped;
+        pending.or(self.offer.as_ref()).filter(|_| !is_over).map(|offer| offer.token)
+    }
+
+    /// Events that were not collected in time and forgotten: reports, and changes wanted.
+    pub fn events_forgotten(&self) -> u64 {
+        self.events.forgotten()
+    }
+
+    fn read(&mut self, now: Instant) {
+        while self.state != State::Stopped {
+            let len = if self.state == State::Opening {
+                match Opening::parse(self.inbox.unread()) {
+                    Ok(None) => return,
+                    Ok(Some((opening, len))) => {
+                        self.on_opening(now, opening);
+                        len
+                    }
+                    Err(error) => return self.accuse(error.reason(), &error.to_string()),
+                }
+            } else {
+                match Message::parse(self.inbox.unread()) {
+                    Ok(None) => return,
+                    Ok(Some((message, len))) => {
+                        self.heard = now;
+                        self.on_message(now, message);
+                        len
+                    }
+                    Err(error) => return self.accuse(Reason::Malformed, &error.to_string()),
+                }
+            };
+            self.inbox.read(len);
+        }
+    }
+
+    fn on_opening(&mut self, now: Instant, opening: Opening) {
+        match opening {
+            Opening::Control(wishes) => {
+                self.state = State::Negotiating;
+                self.deadline = Some(now + OFFER_TIMEOUT);
+                self.events.push(ServerEvent::Wants(wishes));
+            }
+            Opening::Unit(unit) => {
+                self.close();
+                self.events.push(ServerEvent::Unit(unit));
+            }
+        }
+    }
+
+    fn on_message(&mut self, now: Instant, message: Message) {
+        let is_live = self.state.is_live();
+        let is_offered = self.pending.as_ref().is_some_and(|pending| !pending.is_accepted);
+        match message {
+            Message::Accept(accept) if is_offered => self.on_accept(now, accept),
+            Message::Ping(ping) if is_live || self.state == State::Binding => {
+                let t2 = self.timeline.micros(now);
+                let pong = Pong { id: ping.id, t1: ping.t1, t2, t3: t2 };
+                self.outbox.write_if_room(&Message::Pong(pong));
+            }
+            Message::Change(change) if is_live => {
+                let event = ServerEvent::ChangeWanted(change);
+                self.events.push_missable(event, ServerEvent::can_be_missed);
+            }
+            Message::Report(report) if is_live => {
+                let event = ServerEvent::Report(report);
+                self.events.push_missable(event, ServerEvent::can_be_missed);
+            }
+            Message::Stop { reason, text } => self.end(StoppedBy::Peer, reason, &text),
+            other => {
+                let text = format!("{} may not come while {}", other.name(), self.state);
+                self.accuse(Reason::OutOfTurn, &text);
+            }
+        }
+    }
+
+    fn on_accept(&mut self, now: Instant, accept: Accept) {
+        let Some(pending) = &mut self.pending else { return };
+        if let Err(error) = accept.check(&pending.offer) {
+            return self.accuse(Reason::Malformed, &format!("Accept: {error}"));
+        }
+        pending.is_accepted = true;
+        if self.state == State::Negotiating {
+            self.state = State::Binding;
+        }
+        self.deadline = Some(now + BINDING_TIMEOUT);
+        self.events.push(ServerEvent::Accepted(accept));
+        self.start_if_bound(now);
+    }
+
+    fn start_if_bound(&mut self, now: Instant) {
+        let all = |offer: &Offer| u64::MAX >> (64 - offer.unit_count().clamp(1, 64));
+        let is_bound = |pending: &Pending| self.bound & all(&pending.offer) == all(&pending.offer);
+        let is_ready = |pending: &mut Pending| pending.is_accepted && is_bound(pending);
+        let Some(Pending { offer, .. }) = self.pending.take_if(is_ready) else { return };
+        // A unit that the new offer does not have is bound anew if a later one has it again.
+        self.bound = all(&offer);
+        if self.state == State::Binding {
+            self.heard = now;
+        }
+        self.state = State::Streaming;
+        self.deadline = None;
+        self.outbox.write(&Message::Start { epoch: offer.epoch });
+        self.events.push(ServerEvent::Streaming { epoch: offer.epoch });
+        self.offer = Some(offer);
+    }
+
+    fn propose(&mut self, offer: Offer) {
+        self.outbox.write(&Message::Offer(Box::new(offer.clone())));
+        self.pending = Some(Pending { offer, is_accepted: false });
+    }
+
+    fn say(&mut self, message: &Message) -> Result<(), CommandError> {
+        if self.outbox.write_if_room(message) { Ok(()) } else { Err(CommandError::Backlog) }
+    }
+
+    fn expect(&self, is_allowed: bool) -> Result<(), CommandError> {
+        if is_allowed { Ok(()) } else { Err(CommandError::State(self.state)) }
+    }
+
+    fn expect_room(&self) -> Result<(), CommandError> {
+        if self.outbox.has_room() { Ok(()) } else { Err(CommandError::Backlog) }
+    }
+
+    fn accuse(&mut self, reason: Reason, text: &str) {
+        self.fail(StoppedBy::Protocol, reason, text);
+    }
+
+    /// Says why, and ends.
+    fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
+        let is_early = matches!(self.state, State::Opening | State::Negotiating);
+        let text = printable(text);
+        if self.state != State::Stopped {
+            self.outbox.write(&if is_early && self.pending.is_none() {
+                Message::Refuse { reason, text: text.clone() }
+            } else {
+                Message::Stop { reason, text: text.clone() }
+            });
+        }
+        self.end(by, reason, &text);
+    }
+
+    fn end(&mut self, by: StoppedBy, reason: Reason, text: &str) {
+        if self.state != State::Stopped {
+            self.close();
+            let text = printable(text);
+            self.events.push(ServerEvent::Stopped(Stopped { by, reason, text }));
+        }
+    }
+
+    fn close(&mut self) {
+        self.state = State::Stopped;
+        self.deadline = None;
+        self.inbox.close();
+    }
+}

@@ -1,0 +1,146 @@
+//! What a session is made of, in the numbers of the wire: tokens, formats, transports, rates.
+
+use core::fmt;
+
+/// Sixteen random octets that name a session, so that nobody else can bind its units.
+///
+/// Comparing two takes the same time whatever they are; `Debug` prints nothing of it.
+#[derive(Clone, Copy, Eq)]
+pub struct Token(pub [u8; 16]);
+
+#[allow(clippy::missing_fields_in_debug, reason = "a token is a secret")]
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).fold(0, |sum, (own, other)| sum | (own ^ other)) == 0
+    }
+}
+
+/// How units travel; the numbers are those of the wire.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Transport {
+    /// 1: datagrams, each with a unit header.
+    Udp,
+    /// 2: one connection for each unit.
+    Tcp,
+    /// 3: RTP packets over UDP.
+    Rtp,
+}
+
+impl Transport {
+    /// The number on the wire.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Udp => 1,
+            Self::Tcp => 2,
+            Self::Rtp => 3,
+        }
+    }
+
+    /// The transport of a number, if there is one.
+    pub fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Udp),
+            2 => Some(Self::Tcp),
+            3 => Some(Self::Rtp),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Udp => "UDP",
+            Self::Tcp => "TCP",
+            Self::Rtp => "RTP",
+        })
+    }
+}
+
+/// Transports that a client has: bit n stands for number n; other bits mean nothing and are kept.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct TransportSet(pub u8);
+
+impl TransportSet {
+    /// All three.
+    pub const ALL: Self = Self(0b1110);
+
+    /// The set with `transport` in it.
+    pub fn with(self, transport: Transport) -> Self {
+        Self(self.0 | 1 << transport.number())
+    }
+
+    /// Whether `transport` is in it.
+    pub fn contains(self, transport: Transport) -> bool {
+        self.0 >> transport.number() & 1 == 1
+    }
+}
+
+/// Formats that a client can show: bit n stands for format number n, 1 to 63; bit 0 means nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct FormatSet(pub u64);
+
+impl FormatSet {
+    /// The set with format `number` in it; a number that no set can have changes nothing.
+    pub fn with(self, number: u8) -> Self {
+        if (1..64).contains(&number) { Self(self.0 | 1 << number) } else { self }
+    }
+
+    /// Whether format `number` is in it.
+    pub fn contains(self, number: u8) -> bool {
+        (1..64).contains(&number) && self.0 >> number & 1 == 1
+    }
+}
+
+/// Frames per second, as a fraction: 60000/1001, 25/1.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct FrameRate {
+    /// Frames, 1 or more.
+    pub numerator: u32,
+    /// Seconds in which they come, 1 or more.
+    pub denominator: u32,
+}
+
+impl FrameRate {
+    /// The rate on the wire, where 0/0 is none; the two numbers if only one of them is 0.
+    pub(super) fn wished(numerator: u32, denominator: u32) -> Result<Option<Self>, (u32, u32)> {
+        match (numerator, denominator) {
+            (0, 0) => Ok(None),
+            (0, _) | (_, 0) => Err((numerator, denominator)),
+            _ => Ok(Some(Self { numerator, denominator })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_never_printed() {
+        assert_eq!(format!("{:?}", Token([7; 16])), "Token(..)");
+        let mut other = [7; 16];
+        other[15] = 6;
+        assert!(Token([7; 16]) == Token([7; 16]) && Token([7; 16]) != Token(other));
+    }
+
+    #[test]
+    fn sets_hold_the_numbers_that_the_wire_has() {
+        let formats = FormatSet::default().with(1).with(63).with(0).with(64);
+        assert_eq!(formats, FormatSet(1 << 63 | 2));
+        assert!(formats.contains(63) && !formats.contains(0) && !formats.contains(64));
+        assert!(!FormatSet(u64::MAX).contains(255));
+        let transports = TransportSet::default().with(Transport::Rtp);
+        assert!(transports.contains(Transport::Rtp) && !transports.contains(Transport::Udp));
+        for number in 1..=3 {
+            assert_eq!(Transport::from_number(number).unwrap().number(), number);
+        }
+        assert_eq!((Transport::from_number(0), Transport::from_number(4)), (None, None));
+    }
+}

@@ -1,0 +1,253 @@
+//! The client's end of the control connection.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::Interest;
+use rushes_net::Read;
+use rushes_net::TcpSocket;
+use rushes_proto::delivery::control::Client;
+use rushes_proto::delivery::control::ClientEvent;
+use rushes_proto::delivery::control::FrameNotice;
+use rushes_proto::delivery::control::Offer;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Report;
+use rushes_proto::delivery::control::State;
+use rushes_proto::delivery::control::Timeline;
+
+use super::Inner;
+use super::links::Links;
+
+/// How long the thread waits at a time before it looks around.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How often the server is told what was seen.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the server's units are told where ours are, until it has begun.
+const KNOCK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long frames of before a change may take to come.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// How long the last word to the server may take.
+const FAREWELL_MAX: Duration = Duration::from_millis(500);
+
+/// Frames announced that are not yet whole.
+const NOTICES_MAX: usize = 256;
+
+/// The control connection, and what hangs on it.
+pub(super) struct Control {
+    inner: Arc<Inner>,
+    machine: Client,
+    socket: TcpSocket,
+    timeline: Timeline,
+    links: Option<Links>,
+    notices: VecDeque<FrameNotice>,
+    report_due: Instant,
+    knock_due: Instant,
+}
+
+impl Control {
+    pub(super) fn new(inner: Arc<Inner>, socket: TcpSocket) -> Self {
+        let now = Instant::now();
+        let timeline = Timeline::new(inner.epoch);
+        Self {
+            machine: Client::new(now, timeline, inner.options.wishes()),
+            inner,
+            socket,
+            timeline,
+            links: None,
+            notices: VecDeque::new(),
+            report_due: now + REPORT_INTERVAL,
+            knock_due: now,
+        }
+    }
+
+    /// Runs until the stream has begun; false if it has ended instead.
+    pub(super) fn run_until_streaming(&mut self) -> bool {
+        while !self.machine.state().is_live() {
+            if !self.step() {
+                self.finish();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Runs until the end.
+    pub(super) fn run(mut self) {
+        while self.step() {}
+        self.finish();
+    }
+
+    /// One turn; false after the end.
+    fn step(&mut self) -> bool {
+        while let Some(event) = self.machine.poll_event() {
+            self.handle(event);
+        }
+        self.look_around();
+        if !self.flush() || self.machine.state() == State::Stopped {
+            return false;
+        }
+        let look = Instant::now() + LOOK;
+        let due = [self.machine.poll_timeout(), self.next_knock(), Some(self.report_due)];
+        let due = due.into_iter().flatten().min().map_or(look, |due| due.min(look));
+        let waiting = !self.machine.poll_data().is_empty();
+        let interest = if waiting { Interest::Both } else { Interest::Readable };
+        if self.socket.wait(interest, Some(due), Some(&self.inner.shared.control)).is_err() {
+            self.machine.handle_close();
+            return true;
+        }
+        let mut buffer = [0; 4096];
+        match self.socket.read(&mut buffer) {
+            Ok(Read::Octets(count)) => self.machine.handle_data(Instant::now(), &buffer[..count]),
+            Ok(Read::Nothing) => {}
+            Ok(Read::End) | Err(_) => self.machine.handle_close(),
+        }
+        self.machine.handle_timeout(Instant::now());
+        true
+    }
+
+    fn flush(&mut self) -> bool {
+        while !self.machine.poll_data().is_empty() {
+            match self.socket.write_some(&[IoSlice::new(self.machine.poll_data())]) {
+                Ok(0) => return true,
+                Ok(count) => self.machine.data_sent(count),
+                Err(_) => {
+                    self.machine.handle_close();
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn handle(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::Offered(offer) => {
+                if let Err((reason, text)) = self.take_offer(&offer) {
+                    self.machine.stop(reason, &text);
+                }
+            }
+            ClientEvent::Frame(notice) => {
+                if self.notices.len() == NOTICES_MAX {
+                    self.notices.pop_front();
+                }
+                self.inner.note_dropped(notice.dropped);
+                self.notices.push_back(notice);
+            }
+            ClientEvent::Stopped(stopped) => self.inner.note_end(stopped),
+            _ => {}
+        }
+    }
+
+    /// Makes what an offer needs, and accepts it.
+    fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
+        let shape = self.inner.shape_of(offer)?;
+        if let Some(frames) = self.inner.shared.frames() {
+            let until = Instant::now() + DRAIN_MAX;
+            while !frames.is_past(offer.first_frame) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            frames.finish();
+        }
+        self.inner.begin(shape, offer)?;
+        if self.links.is_none() {
+            let links = Links::open(&self.inner, offer, self.socket.peer_address());
+            self.links = Some(links.map_err(|error| (Reason::Unsupported, error.to_string()))?);
+        }
+        let (ports, ssrcs) = self.links.as_ref().map(Links::addresses).unwrap_or_default();
+        let accepted = self.machine.accept(Instant::now(), &ports, &ssrcs);
+        accepted.map_err(|error| (Reason::Unsupported, error.to_string()))
+    }
+
+    fn next_knock(&self) -> Option<Instant> {
+        (self.machine.state() == State::Binding).then_some(self.knock_due)
+    }
+
+    /// What is due, and what other threads have to say.
+    fn look_around(&mut self) {
+        let now = Instant::now();
+        if self.next_knock().is_some_and(|due| due <= now) {
+            self.knock_due = now + KNOCK_INTERVAL;
+            if let Some(links) = &mut self.links {
+                links.knock();
+            }
+        }
+        if self.inner.shared.is_stopped() {
+            self.machine.stop(Reason::Ended, "");
+        }
+        if let Some(why) = self.inner.shared.failure() {
+            self.machine.stop(Reason::Unsupported, &why);
+        }
+        if let Some(change) = self.inner.take_change() {
+            // It fails where there is nothing to change any more.
+            let _ = self.machine.change(change);
+        }
+        self.measure(now);
+        if self.machine.state().is_live() && self.report_due <= now {
+            self.report_due = now + REPORT_INTERVAL;
+            let _ = self.machine.report(self.report());
+        } else if self.report_due <= now {
+            self.report_due = now + REPORT_INTERVAL;
+        }
+    }
+
+    /// How long announced frames took that are in place now.
+    fn measure(&mut self, now: Instant) {
+        let Some(clock) = self.machine.clock(now) else { return };
+        self.inner.note_clock(clock);
+        let (finished, timeline) = (&self.inner.finished, self.timeline);
+        self.notices.retain(|notice| {
+            let Some(done_at) = finished.done_at(notice.number) else { return true };
+            let captured = clock.to_client(notice.captured);
+            let done = i64::try_from(timeline.micros(done_at)).unwrap_or(i64::MAX);
+            let micros = u64::try_from(done.saturating_sub(captured)).unwrap_or_default();
+            finished.note_latency(Duration::from_micros(micros));
+            false
+        });
+    }
+
+    fn report(&self) -> Report {
+        let counts = self.inner.statistics();
+        let micros = |latency: Option<Duration>| {
+            latency.map_or(0, |latency| u32::try_from(latency.as_micros()).unwrap_or(u32::MAX))
+        };
+        Report {
+            frames: counts.frames_whole + counts.frames_damaged,
+            frames_lost: counts.frames_lost,
+            packets_lost: counts.packets_lost,
+            late: counts.packets_late,
+            duplicate: counts.packets_duplicate,
+            tiles_concealed: counts.tiles_concealed,
+            latency_p50: micros(counts.latency_p50),
+            latency_p99: micros(counts.latency_p99),
+        }
+    }
+
+    /// The last word, and the end of every thread.
+    fn finish(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            self.handle(event);
+        }
+        let until = Instant::now() + FAREWELL_MAX;
+        while self.flush() && !self.machine.poll_data().is_empty() && Instant::now() < until {
+            if self.socket.wait(Interest::Writable, Some(until), None).is_err() {
+                break;
+            }
+        }
+        self.socket.shut_down();
+        self.inner.shared.stop();
+        if let Some(links) = self.links.take() {
+            links.close();
+        }
+        if let Some(frames) = self.inner.shared.frames() {
+            frames.finish();
+        }
+        self.inner.finish();
+    }
+}

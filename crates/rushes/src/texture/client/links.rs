@@ -1,0 +1,156 @@
+//! The client's sockets, one for each unit, and their threads.
+
+use std::io::IoSlice;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use rushes_net::SendQueue;
+use rushes_net::TcpSocket;
+use rushes_net::UdpSocket;
+use rushes_net::Waker;
+use rushes_proto::Ssrc;
+use rushes_proto::delivery::control::Offer;
+use rushes_proto::delivery::control::Opening;
+use rushes_proto::delivery::control::Transport;
+use rushes_proto::delivery::control::UnitOpening;
+
+use super::Inner;
+use super::super::error::TextureError;
+use super::units;
+
+/// The sockets of a session.
+pub(super) struct Links {
+    inner: Arc<Inner>,
+    units: Vec<Unit>,
+}
+
+struct Unit {
+    waker: Arc<Waker>,
+    /// What says to the server where the unit is, again and again.
+    knocker: Option<Knocker>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Knocker {
+    socket: Arc<UdpSocket>,
+    to: SocketAddr,
+    queue: SendQueue,
+    octets: Vec<u8>,
+}
+
+impl Links {
+    pub(super) fn open(
+        inner: &Arc<Inner>,
+        offer: &Offer,
+        server: SocketAddr,
+    ) -> Result<Self, TextureError> {
+        let mut links = Self { inner: inner.clone(), units: Vec::new() };
+        for unit in 0..offer.unit_count() {
+            let opened = match offer.transport {
+                Transport::Udp => links.open_udp(offer, unit, server),
+                Transport::Tcp => links.open_tcp(offer, unit, server),
+                Transport::Rtp => Err(TextureError::Failed("no RTP".into())),
+            };
+            match opened {
+                Ok(unit) => links.units.push(unit),
+                Err(error) => {
+                    inner.shared.stop();
+                    links.close();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(links)
+    }
+
+    fn open_udp(
+        &self,
+        offer: &Offer,
+        unit: usize,
+        server: SocketAddr,
+    ) -> Result<Unit, TextureError> {
+        let port = offer.ports.get(unit).copied().unwrap_or_default();
+        let to = SocketAddr::new(server.ip(), port);
+        let any = match server.ip() {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let socket = UdpSocket::bind(SocketAddr::new(any, 0), &self.inner.options.udp)?;
+        // What others send, the system throws away.
+        socket.connect(to)?;
+        let socket = Arc::new(socket);
+        let (waker, own, inner) = (Arc::new(Waker::new()?), socket.clone(), self.inner.clone());
+        let woken = waker.clone();
+        let thread = spawn(unit, move || {
+            units::receive_datagrams(&inner.shared, &own, &woken);
+        })?;
+        let queue = socket.send_queue();
+        let knocker = Knocker { socket, to, queue, octets: opening(offer, unit) };
+        Ok(Unit { waker, knocker: Some(knocker), thread: Some(thread) })
+    }
+
+    fn open_tcp(
+        &self,
+        offer: &Offer,
+        unit: usize,
+        server: SocketAddr,
+    ) -> Result<Unit, TextureError> {
+        let options = &self.inner.options;
+        let deadline = Instant::now() + options.connect_timeout;
+        let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
+        let octets = opening(offer, unit);
+        let written = socket.write_all(&mut [IoSlice::new(&octets)], Some(deadline), None);
+        written.map_err(|error| TextureError::Failed(error.to_string()))?;
+        let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
+        let woken = waker.clone();
+        let thread = spawn(unit, move || units::receive_chunks(&inner.shared, &socket, &woken))?;
+        Ok(Unit { waker, knocker: None, thread: Some(thread) })
+    }
+
+    /// The client's ports and sources, where the server must be told (RTP).
+    pub(super) fn addresses(&self) -> (Vec<u16>, Vec<Ssrc>) {
+        (Vec::new(), Vec::new())
+    }
+
+    /// Says to the server's units where ours are.
+    pub(super) fn knock(&mut self) {
+        for knocker in self.units.iter_mut().filter_map(|unit| unit.knocker.as_mut()) {
+            let Knocker { socket, to, queue, octets } = knocker;
+            let sent = socket.send(queue, octets, &[octets.len() as u16], *to, Instant::now());
+            if let Err(error) = sent {
+                tracing::debug!(%error, "a unit's opening was not sent");
+            }
+        }
+    }
+
+    /// Ends every thread.
+    pub(super) fn close(self) {
+        for unit in &self.units {
+            unit.waker.wake();
+        }
+        for thread in self.units.into_iter().filter_map(|unit| unit.thread) {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn opening(offer: &Offer, unit: usize) -> Vec<u8> {
+    let mut octets = Vec::new();
+    Opening::Unit(UnitOpening { token: offer.token, unit: unit as u8 }).write(&mut octets);
+    octets
+}
+
+fn spawn(
+    unit: usize,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, TextureError> {
+    let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
+    thread.spawn(run).map_err(TextureError::Thread)
+}

@@ -1,0 +1,332 @@
+//! The side that shows frames.
+
+mod control;
+mod finished;
+mod frames;
+mod links;
+mod options;
+mod units;
+
+pub use options::ClientOptions;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::TcpSocket;
+use rushes_net::Waker;
+use rushes_proto::delivery::AssemblyOptions;
+use rushes_proto::delivery::AssemblyStatistics;
+use rushes_proto::delivery::control::Change;
+use rushes_proto::delivery::control::ClockEstimate;
+use rushes_proto::delivery::control::FrameRate;
+use rushes_proto::delivery::control::Offer;
+use rushes_proto::delivery::control::Reason;
+use rushes_proto::delivery::control::Stopped;
+use rushes_proto::delivery::control::StoppedBy;
+use rushes_proto::delivery::control::Transport;
+use rushes_texture::Format;
+use rushes_texture::Layout;
+
+use self::control::Control;
+use self::finished::Finished;
+use self::frames::Frames;
+use self::units::Shared;
+use super::error::TextureError;
+use super::lock;
+use super::shape::TextureShape;
+use super::sink::TextureSink;
+
+/// Receives a server's frames into a sink.
+///
+/// There is a thread for each unit, and one for the control connection. Dropping the client ends
+/// them all; the server is told.
+pub struct TextureClient {
+    inner: Arc<Inner>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all threads of a client share.
+struct Inner {
+    options: ClientOptions,
+    sink: Arc<dyn TextureSink>,
+    epoch: Instant,
+    shared: Shared,
+    finished: Arc<Finished>,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    shape: Option<TextureShape>,
+    rate: Option<FrameRate>,
+    transport: Option<Transport>,
+    change: Option<Change>,
+    clock: Option<ClockEstimate>,
+    dropped: u64,
+    /// What was counted before the shape changed.
+    past: AssemblyStatistics,
+    end: Option<Stopped>,
+    is_over: bool,
+}
+
+/// What a [`TextureClient`] has seen since its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ClientStatistics {
+    /// Frames of which every packet came.
+    pub frames_whole: u64,
+    /// Frames handed over of which something was concealed.
+    pub frames_damaged: u64,
+    /// Frames of which nothing came in time.
+    pub frames_lost: u64,
+    /// Pictures that the server did not encode, because it could not keep up.
+    pub frames_dropped: u64,
+    /// Tiles in which something was concealed.
+    pub tiles_concealed: u64,
+    /// Packets put in place.
+    pub packets: u64,
+    /// Packets that did not come in time.
+    pub packets_lost: u64,
+    /// Packets that came twice.
+    pub packets_duplicate: u64,
+    /// Packets that came after their frame was given up.
+    pub packets_late: u64,
+    /// Packets that no frame has.
+    pub packets_invalid: u64,
+    /// Octets received, headers of packets included.
+    pub octets: u64,
+    /// From the picture being there, by the server's clock, until the frame was in place: the
+    /// median of the latest 1 024.
+    pub latency_p50: Option<Duration>,
+    /// The same: the 99th percentile.
+    pub latency_p99: Option<Duration>,
+    /// How far the latencies may be off: half a round trip, and the clocks' drift.
+    pub latency_error: Option<Duration>,
+}
+
+impl fmt::Debug for TextureClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextureClient").finish_non_exhaustive()
+    }
+}
+
+impl TextureClient {
+    /// Connects to a server; returns when frames are on their way.
+    ///
+    /// # Errors
+    ///
+    /// [`TextureError::Net`] if nobody listens there, [`TextureError::Ended`] if the server refuses
+    /// what is wished or does not answer in time, or if its offer makes no sense.
+    pub fn connect(
+        server: SocketAddr,
+        sink: Arc<dyn TextureSink>,
+        options: ClientOptions,
+    ) -> Result<Self, TextureError> {
+        let deadline = Instant::now() + options.connect_timeout;
+        let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
+        let inner = Arc::new(Inner {
+            options,
+            sink,
+            epoch: Instant::now(),
+            shared: Shared::new(Waker::new()?),
+            finished: Arc::new(Finished::default()),
+            state: Mutex::new(State::default()),
+            ended: Condvar::new(),
+        });
+        let mut control = Control::new(inner.clone(), socket);
+        if !control.run_until_streaming() {
+            let end = lock(&inner.state).end.take();
+            let unknown = || TextureError::Failed("the stream did not begin".into());
+            return Err(end.map_or_else(unknown, TextureError::Ended));
+        }
+        let thread = thread::Builder::new().name("rushes-control".into());
+        let thread = thread.spawn(move || control.run()).map_err(TextureError::Thread)?;
+        Ok(Self { inner, thread: Some(thread) })
+    }
+
+    /// What frames look like; it may change with the next one.
+    pub fn shape(&self) -> Option<TextureShape> {
+        lock(&self.inner.state).shape.clone()
+    }
+
+    /// How units travel.
+    pub fn transport(&self) -> Option<Transport> {
+        lock(&self.inner.state).transport
+    }
+
+    /// Frames per second.
+    pub fn rate(&self) -> Option<FrameRate> {
+        lock(&self.inner.state).rate
+    }
+
+    /// What is known of the server's clock.
+    pub fn clock(&self) -> Option<ClockEstimate> {
+        lock(&self.inner.state).clock
+    }
+
+    /// Asks the server for another format or rate; it answers by changing, or not at all.
+    pub fn change(&self, format: Option<Format>, rate: Option<FrameRate>) {
+        let change = Change { format: format.map_or(0, Format::number), rate };
+        lock(&self.inner.state).change = Some(change);
+        self.inner.shared.control.wake();
+    }
+
+    /// What was seen so far.
+    pub fn statistics(&self) -> ClientStatistics {
+        self.inner.statistics()
+    }
+
+    /// Waits for the end of the stream, at most so long; how it ended, if it has.
+    pub fn wait(&self, longest: Duration) -> Option<Stopped> {
+        let state = lock(&self.inner.state);
+        let waited = self.inner.ended.wait_timeout_while(state, longest, |state| !state.is_over);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.end.clone().filter(|_| state.is_over)
+    }
+
+    /// Ends the stream: the server is told, and frames that are not whole are handed over.
+    pub fn stop(mut self) -> ClientStatistics {
+        self.end();
+        self.statistics()
+    }
+
+    fn end(&mut self) {
+        self.inner.shared.stop();
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for TextureClient {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Inner {
+    /// What an offer's frames look like, if there is memory for them.
+    fn shape_of(&self, offer: &Offer) -> Result<TextureShape, (Reason, String)> {
+        let mode = offer.mode;
+        let Some(format) = Format::from_number(mode.format) else {
+            return Err((Reason::Format, format!("no format has the number {}", mode.format)));
+        };
+        let malformed = |error: &dyn fmt::Display| (Reason::Malformed, error.to_string());
+        let layout =
+            Layout::new(format, mode.width, mode.height).map_err(|error| malformed(&error))?;
+        let max = self.options.frame_bytes_max;
+        if layout.bytes() > max {
+            let text = format!("frames of {} octets are over {max}", layout.bytes());
+            return Err((Reason::Unsupported, text));
+        }
+        let planes = format.planes().len();
+        let (units, none) = offer.units.split_at(planes.min(3));
+        if none.iter().any(|&units| units > 0) {
+            return Err(malformed(&format!("units for more planes than {format} has")));
+        }
+        let payload = offer.payload as usize;
+        let shape = TextureShape::given(layout, units, offer.stripe_rows, payload);
+        shape.map_err(|error| malformed(&error))
+    }
+
+    /// From the frame of the offer on, frames have this shape.
+    fn begin(&self, shape: TextureShape, offer: &Offer) -> Result<(), (Reason, String)> {
+        let options = AssemblyOptions {
+            slots: self.options.slots,
+            reliable: offer.transport == Transport::Tcp,
+            first_frame: offer.first_frame,
+            deadline_min: self.options.deadline_min,
+            deadline_max: self.options.deadline_max,
+        };
+        let past = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
+        let frames = Frames::new(shape.clone(), options, self.sink.clone(), self.finished.clone());
+        let frames = frames.map_err(|why| (Reason::Unsupported, why))?;
+        {
+            let mut state = lock(&self.state);
+            state.shape = Some(shape);
+            state.rate = Some(offer.mode.rate);
+            state.transport = Some(offer.transport);
+            state.past = sum(state.past, past);
+        }
+        self.shared.set_frames(Arc::new(frames));
+        Ok(())
+    }
+
+    fn take_change(&self) -> Option<Change> {
+        lock(&self.state).change.take()
+    }
+
+    fn note_dropped(&self, dropped: u64) {
+        lock(&self.state).dropped = dropped;
+    }
+
+    fn note_clock(&self, clock: ClockEstimate) {
+        lock(&self.state).clock = Some(clock);
+    }
+
+    fn note_end(&self, stopped: Stopped) {
+        lock(&self.state).end.get_or_insert(stopped);
+    }
+
+    /// Every thread but the one that calls has ended.
+    fn finish(&self) {
+        if self.shared.frames().is_some() {
+            self.sink.end();
+        }
+        let mut state = lock(&self.state);
+        let unsaid = || Stopped {
+            by: StoppedBy::Own,
+            reason: Reason::Ended,
+            text: String::new(),
+        };
+        state.end.get_or_insert_with(unsaid);
+        state.is_over = true;
+        self.ended.notify_all();
+    }
+
+    fn statistics(&self) -> ClientStatistics {
+        let now = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
+        let latencies = self.finished.latencies();
+        let state = lock(&self.state);
+        let all = sum(state.past, now);
+        ClientStatistics {
+            frames_whole: all.frames_whole,
+            frames_damaged: all.frames_damaged,
+            frames_lost: all.frames_lost,
+            frames_dropped: state.dropped,
+            tiles_concealed: self.finished.tiles_concealed(),
+            packets: all.packets,
+            packets_lost: all.packets_lost,
+            packets_duplicate: all.packets_duplicate,
+            packets_late: all.packets_late,
+            packets_invalid: all.packets_invalid,
+            octets: self.shared.octets(),
+            latency_p50: latencies.p50,
+            latency_p99: latencies.p99,
+            latency_error: state.clock.map(|clock| clock.error),
+        }
+    }
+}
+
+fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {
+    AssemblyStatistics {
+        frames_whole: a.frames_whole + b.frames_whole,
+        frames_damaged: a.frames_damaged + b.frames_damaged,
+        frames_lost: a.frames_lost + b.frames_lost,
+        packets: a.packets + b.packets,
+        packets_lost: a.packets_lost + b.packets_lost,
+        packets_duplicate: a.packets_duplicate + b.packets_duplicate,
+        packets_late: a.packets_late + b.packets_late,
+        packets_invalid: a.packets_invalid + b.packets_invalid,
+    }
+}
