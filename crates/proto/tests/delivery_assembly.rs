@@ -150,12 +150,13 @@ fn packets_that_the_plan_does_not_have_go_nowhere() {
 }
 
 #[test]
-fn a_later_frame_that_is_whole_ends_the_wait_for_an_earlier_one() {
+fn a_later_frame_that_is_whole_waits_until_the_earlier_one_is_overdue() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take(&mut assembly, now, 0, 0);
     for index in 0..6 {
-        take(&mut assembly, now, 1, index);
+        assert!(!take(&mut assembly, now, 1, index));
     }
+    assert!(assembly.handle_timeout(assembly.poll_timeout().unwrap()));
     let first = assembly.poll_ending().unwrap();
     assert_eq!((first.frame, first.whole), (0, false));
     assembly.release(first.slot);
@@ -164,21 +165,50 @@ fn a_later_frame_that_is_whole_ends_the_wait_for_an_earlier_one() {
 }
 
 #[test]
-fn a_frame_without_memory_ends_the_oldest() {
+fn a_frame_that_is_whole_before_the_one_before_it_has_begun_waits_for_it() {
+    for mut assembly in [assembly(), reliable()] {
+        let now = Instant::now();
+        for frame in [1, 0] {
+            assert_eq!(assembly.poll_ending(), None);
+            (0..6).for_each(|index| {
+                take(&mut assembly, now, frame, index);
+            });
+        }
+        for frame in 0..2 {
+            let ending = assembly.poll_ending().unwrap();
+            assert!(ending.whole && ending.frame == frame);
+            assembly.release(ending.slot);
+        }
+    }
+}
+
+#[test]
+fn a_frame_without_memory_waits_until_the_oldest_is_overdue() {
     let (mut assembly, now) = (assembly(), Instant::now());
-    for frame in 0..3 {
+    for frame in 0..2 {
         take(&mut assembly, now, frame, 0);
     }
-    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
-    let ending = assembly.poll_ending().unwrap();
-    assert_eq!(ending.frame, 0);
-    assembly.release(ending.slot);
-    // The frame just handed over may be needed for what the next one lacks.
-    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
-    let ending = assembly.poll_ending().unwrap();
-    assert_eq!((ending.frame, ending.previous), (1, Some(ending.slot - 1)));
-    assembly.release(ending.slot);
-    assert!(matches!(claim(&mut assembly, now, 3, 0), Claim::Place(_)));
+    assert_eq!(claim(&mut assembly, now, 2, 0), Claim::Blocked);
+    let deadline = assembly.poll_timeout().unwrap();
+    assert!(assembly.handle_timeout(deadline));
+    for frame in 0..2 {
+        let ending = assembly.poll_ending().unwrap();
+        assert_eq!(ending.frame, frame);
+        assembly.release(ending.slot);
+    }
+    assert!(matches!(claim(&mut assembly, deadline, 2, 0), Claim::Place(_)));
+}
+
+#[test]
+fn frames_of_which_nothing_came_hold_nobody_back() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take_all(&mut assembly, now, 0);
+    for index in 0..6 {
+        take(&mut assembly, now, 9, index);
+    }
+    assert!(assembly.handle_timeout(assembly.poll_timeout().unwrap()));
+    assert!(assembly.poll_ending().is_some_and(|ending| ending.whole && ending.frame == 9));
+    assert_eq!(assembly.statistics().frames_lost, 8);
 }
 
 #[test]
@@ -190,8 +220,7 @@ fn nothing_is_ended_where_nothing_is_lost() {
     }
     assert_eq!(assembly.poll_timeout(), None);
     assert!(!assembly.handle_timeout(now + 1_000 * MS));
-    take(&mut assembly, now, 2, 0);
-    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
+    assert_eq!(claim(&mut assembly, now, 2, 0), Claim::Blocked);
     for index in 1..6 {
         take(&mut assembly, now, 0, index);
     }
@@ -200,7 +229,7 @@ fn nothing_is_ended_where_nothing_is_lost() {
         assert!(ending.whole && ending.frame == frame);
         assembly.release(ending.slot);
     }
-    assert!(matches!(claim(&mut assembly, now, 3, 0), Claim::Place(_)));
+    assert!(matches!(claim(&mut assembly, now, 2, 0), Claim::Place(_)));
 }
 
 #[test]

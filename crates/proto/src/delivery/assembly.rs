@@ -15,8 +15,8 @@ use crate::delivery::wire::extend;
 /// How an [`Assembly`] works.
 #[derive(Clone, Copy, Debug)]
 pub struct AssemblyOptions {
-    /// Frames that there is memory for: 2 to 8. With 2, a frame that lacks packets ends when the
-    /// next one begins; with 3 it has until its deadline.
+    /// Frames that there is memory for: 2 to 8. One holds the frame handed over last, so with 2 a
+    /// frame's packets wait while the one before still has time; with 3 they do not.
     pub slots: usize,
     /// Whether nothing can be lost on the way (TCP): then there are no deadlines, and a frame for
     /// which there is no slot waits.
@@ -60,7 +60,8 @@ pub enum Claim {
     Place(Place),
     /// Forget it.
     Discard(Discard),
-    /// Hand over the frames that have ended ([`Assembly::poll_ending`]), then ask again.
+    /// There is no memory for its frame yet: hand over the frames that have ended
+    /// ([`Assembly::poll_ending`]), see whether others are overdue, and ask again.
     Blocked,
 }
 
@@ -248,27 +249,21 @@ impl Assembly {
             }
         }
         self.jump = (0, 0);
+        // Frames before this one, of which nothing has come yet, will need memory first.
+        let far = frame - self.oldest > self.options.slots as u64 - 2;
+        if far && (self.options.reliable || self.oldest_filling().is_some()) {
+            return Err(Claim::Blocked);
+        }
         if self.slots.len() < self.options.slots {
             self.slots.push(Slot::new(&self.plan, now));
         }
         let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
-        if let Some(slot) = (0..self.slots.len()).find(|&at| free(at)) {
-            self.slots[slot].begin(frame, now);
-            self.newest = self.newest.max(frame);
-            return Ok(slot);
-        }
-        if self.options.reliable {
+        let Some(slot) = (0..self.slots.len()).find(|&at| free(at)) else {
             return Err(Claim::Blocked);
-        }
-        match self.oldest_filling() {
-            // There are newer frames in every slot.
-            Some(slot) if self.slots[slot].frame > frame => Err(self.discard(Discard::Late)),
-            Some(slot) => {
-                self.end(slot);
-                Err(Claim::Blocked)
-            }
-            None => Err(Claim::Blocked),
-        }
+        };
+        self.slots[slot].begin(frame, now);
+        self.newest = self.newest.max(frame);
+        Ok(slot)
     }
 
     fn oldest_filling(&self) -> Option<usize> {
@@ -285,26 +280,21 @@ impl Assembly {
         };
         let tile = it.land(unit, packets) == whole && packets > 0;
         if it.stage == Stage::Filling && it.landed() == total {
-            self.complete(slot);
+            self.advance();
         }
         Landed { tile, ended: self.is_ready() }
     }
 
-    /// A frame is whole: it ends, when nothing older can come any more.
-    fn complete(&mut self, slot: usize) {
-        if self.options.reliable {
-            let total = self.plan.packets();
-            while let Some(slot) = self.oldest_filling() {
-                if self.slots[slot].landed() != total {
-                    break;
-                }
-                self.end(slot);
-            }
-            return;
-        }
-        let frame = self.slots[slot].frame;
-        while let Some(older) = self.oldest_filling().filter(|&at| self.slots[at].frame <= frame) {
-            self.end(older);
+    /// Ends frames that are whole, as far as there are none before them that may still come.
+    ///
+    /// A later frame can be whole first: its packets came by the sockets of other units.
+    fn advance(&mut self) {
+        let total = self.plan.packets();
+        let is_next = |slot: &Slot, oldest| {
+            slot.stage == Stage::Filling && slot.frame == oldest && slot.landed() == total
+        };
+        while let Some(slot) = self.slots.iter().position(|slot| is_next(slot, self.oldest)) {
+            self.end(slot);
         }
     }
 
@@ -402,6 +392,7 @@ impl Assembly {
             {
                 self.end(slot);
             }
+            self.advance();
         }
         self.is_ready()
     }
@@ -417,12 +408,6 @@ impl Assembly {
     /// The first frame that has not ended.
     pub fn oldest(&self) -> u64 {
         self.oldest
-    }
-
-    /// Whether there is memory for one more frame.
-    pub fn has_room(&self) -> bool {
-        let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
-        self.slots.len() < self.options.slots || (0..self.slots.len()).any(free)
     }
 
     /// Whether no frame is on its way in, and none waits to be handed over.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use rushes_proto::delivery::control::Offer;
 use rushes_proto::delivery::control::Reason;
 use rushes_proto::delivery::control::Report;
 use rushes_proto::delivery::control::State;
+use rushes_proto::delivery::control::StoppedBy;
 use rushes_proto::delivery::control::Timeline;
 
 use super::Inner;
@@ -47,6 +49,8 @@ pub(super) struct Control {
     timeline: Timeline,
     links: Option<Links>,
     notices: VecDeque<FrameNotice>,
+    /// The number after the last frame announced.
+    announced: u64,
     report_due: Instant,
     knock_due: Instant,
 }
@@ -62,6 +66,7 @@ impl Control {
             timeline,
             links: None,
             notices: VecDeque::new(),
+            announced: 0,
             report_due: now + REPORT_INTERVAL,
             knock_due: now,
         }
@@ -138,9 +143,15 @@ impl Control {
                     self.notices.pop_front();
                 }
                 self.inner.note_dropped(notice.dropped);
+                self.announced = notice.number + 1;
                 self.notices.push_back(notice);
             }
-            ClientEvent::Stopped(stopped) => self.inner.note_end(stopped),
+            ClientEvent::Stopped(stopped) => {
+                if stopped.by == StoppedBy::Peer && stopped.reason == Reason::Ended {
+                    self.drain(self.announced);
+                }
+                self.inner.note_end(stopped);
+            }
             _ => {}
         }
     }
@@ -148,13 +159,7 @@ impl Control {
     /// Makes what an offer needs, and accepts it.
     fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
         let shape = self.inner.shape_of(offer)?;
-        if let Some(frames) = self.inner.shared.frames() {
-            let until = Instant::now() + DRAIN_MAX;
-            while !frames.is_past(offer.first_frame) && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            frames.finish();
-        }
+        self.drain(offer.first_frame);
         self.inner.begin(shape, offer)?;
         if self.links.is_none() {
             let links = Links::open(&self.inner, offer, self.socket.peer_address());
@@ -163,6 +168,16 @@ impl Control {
         let (ports, ssrcs) = self.links.as_ref().map(Links::addresses).unwrap_or_default();
         let accepted = self.machine.accept(Instant::now(), &ports, &ssrcs);
         accepted.map_err(|error| (Reason::Unsupported, error.to_string()))
+    }
+
+    /// Waits for the frames before this one, which the server has sent.
+    fn drain(&self, frame: u64) {
+        let Some(frames) = self.inner.shared.frames() else { return };
+        let until = Instant::now() + DRAIN_MAX;
+        while !frames.is_past(frame) && !self.inner.shared.is_stopped() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        frames.finish();
     }
 
     fn next_knock(&self) -> Option<Instant> {

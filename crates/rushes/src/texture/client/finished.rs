@@ -26,8 +26,6 @@ struct Log {
     frames: VecDeque<(u64, Instant)>,
     latencies: VecDeque<Duration>,
     tiles_concealed: u64,
-    frames_done: u64,
-    last: Option<Instant>,
 }
 
 /// What there is to tell of the latest frames.
@@ -44,9 +42,7 @@ impl Finished {
             log.frames.pop_front();
         }
         log.frames.push_back((ending.frame, done_at));
-        log.frames_done += 1;
         log.tiles_concealed += units_concealed;
-        log.last = Some(done_at);
     }
 
     /// When a frame was handed over, if it was not long ago; told once.
@@ -62,10 +58,6 @@ impl Finished {
             log.latencies.pop_front();
         }
         log.latencies.push_back(latency);
-    }
-
-    pub(super) fn frames_done(&self) -> u64 {
-        lock(&self.log).frames_done
     }
 
     pub(super) fn tiles_concealed(&self) -> u64 {

@@ -207,14 +207,17 @@ impl Frames {
 
     /// Whether there may be room now; false to give up.
     fn wait_for_room(&self, stopped: &impl Fn() -> bool) -> bool {
-        self.hand_over();
+        self.handle_timeout(Instant::now());
         if stopped() {
             return false;
         }
         let assembly = lock(&self.assembly);
-        // Wakes early are welcome: the caller looks again.
-        if !assembly.has_room() {
-            drop(self.room.wait_timeout(assembly, ROOM_PAUSE));
+        if !assembly.is_ready() {
+            let due = assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
+                due.saturating_duration_since(Instant::now()).min(ROOM_PAUSE)
+            });
+            // Wakes early are welcome: the caller looks again.
+            drop(self.room.wait_timeout(assembly, due));
         }
         true
     }

@@ -160,9 +160,12 @@ impl Binding {
         let Some(mut link) = self.bind(unit) else { return };
         let mut scratch = Vec::new();
         while let Some((job, stripe)) = self.work.take(unit) {
-            let octets = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
             let payload = job.encoding.shape().plan().payload();
-            match link.send(job.frame, &stripe, payload, octets) {
+            let encoded = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
+            let sent = encoded
+                .map_err(|error| error.to_string())
+                .and_then(|octets| link.send(job.frame, &stripe, payload, octets));
+            match sent {
                 Ok(()) => self.work.sent(unit, &job),
                 Err(_) if self.is_closed() => return,
                 Err(why) => return self.work.fail(format!("unit {unit}: {why}")),

@@ -1,6 +1,7 @@
 //! Pictures into stripes of a shape.
 
 use rushes_proto::delivery::Stripe;
+use rushes_texture::CodecError;
 use rushes_texture::Encoder;
 use rushes_texture::Format;
 
@@ -32,21 +33,25 @@ impl Encoding {
 
     /// The octets of a stripe: of the picture itself where nothing is to be encoded, else in
     /// `scratch`.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError`] if the picture is not as large as it should be.
     pub(super) fn stripe<'a>(
         &self,
         picture: &'a [u8],
         stripe: &Stripe,
         scratch: &'a mut Vec<u8>,
-    ) -> &'a [u8] {
-        let Some(tile) = self.shape.tiling().tiles().get(stripe.unit) else { return &[] };
+    ) -> Result<&'a [u8], CodecError> {
+        let Some(tile) = self.shape.tiling().tiles().get(stripe.unit) else { return Ok(&[]) };
         if self.passes_through {
             let start = tile.bytes.start + stripe.bytes.start;
-            return picture.get(start..start + stripe.bytes.len()).unwrap_or_default();
+            return Ok(picture.get(start..start + stripe.bytes.len()).unwrap_or_default());
         }
         let first = tile.rows.start + stripe.index as u32 * self.shape.stripe_rows();
         let rows = first..(first + self.shape.stripe_rows()).min(tile.rows.end);
         scratch.resize(stripe.bytes.len(), 0);
-        self.encoder.encode_rows(picture, tile.plane, rows, scratch);
-        scratch
+        self.encoder.encode_rows(picture, tile.plane, rows, scratch)?;
+        Ok(scratch)
     }
 }

@@ -269,8 +269,4 @@ impl Work {
     pub(super) fn wake(&self) {
         self.waker.wake();
     }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        lock(&self.state).stopped
-    }
 }

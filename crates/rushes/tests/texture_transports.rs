@@ -1,0 +1,128 @@
+//! Frames sent are frames received, octet for octet: formats, sizes, units, transports.
+#![cfg(feature = "texture")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rushes::texture::ClientOptions;
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::MemorySink;
+use rushes::texture::ServerOptions;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureFrame;
+use rushes::texture::TextureServer;
+use rushes::texture::Timing;
+use rushes::texture::Transport;
+use rushes::texture::source::Frame;
+use rushes::texture::source::Source;
+use rushes::texture::source::SourceError;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A few frames of octets that never repeat.
+struct Noise {
+    layout: Layout,
+    frames: Vec<Frame>,
+    next: usize,
+}
+
+impl Noise {
+    fn new(layout: Layout, count: usize) -> Self {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ layout.bytes() as u64;
+        let mut octet = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        let frames = (0..count).map(|_| Frame::new((0..layout.bytes()).map(|_| octet()).collect()));
+        Self { layout, frames: frames.collect(), next: 0 }
+    }
+}
+
+impl Source for Noise {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> rushes::texture::Rate {
+        rushes::texture::Rate::new(1_000, 1).unwrap()
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.frames.len() as u64)
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        self.next += 1;
+        Ok(self.frames.get(self.next - 1).cloned())
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.next = 0;
+        Ok(())
+    }
+}
+
+fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
+    let layout = Layout::new(format, size.0, size.1).unwrap();
+    let noise = Noise::new(layout, 4);
+    let expected = noise.frames.clone();
+    let mut options = ServerOptions::default();
+    (options.units, options.transport, options.timing) = (units, transport, Timing::FlatOut);
+    let local = "127.0.0.1:0".parse().unwrap();
+    let server = TextureServer::serve(local, noise, options).unwrap();
+
+    let (told, frames) = mpsc::channel();
+    let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+        let mut octets = vec![0; frame.shape().layout().bytes()];
+        frame.copy_to(&mut octets);
+        let _ = told.send((frame.number(), frame.is_whole(), octets));
+    });
+    let address = server.local_address();
+    let mut options = ClientOptions::default();
+    // However late a thread gets its turn, nothing is given up.
+    (options.deadline_min, options.deadline_max) = (10 * SECOND, 10 * SECOND);
+    let client = TextureClient::connect(address, Arc::new(sink), options).unwrap();
+    let what = format!("{format} {size:?} {units} units {transport}");
+    for (number, expected) in expected.iter().enumerate() {
+        let received = frames.recv_timeout(10 * SECOND);
+        let (frame, whole, octets) =
+            received.unwrap_or_else(|_| panic!("{what}: no frame {number}: {:?}", client.statistics()));
+        assert!(frame == number as u64 && whole, "{what}: frame {frame}, whole: {whole}");
+        assert!(octets == **expected, "{what}: frame {frame} differs");
+    }
+    let end = client.wait(10 * SECOND).unwrap_or_else(|| panic!("{what}: no end"));
+    assert!(end.text.contains("source has ended"), "{what}: {end}");
+    assert_eq!(client.statistics().frames_whole, 4, "{what}");
+}
+
+fn check_all(transport: Transport) {
+    for format in Format::ALL {
+        for size in [(1, 1), (30, 26), (319, 181)] {
+            for units in [1, 2, 3, 7, 16] {
+                check(format, size, units, transport);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_format_and_size_in_any_number_of_units_arrives_by_udp() {
+    check_all(Transport::Udp);
+}
+
+#[test]
+fn every_format_and_size_in_any_number_of_units_arrives_by_tcp() {
+    check_all(Transport::Tcp);
+}
+
+#[test]
+fn large_frames_of_odd_sizes_arrive_by_every_transport() {
+    for transport in [Transport::Udp, Transport::Tcp] {
+        for format in [Format::Bc1, Format::YCoCgBc3, Format::Yuv420, Format::Rgb24] {
+            check(format, (1_918, 1_078), 4, transport);
+        }
+    }
+}
