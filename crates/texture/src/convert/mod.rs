@@ -1,6 +1,8 @@
 //! Pixels of any raw format as RGBA8, and back: the one currency of encoders and decoders.
 //!
 //! All of it works on spans, some pixels of one row, that stay in the first-level cache.
+#![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
+#![allow(clippy::cast_sign_loss, reason = "values are clamped, or bounded by their weights")]
 
 mod planar;
 mod rgb24;
