@@ -1,7 +1,7 @@
 //! RGB24 to RGBA8 by shuffles of octets, eight pixels at a time.
 
 use std::arch::x86_64::{
-    _mm_setr_epi8, _mm256_broadcastsi128_si256, _mm256_inserti128_si256, _mm256_castsi128_si256,
+    _mm_setr_epi8, _mm256_broadcastsi128_si256, _mm256_castsi128_si256, _mm256_inserti128_si256,
     _mm256_or_si256, _mm256_set1_epi32, _mm256_shuffle_epi8,
 };
 

@@ -4,6 +4,8 @@
 #![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
 #![allow(clippy::cast_sign_loss, reason = "values are clamped, or bounded by their weights")]
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
 mod planar;
 mod rgb24;
 mod rgb565;
@@ -15,7 +17,7 @@ pub(crate) use yuv::Bt709;
 
 use crate::InstructionSet;
 use crate::convert::planar::Colour;
-use crate::dispatch::Avx2;
+use crate::dispatch::vectorised;
 use crate::format::Format;
 use crate::layout::Layout;
 
@@ -67,7 +69,7 @@ impl<'a> Picture<'a> {
             Format::Yuv420 => self.read_planar::<Bt709>((x, y), y / 2, span),
             Format::Yuv422 => self.read_planar::<Bt709>((x, y), y, span),
             Format::YCoCg420 => self.read_planar::<YCoCg>((x, y), y / 2, span),
-            _ => vectorised(self.set, || rgb24::expand(packed(3), span)),
+            _ => rgb24::expand(self.set, packed(3), span),
         }
     }
 
@@ -105,13 +107,4 @@ pub(crate) fn chroma<C: Colour, const WHICH: usize>(
     out: &mut [u8],
 ) {
     vectorised(set, || planar::chroma::<C, WHICH>(rows, out));
-}
-
-/// Runs a loop that the compiler turns into vectors, of the widest that are worth it here.
-fn vectorised(set: InstructionSet, work: impl FnOnce()) {
-    let wide = if set == InstructionSet::Portable { None } else { Avx2::detect() };
-    match wide {
-        Some(avx2) => avx2.run(work),
-        None => work(),
-    }
 }

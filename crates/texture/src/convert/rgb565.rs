@@ -1,16 +1,12 @@
 //! RGBA8 to RGB565 and back: rounded to the nearest, and widened by repeating the upper bits.
 
 use crate::convert::Rgba;
-
-/// The nearest of 2^bits - 1 steps: exact, as a table of all 256 values shows.
-const fn narrow(value: u8, bits: u32) -> u16 {
-    let steps = (1 << bits) - 1;
-    ((value as u32 * steps + 127) / 255) as u16
-}
+use crate::rgb565;
 
 #[inline(always)]
 fn word(pixel: Rgba) -> u16 {
-    narrow(pixel[0], 5) << 11 | narrow(pixel[1], 6) << 5 | narrow(pixel[2], 5)
+    let [red, green, blue, _] = pixel;
+    rgb565::five_bits(red) << 11 | rgb565::six_bits(green) << 5 | rgb565::five_bits(blue)
 }
 
 #[inline(always)]

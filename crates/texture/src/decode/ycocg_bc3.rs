@@ -15,11 +15,8 @@ pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
         let chroma = colours.map(offsets);
         let luma = bc4::values(luma);
         for ((row, luma), indices) in rows.into_iter().zip(luma.as_chunks::<4>().0).zip(indices) {
-            for (n, (pixel, &luma)) in row.as_chunks_mut::<4>().0.iter_mut().zip(luma).enumerate() {
-                let offsets = chroma[usize::from(indices >> (2 * n) & 3)];
-                let [red, green, blue] =
-                    offsets.map(|offset| (i16::from(luma) + (offset + 4 >> 3)).clamp(0, 255) as u8);
-                *pixel = [red, green, blue, 255];
+            for (n, (pixel, &luma)) in row.as_chunks_mut().0.iter_mut().zip(luma).enumerate() {
+                *pixel = colour(luma, chroma[usize::from((indices >> (2 * n)) & 3)]);
             }
         }
     });
@@ -33,4 +30,11 @@ fn offsets([orange, green, scale, _]: [u8; 4]) -> [i16; 3] {
     let eighths = |value: u8| (i16::from(value) - 128) * 8;
     let (orange, green) = (eighths(orange), eighths(green));
     [(orange - green) / scale, green / scale, (-orange - green) / scale]
+}
+
+fn colour(luma: u8, offsets: [i16; 3]) -> [u8; 4] {
+    let channel =
+        |eighths: i16| (i16::from(luma) + ((eighths + 4) >> 3)).clamp(0, 255).cast_unsigned() as u8;
+    let [red, green, blue] = offsets.map(channel);
+    [red, green, blue, 255]
 }
