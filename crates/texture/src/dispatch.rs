@@ -10,6 +10,7 @@ use std::arch::x86_64::{
 
 use crate::InstructionSet;
 use crate::convert;
+use crate::convert::Loop;
 use crate::convert::Rgba;
 use crate::encode::bc1;
 use crate::encode::bc3;
@@ -51,9 +52,9 @@ impl Avx2 {
         unsafe { convert::avx2::expand(rgb, rgba) }
     }
 
-    fn run(self, work: impl FnOnce()) {
+    fn run<L: Loop>(self, over: L::Over<'_>) {
         // SAFETY: an `Avx2` is made only where `detect` found the function's features.
-        unsafe { compiled_for_avx2(work) }
+        unsafe { compiled_for_avx2::<L>(over) }
     }
 }
 
@@ -133,18 +134,16 @@ pub(crate) fn expand_rgb24(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) -
 }
 
 /// Runs a loop that the compiler makes vectors of, of 256 bits where there are.
-///
-/// Only what is inlined into `work` is compiled for them.
-pub(crate) fn vectorised(set: InstructionSet, work: impl FnOnce()) {
+pub(crate) fn vectorised<L: Loop>(set: InstructionSet, over: L::Over<'_>) {
     match avx2(set) {
-        Some(kernel) => kernel.run(work),
-        None => work(),
+        Some(kernel) => kernel.run::<L>(over),
+        None => L::run(over),
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn compiled_for_avx2(work: impl FnOnce()) {
-    work();
+fn compiled_for_avx2<L: Loop>(over: L::Over<'_>) {
+    L::run(over);
 }
 
 fn avx512(set: InstructionSet) -> Option<Avx512> {

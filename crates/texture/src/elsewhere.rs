@@ -1,6 +1,7 @@
 //! Processors that no vector code is written for: the proofs of it do not exist.
 
 use crate::InstructionSet;
+use crate::convert::Loop;
 use crate::convert::Rgba;
 use crate::encode::strip::Strip;
 
@@ -43,6 +44,6 @@ pub(crate) fn expand_rgb24(_: InstructionSet, _: &[u8], _: &mut [Rgba]) -> usize
 }
 
 /// Runs a loop as it is.
-pub(crate) fn vectorised(_: InstructionSet, work: impl FnOnce()) {
-    work();
+pub(crate) fn vectorised<L: Loop>(_: InstructionSet, over: L::Over<'_>) {
+    L::run(over);
 }

@@ -1,6 +1,7 @@
 //! RGB24 to RGBA8 and back.
 
 use crate::InstructionSet;
+use crate::convert::Loop;
 use crate::convert::Rgba;
 use crate::dispatch;
 
@@ -14,10 +15,16 @@ pub(crate) fn expand(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) {
 }
 
 /// Leaves out the alpha.
-#[inline(always)]
-pub(crate) fn pack(rgba: &[Rgba], rgb: &mut [u8]) {
-    for (to, from) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(rgba) {
-        *to = [from[0], from[1], from[2]];
+pub(crate) enum Pack {}
+
+impl Loop for Pack {
+    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+
+    #[inline(always)]
+    fn run((rgba, rgb): Self::Over<'_>) {
+        for (to, from) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(rgba) {
+            *to = [from[0], from[1], from[2]];
+        }
     }
 }
 
@@ -39,7 +46,7 @@ mod tests {
                 }
             }
             let mut back = vec![0; pixels * 3];
-            pack(&rgba, &mut back);
+            Pack::run((&rgba, &mut back));
             assert_eq!(back, rgb);
         }
     }
