@@ -70,7 +70,9 @@ impl Avx512 {
     }
 }
 
-/// Encodes as many blocks as BC1 as fill vectors, and tells how many; longer vectors first.
+/// Encodes, as BC1, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
 pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -85,7 +87,9 @@ pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
     done
 }
 
-/// Encodes as many blocks as BC3 as fill vectors, and tells how many; longer vectors first.
+/// Encodes, as BC3, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
 pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -100,7 +104,9 @@ pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
     done
 }
 
-/// Encodes as many blocks as scaled YCoCg in BC3 as fill vectors, and tells how many; longer vectors first.
+/// Encodes, as scaled YCoCg in BC3, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
 pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {

@@ -102,7 +102,7 @@ fn leaves(noise: &mut Noise) -> (Vec<Leaf>, Vec<usize>) {
     (leaves, owner)
 }
 
-/// Smooth noise of these wavelengths in pixels, all equally strong, which is amplitude as 1/f; about −1 to 1.
+/// Smooth noise of these wavelengths in pixels, all equally strong; about −1 to 1.
 fn octaves(noise: &mut Noise, lengths: &[usize]) -> Vec<f32> {
     let mut sum = vec![0.0; WIDTH * HEIGHT];
     for &length in lengths {
