@@ -4,8 +4,8 @@
 //! holds one has the proof that a call is sound.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm256_storeu_si256,
-    _mm512_loadu_si512, _mm512_storeu_si512,
+    __m128i, __m256i, __m512i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256,
+    _mm256_storeu_si256, _mm512_loadu_si512, _mm512_storeu_si512,
 };
 
 use crate::InstructionSet;
@@ -83,7 +83,9 @@ impl Avx512 {
     }
 }
 
-/// Encodes as many blocks as BC1 as fill vectors, and tells how many; longer vectors first.
+/// Encodes, as BC1, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
 pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -98,7 +100,9 @@ pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
     done
 }
 
-/// Encodes as many blocks as BC3 as fill vectors, and tells how many; longer vectors first.
+/// Encodes, as BC3, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
 pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -113,7 +117,9 @@ pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
     done
 }
 
-/// Encodes as many blocks as scaled YCoCg in BC3 as fill vectors, and tells how many; longer vectors first.
+/// Encodes, as scaled YCoCg in BC3, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
 pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -186,4 +192,11 @@ pub(crate) fn load512(octets: &[u8; 64]) -> __m512i {
 pub(crate) fn store512(octets: &mut [u8; 64], vector: __m512i) {
     // SAFETY: the reference is to 64 octets; the store needs no alignment.
     unsafe { _mm512_storeu_si512(octets.as_mut_ptr().cast(), vector) }
+}
+
+/// Asks for memory that will be read soon, or never.
+#[inline]
+pub(crate) fn prefetch(place: *const u8) {
+    // SAFETY: a prefetch reads nothing that the program sees, and faults nowhere.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
 }

@@ -38,20 +38,21 @@ pub(crate) fn mean([red, green, blue]: [u16; 3], count: u16) -> [u8; 3] {
 mod tests {
     use super::*;
 
-    /// The value in `0..=steps` nearest to a share of 255.
-    fn nearest(octet: u8, steps: u16) -> u16 {
-        (f64::from(octet) / 255.0 * f64::from(steps)).round() as u16
+    /// The whole number nearest to a quotient, of which neither is halfway.
+    fn nearest(dividend: u16, divisor: u16) -> u16 {
+        (2 * dividend + divisor) / (2 * divisor)
     }
 
     #[test]
     fn every_value_is_the_nearest() {
         for octet in 0..=255 {
-            assert_eq!([five_bits(octet), six_bits(octet)], [31, 63].map(|n| nearest(octet, n)));
+            let nearest = |steps| nearest(u16::from(octet) * steps, 255);
+            assert_eq!([five_bits(octet), six_bits(octet)], [31, 63].map(nearest));
         }
         for value in 0..64 {
-            let octet = |steps: u16| (f64::from(value * 255) / f64::from(steps)).round() as u8;
-            assert_eq!(from_six_bits(value), octet(63));
-            assert!(value > 31 || from_five_bits(value) == octet(31));
+            let octet = |steps| nearest(value * 255, steps);
+            assert_eq!(u16::from(from_six_bits(value)), octet(63));
+            assert!(value > 31 || u16::from(from_five_bits(value)) == octet(31));
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) fn blocks(strip: Strip<'_>) -> impl Iterator<Item = Pixels> {
 }
 
 /// How many blocks there are in whole groups of `N`.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn whole<const N: usize>(strip: Strip<'_>) -> usize {
     strip[0].len() / BLOCK / N * N
 }

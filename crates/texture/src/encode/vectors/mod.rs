@@ -46,6 +46,7 @@ macro_rules! shared {
             let mut sides = [[set1_epi8(0); 4]; 2];
             for (n, row) in strip.into_iter().enumerate() {
                 for (side, octets) in sides.iter_mut().zip(row.as_chunks().0) {
+                    prefetch(octets.as_ptr().wrapping_add(AHEAD));
                     side[n] = load(octets);
                 }
             }
@@ -128,6 +129,12 @@ macro_rules! shared {
         }
     };
 }
+
+/// How far in front of what is loaded the memory is asked for what comes next, in octets.
+///
+/// The processor foresees four rows at once too late: at 2160p, without this, the encoders are a
+/// fifth to a third slower. 512 to 4096 are alike.
+const AHEAD: usize = 1024;
 
 pub(super) mod avx2;
 pub(super) mod avx512;
