@@ -161,9 +161,9 @@ impl Decoder {
         let output = self.output.planes()[0];
         let pixel = output.row_bytes / output.width as usize;
         let at_once = SPAN / block.width as usize;
+        let mut strip = [[0; 4]; SPAN * TALLEST];
         for (at, blocks) in blocks.chunks(at_once * block.bytes).enumerate() {
             let left = at * at_once * block.width as usize;
-            let mut strip = [[0; 4]; SPAN * TALLEST];
             decode::block_row(format, blocks, strip.as_flattened_mut(), SPAN * 4);
             let pixels = (at_once * block.width as usize).min(output.width as usize - left);
             let spans = strip.chunks_exact(SPAN).skip(first);

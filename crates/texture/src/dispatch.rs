@@ -1,36 +1,202 @@
 //! From what the processor has to the functions that need it: the only unsafe code.
+//!
+//! [`Avx2`] and [`Avx512`] cannot be made without the instruction sets that they name: whoever
+//! holds one has the proof that a call is sound.
+
+use std::arch::x86_64::{
+    __m128i, __m256i, __m512i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256,
+    _mm256_storeu_si256, _mm512_loadu_si512, _mm512_storeu_si512,
+};
+
+use crate::InstructionSet;
+use crate::convert;
+use crate::convert::Loop;
+use crate::convert::Rgba;
+use crate::encode::bc1;
+use crate::encode::bc3;
+use crate::encode::strip;
+use crate::encode::strip::Strip;
+use crate::encode::ycocg_bc3;
 
 /// The proof that there is AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
+/// The proof that there is AVX-512 with its instructions for octets and for shorter vectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512(());
+
+#[allow(clippy::unused_self, reason = "it is the proof")]
 impl Avx2 {
     pub(crate) fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
-    /// Runs what is inlined into `work` as code for AVX2.
-    pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> R {
-        // SAFETY: a value of this type exists only where there is AVX2.
-        unsafe { with_avx2(work) }
+    fn bc1(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        unsafe { bc1::avx2::encode(strip, out) }
+    }
+
+    fn bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        unsafe { bc3::avx2::encode(strip, out) }
+    }
+
+    fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        unsafe { ycocg_bc3::avx2::encode(strip, out) }
+    }
+
+    fn expand_rgb24(self, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
+        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        unsafe { convert::avx2::expand(rgb, rgba) }
+    }
+
+    fn run<L: Loop>(self, over: L::Over<'_>) {
+        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        unsafe { compiled_for_avx2::<L>(over) }
     }
 }
 
-/// The proof that there is AVX-512 with its instructions for octets, and AVX2.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Avx512(());
-
+#[allow(clippy::unused_self, reason = "it is the proof")]
 impl Avx512 {
     pub(crate) fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx2");
+            && is_x86_feature_detected!("avx512vl");
         found.then_some(Self(()))
+    }
+
+    fn bc1(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx512` is made only where `detect` found the function's features.
+        unsafe { bc1::avx512::encode(strip, out) }
+    }
+
+    fn bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx512` is made only where `detect` found the function's features.
+        unsafe { bc3::avx512::encode(strip, out) }
+    }
+
+    fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx512` is made only where `detect` found the function's features.
+        unsafe { ycocg_bc3::avx512::encode(strip, out) }
+    }
+}
+
+/// Encodes, as BC1, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
+pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    let mut done = 0;
+    if let Some(kernel) = avx512(set) {
+        kernel.bc1(strip, out);
+        done = strip::whole::<8>(strip);
+    }
+    if let Some(kernel) = avx2(set) {
+        let rest = strip::after(strip, done);
+        kernel.bc1(rest, &mut out[done * 8..]);
+        done += strip::whole::<4>(rest);
+    }
+    done
+}
+
+/// Encodes, as BC3, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
+pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    let mut done = 0;
+    if let Some(kernel) = avx512(set) {
+        kernel.bc3(strip, out);
+        done = strip::whole::<8>(strip);
+    }
+    if let Some(kernel) = avx2(set) {
+        let rest = strip::after(strip, done);
+        kernel.bc3(rest, &mut out[done * 16..]);
+        done += strip::whole::<4>(rest);
+    }
+    done
+}
+
+/// Encodes, as scaled YCoCg in BC3, the blocks that fill whole vectors, and tells how many.
+///
+/// Longer vectors come first.
+pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    let mut done = 0;
+    if let Some(kernel) = avx512(set) {
+        kernel.ycocg_bc3(strip, out);
+        done = strip::whole::<8>(strip);
+    }
+    if let Some(kernel) = avx2(set) {
+        let rest = strip::after(strip, done);
+        kernel.ycocg_bc3(rest, &mut out[done * 16..]);
+        done += strip::whole::<4>(rest);
+    }
+    done
+}
+
+/// Expands some pixels of RGB24 to RGBA8, and tells how many.
+pub(crate) fn expand_rgb24(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
+    avx2(set).map_or(0, |kernel| kernel.expand_rgb24(rgb, rgba))
+}
+
+/// Runs a loop that the compiler makes vectors of, of 256 bits where there are.
+pub(crate) fn vectorised<L: Loop>(set: InstructionSet, over: L::Over<'_>) {
+    match avx2(set) {
+        Some(kernel) => kernel.run::<L>(over),
+        None => L::run(over),
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
-    work()
+fn compiled_for_avx2<L: Loop>(over: L::Over<'_>) {
+    L::run(over);
+}
+
+fn avx512(set: InstructionSet) -> Option<Avx512> {
+    (set == InstructionSet::Avx512).then(Avx512::detect).flatten()
+}
+
+fn avx2(set: InstructionSet) -> Option<Avx2> {
+    (set != InstructionSet::Portable).then(Avx2::detect).flatten()
+}
+
+#[inline]
+pub(crate) fn load128(octets: &[u8; 16]) -> __m128i {
+    // SAFETY: the reference is to 16 octets; the load needs no alignment.
+    unsafe { _mm_loadu_si128(octets.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn load256(octets: &[u8; 32]) -> __m256i {
+    // SAFETY: the reference is to 32 octets; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(octets.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn store256(octets: &mut [u8; 32], vector: __m256i) {
+    // SAFETY: the reference is to 32 octets; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(octets.as_mut_ptr().cast(), vector) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn load512(octets: &[u8; 64]) -> __m512i {
+    // SAFETY: the reference is to 64 octets; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(octets.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn store512(octets: &mut [u8; 64], vector: __m512i) {
+    // SAFETY: the reference is to 64 octets; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(octets.as_mut_ptr().cast(), vector) }
+}
+
+/// Asks for memory that will be read soon, or never.
+#[inline]
+pub(crate) fn prefetch(place: *const u8) {
+    // SAFETY: a prefetch reads nothing that the program sees, and faults nowhere.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
 }

@@ -3,7 +3,8 @@
 //!
 //! **What it is.** [`Format`] names what a graphics processor can sample or a shader can unpack;
 //! [`Layout`] says where each plane, block row and octet of a frame is; [`Tiling`] cuts a frame
-//! into tiles of whole block rows, each contiguous in memory.
+//! into tiles of whole block rows, each contiguous in memory. [`Encoder`] makes such rows from
+//! pictures, each by itself, and [`Decoder`] makes pictures from frames.
 //!
 //! **What it is not.** It sends nothing and draws nothing: tiles travel by `rushes`, and the
 //! graphics processor is another crate's.
@@ -19,6 +20,19 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Map
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `format.rs`, `layout.rs`, `tiling.rs` | what frames are made of, where it lies, how it is cut |
+//! | `encoder.rs`, `decoder.rs`, `error.rs` | frames from pictures and back, and what is refused |
+//! | `convert/` | raw pixels of any format as RGBA8 and back, a span at a time |
+//! | `resample.rs` | between YUV 4:2:0 and 4:2:2 |
+//! | `encode/`, `decode/` | rows of blocks from RGBA8 and back |
+//! | `instruction_set.rs`, `dispatch.rs` | what this processor has: the only unsafe code |
+//! | `elsewhere.rs` | other architectures: no vector code |
+//! | `metric.rs` | how near one picture is to another |
 #![deny(unsafe_code)]
 
 mod convert;

@@ -38,19 +38,30 @@ pub(crate) fn mean([red, green, blue]: [u16; 3], count: u16) -> [u8; 3] {
 mod tests {
     use super::*;
 
+    /// The whole number nearest to a quotient, of which neither is halfway.
+    fn nearest(dividend: u16, divisor: u16) -> u16 {
+        (2 * dividend + divisor) / (2 * divisor)
+    }
+
     #[test]
     fn every_value_is_the_nearest() {
-        for octet in 0..=255_u8 {
-            let exact = f64::from(octet) / 255.0;
-            assert_eq!(f64::from(five_bits(octet)), (exact * 31.0).round());
-            assert_eq!(f64::from(six_bits(octet)), (exact * 63.0).round());
+        for octet in 0..=255 {
+            let nearest = |steps| nearest(u16::from(octet) * steps, 255);
+            assert_eq!([five_bits(octet), six_bits(octet)], [31, 63].map(nearest));
         }
-        for value in 0..64_u16 {
-            let exact = f64::from(value) * 255.0;
-            assert_eq!(f64::from(from_six_bits(value)), (exact / 63.0).round());
-            if value < 32 {
-                assert_eq!(f64::from(from_five_bits(value)), (exact / 31.0).round());
-            }
+        for value in 0..64 {
+            let octet = |steps| nearest(value * 255, steps);
+            assert_eq!(u16::from(from_six_bits(value)), octet(63));
+            assert!(value > 31 || u16::from(from_five_bits(value)) == octet(31));
+        }
+    }
+
+    #[test]
+    fn the_mean_of_one_colour_is_that_colour() {
+        for value in 0..64 {
+            let five = value.min(31);
+            let [red, green, blue] = mean([five, value, five], 1);
+            assert_eq!((red, green, blue), (from_five_bits(five), from_six_bits(value), red));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The decoders against another's, on octets of every kind.
 
-use rushes_texture::rows::{DECODE_BC1, DECODE_BC3, Decode};
+use rushes_texture::rows::{DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode};
 
 /// Octets without a pattern, the same each time.
 fn noise(length: usize) -> Vec<u8> {
@@ -38,6 +38,34 @@ fn bc1_blocks_of_four_and_three_colours_decode_as_by_bcdec() {
 #[test]
 fn bc3_blocks_of_eight_and_six_alphas_decode_as_by_bcdec() {
     compare(16, DECODE_BC3, bcdec_rs::bc3);
+}
+
+/// The published fragment program on a pixel of BC3, with the scale taken exactly.
+fn published([orange, green, blue, luma]: [u8; 4]) -> [u8; 4] {
+    let scale = f64::from(blue >> 3) + 1.0;
+    let chroma = |octet: u8| (f64::from(octet) - 128.0) / scale;
+    let (luma, orange, green) = (f64::from(luma), chroma(orange), chroma(green));
+    let colour = [luma + orange - green, luma + green, luma - orange - green];
+    let [red, green, blue] = colour.map(|channel| {
+        (0..=255).rev().find(|&octet| f64::from(octet) <= channel + 0.5).unwrap_or(0)
+    });
+    [red, green, blue, 255]
+}
+
+#[test]
+fn scaled_ycocg_decodes_as_published() {
+    for (n, block) in noise(16 * 3_000).chunks(16).enumerate() {
+        let mut block = block.to_vec();
+        for end in [8, 10] {
+            block[end] = block[end] & 0xe0 | [0, 1, 3][n % 3];
+        }
+        let (mut found, mut bc3) = ([0; 64], [0; 64]);
+        DECODE_YCOCG_BC3(&block, &mut found, 16);
+        bcdec_rs::bc3(&block, &mut bc3, 16);
+        for (found, bc3) in found.as_chunks().0.iter().zip(bc3.as_chunks().0) {
+            assert_eq!(*found, published(*bc3), "{bc3:?} of {block:?}");
+        }
+    }
 }
 
 #[test]

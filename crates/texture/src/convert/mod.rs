@@ -1,7 +1,11 @@
 //! Pixels of any raw format as RGBA8, and back: the one currency of encoders and decoders.
 //!
 //! All of it works on spans, some pixels of one row, that stay in the first-level cache.
+#![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
+#![allow(clippy::cast_sign_loss, reason = "values are clamped, or bounded by their weights")]
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
 mod planar;
 mod rgb24;
 mod rgb565;
@@ -13,7 +17,7 @@ pub(crate) use yuv::Bt709;
 
 use crate::InstructionSet;
 use crate::convert::planar::Colour;
-use crate::dispatch::Avx2;
+use crate::dispatch::vectorised;
 use crate::format::Format;
 use crate::layout::Layout;
 
@@ -22,6 +26,15 @@ pub(crate) type Rgba = [u8; 4];
 
 /// Pixels of a span that is kept on the stack: even, and whole blocks of every width of four.
 pub(crate) const SPAN: usize = 256;
+
+/// A loop over pixels that is compiled for several instruction sets.
+pub(crate) trait Loop {
+    /// What it reads and what it writes.
+    type Over<'a>;
+
+    /// Runs to the end of what is shortest; inlined always, or it is not compiled anew.
+    fn run(over: Self::Over<'_>);
+}
 
 /// Whether the pixels of a format lie there one by one, uncompressed.
 pub(crate) fn is_raw(format: Format) -> bool {
@@ -61,11 +74,11 @@ impl<'a> Picture<'a> {
         let packed = |bytes: usize| self.row(0, y, x * bytes, pixels * bytes);
         match self.layout.format() {
             Format::Rgba8 => span.as_flattened_mut().copy_from_slice(packed(4)),
-            Format::Rgb565 => vectorised(self.set, || rgb565::expand(packed(2), span)),
+            Format::Rgb565 => vectorised::<rgb565::Expand>(self.set, (packed(2), span)),
             Format::Yuv420 => self.read_planar::<Bt709>((x, y), y / 2, span),
             Format::Yuv422 => self.read_planar::<Bt709>((x, y), y, span),
             Format::YCoCg420 => self.read_planar::<YCoCg>((x, y), y / 2, span),
-            _ => vectorised(self.set, || rgb24::expand(packed(3), span)),
+            _ => rgb24::expand(self.set, packed(3), span),
         }
     }
 
@@ -73,7 +86,7 @@ impl<'a> Picture<'a> {
         let (x, y) = at;
         let luma = self.row(0, y, x, span.len());
         let chroma = [1, 2].map(|at| self.row(at, chroma_row, x / 2, span.len().div_ceil(2)));
-        vectorised(self.set, || planar::to_rgba::<C>(luma, chroma, span));
+        vectorised::<planar::ToRgba<C>>(self.set, (luma, chroma, span));
     }
 
     fn row(&self, plane: usize, row: u32, at: usize, bytes: usize) -> &'a [u8] {
@@ -86,14 +99,14 @@ impl<'a> Picture<'a> {
 pub(crate) fn write(set: InstructionSet, format: Format, span: &[Rgba], out: &mut [u8]) {
     match format {
         Format::Rgba8 => out.copy_from_slice(span.as_flattened()),
-        Format::Rgb565 => vectorised(set, || rgb565::pack(span, out)),
-        _ => vectorised(set, || rgb24::pack(span, out)),
+        Format::Rgb565 => vectorised::<rgb565::Pack>(set, (span, out)),
+        _ => vectorised::<rgb24::Pack>(set, (span, out)),
     }
 }
 
 /// The luma of each pixel.
 pub(crate) fn luma<C: Colour>(set: InstructionSet, span: &[Rgba], out: &mut [u8]) {
-    vectorised(set, || planar::luma::<C>(span, out));
+    vectorised::<planar::Luma<C>>(set, (span, out));
 }
 
 /// One of both chroma values of each 2×2 pixels.
@@ -102,14 +115,5 @@ pub(crate) fn chroma<C: Colour, const WHICH: usize>(
     rows: [&[Rgba]; 2],
     out: &mut [u8],
 ) {
-    vectorised(set, || planar::chroma::<C, WHICH>(rows, out));
-}
-
-/// Runs a loop that the compiler turns into vectors, of the widest that are worth it here.
-fn vectorised(set: InstructionSet, work: impl FnOnce()) {
-    let wide = if set == InstructionSet::Portable { None } else { Avx2::detect() };
-    match wide {
-        Some(avx2) => avx2.run(work),
-        None => work(),
-    }
+    vectorised::<planar::Chroma<C, WHICH>>(set, (rows, out));
 }

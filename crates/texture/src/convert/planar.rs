@@ -4,6 +4,9 @@
 //! chroma of their average. Widening repeats it for each of them, which is the exact inverse for
 //! pixels that were alike.
 
+use std::marker::PhantomData;
+
+use crate::convert::Loop;
 use crate::convert::Rgba;
 
 /// A luma and two chroma values for red, green and blue.
@@ -26,38 +29,57 @@ fn rgb(pixel: Rgba) -> [i32; 3] {
 }
 
 /// The luma of each pixel.
-#[inline(always)]
-pub(crate) fn luma<C: Colour>(rgba: &[Rgba], out: &mut [u8]) {
-    for (to, &from) in out.iter_mut().zip(rgba) {
-        *to = C::luma(rgb(from));
+pub(crate) struct Luma<C>(PhantomData<C>);
+
+impl<C: Colour> Loop for Luma<C> {
+    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+
+    #[inline(always)]
+    fn run((rgba, out): Self::Over<'_>) {
+        for (to, &from) in out.iter_mut().zip(rgba) {
+            *to = C::luma(rgb(from));
+        }
     }
 }
 
 /// Chroma `WHICH` of each 2×2 pixels; where rows share none, both are the same row.
 ///
 /// The rows have an even number of pixels, the last repeated if need be.
-#[inline(always)]
-pub(crate) fn chroma<C: Colour, const WHICH: usize>(rows: [&[Rgba]; 2], out: &mut [u8]) {
-    let [above, below] = rows.map(|row| row.as_chunks::<2>().0);
-    for ((to, above), below) in out.iter_mut().zip(above).zip(below) {
-        let four = [above[0], above[1], below[0], below[1]].map(rgb);
-        let sum = [0, 1, 2].map(|at| four[0][at] + four[1][at] + four[2][at] + four[3][at]);
-        *to = C::chroma::<WHICH>(sum);
+pub(crate) struct Chroma<C, const WHICH: usize>(PhantomData<C>);
+
+impl<C: Colour, const WHICH: usize> Loop for Chroma<C, WHICH> {
+    type Over<'a> = ([&'a [Rgba]; 2], &'a mut [u8]);
+
+    #[inline(always)]
+    fn run((rows, out): Self::Over<'_>) {
+        let [above, below] = rows.map(|row| row.as_chunks::<2>().0);
+        for ((to, above), below) in out.iter_mut().zip(above).zip(below) {
+            let four = [above[0], above[1], below[0], below[1]].map(rgb);
+            let sum = [0, 1, 2].map(|at| four[0][at] + four[1][at] + four[2][at] + four[3][at]);
+            *to = C::chroma::<WHICH>(sum);
+        }
     }
 }
 
 /// The pixels of a luma row that begins with a whole pair, and of its chroma rows.
-#[inline(always)]
-pub(crate) fn to_rgba<C: Colour>(luma: &[u8], chroma: [&[u8]; 2], rgba: &mut [Rgba]) {
-    let (pairs, odd) = luma.as_chunks::<2>();
-    let (pair_pixels, odd_pixels) = rgba.as_chunks_mut::<2>();
-    let both = || chroma[0].iter().zip(chroma[1]).map(|(&first, &second)| [first, second]);
-    for ((to, from), both) in pair_pixels.iter_mut().zip(pairs).zip(both()) {
-        let offsets = C::offsets(both);
-        *to = from.map(|luma| pixel::<C>(luma, offsets));
-    }
-    for ((to, &luma), both) in odd_pixels.iter_mut().zip(odd).zip(both().skip(pairs.len())) {
-        *to = pixel::<C>(luma, C::offsets(both));
+pub(crate) struct ToRgba<C>(PhantomData<C>);
+
+impl<C: Colour> Loop for ToRgba<C> {
+    type Over<'a> = (&'a [u8], [&'a [u8]; 2], &'a mut [Rgba]);
+
+    #[inline(always)]
+    fn run((luma, chroma, rgba): Self::Over<'_>) {
+        let (pairs, odd) = luma.as_chunks::<2>();
+        let (pair_pixels, odd_pixels) = rgba.as_chunks_mut::<2>();
+        let both = chroma[0].iter().zip(chroma[1]);
+        for ((to, from), (&first, &second)) in pair_pixels.iter_mut().zip(pairs).zip(both) {
+            let offsets = C::offsets([first, second]);
+            *to = [pixel::<C>(from[0], offsets), pixel::<C>(from[1], offsets)];
+        }
+        let last = [chroma[0], chroma[1]].map(|plane| plane.last().copied().unwrap_or(128));
+        for (to, &luma) in odd_pixels.iter_mut().zip(odd) {
+            *to = pixel::<C>(luma, C::offsets(last));
+        }
     }
 }
 

@@ -1,20 +1,30 @@
 //! RGB24 to RGBA8 and back.
 
+use crate::InstructionSet;
+use crate::convert::Loop;
 use crate::convert::Rgba;
+use crate::dispatch;
 
 /// Gives every pixel an alpha of 255.
-#[inline(always)]
-pub(crate) fn expand(rgb: &[u8], rgba: &mut [Rgba]) {
+pub(crate) fn expand(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) {
+    let done = dispatch::expand_rgb24(set, rgb, rgba);
+    let (rgb, rgba) = (&rgb[done * 3..], &mut rgba[done..]);
     for (to, from) in rgba.iter_mut().zip(rgb.as_chunks::<3>().0) {
         *to = [from[0], from[1], from[2], 255];
     }
 }
 
 /// Leaves out the alpha.
-#[inline(always)]
-pub(crate) fn pack(rgba: &[Rgba], rgb: &mut [u8]) {
-    for (to, from) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(rgba) {
-        *to = [from[0], from[1], from[2]];
+pub(crate) enum Pack {}
+
+impl Loop for Pack {
+    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+
+    #[inline(always)]
+    fn run((rgba, rgb): Self::Over<'_>) {
+        for (to, from) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(rgba) {
+            *to = [from[0], from[1], from[2]];
+        }
     }
 }
 
@@ -27,13 +37,16 @@ mod tests {
         for pixels in [0, 1, 3, 4, 15, 16, 17, 255, 256] {
             let rgb: Vec<u8> = (0..pixels * 3).map(|at| (at * 7 + 1) as u8).collect();
             let mut rgba = vec![[0; 4]; pixels];
-            expand(&rgb, &mut rgba);
-            for (at, pixel) in rgba.iter().enumerate() {
-                assert_eq!(pixel[..3], rgb[at * 3..at * 3 + 3], "pixel {at} of {pixels}");
-                assert_eq!(pixel[3], 255, "alpha {at} of {pixels}");
+            for set in InstructionSet::ALL {
+                rgba.fill([0; 4]);
+                expand(set, &rgb, &mut rgba);
+                for (at, pixel) in rgba.iter().enumerate() {
+                    let [red, green, blue] = [0, 1, 2].map(|channel| rgb[at * 3 + channel]);
+                    assert_eq!(*pixel, [red, green, blue, 255], "{at} of {pixels}, {set:?}");
+                }
             }
             let mut back = vec![0; pixels * 3];
-            pack(&rgba, &mut back);
+            Pack::run((&rgba, &mut back));
             assert_eq!(back, rgb);
         }
     }

@@ -1,16 +1,13 @@
 //! RGBA8 to RGB565 and back: rounded to the nearest, and widened by repeating the upper bits.
 
+use crate::convert::Loop;
 use crate::convert::Rgba;
-
-/// The nearest of 2^bits - 1 steps: exact, as a table of all 256 values shows.
-const fn narrow(value: u8, bits: u32) -> u16 {
-    let steps = (1 << bits) - 1;
-    ((value as u32 * steps + 127) / 255) as u16
-}
+use crate::rgb565;
 
 #[inline(always)]
 fn word(pixel: Rgba) -> u16 {
-    narrow(pixel[0], 5) << 11 | narrow(pixel[1], 6) << 5 | narrow(pixel[2], 5)
+    let [red, green, blue, _] = pixel;
+    rgb565::five_bits(red) << 11 | rgb565::six_bits(green) << 5 | rgb565::five_bits(blue)
 }
 
 #[inline(always)]
@@ -25,18 +22,30 @@ fn pixel(word: u16) -> Rgba {
 }
 
 /// Widens little-endian words to RGBA8 with an alpha of 255.
-#[inline(always)]
-pub(crate) fn expand(words: &[u8], rgba: &mut [Rgba]) {
-    for (to, from) in rgba.iter_mut().zip(words.as_chunks::<2>().0) {
-        *to = pixel(u16::from_le_bytes(*from));
+pub(crate) enum Expand {}
+
+impl Loop for Expand {
+    type Over<'a> = (&'a [u8], &'a mut [Rgba]);
+
+    #[inline(always)]
+    fn run((words, rgba): Self::Over<'_>) {
+        for (to, from) in rgba.iter_mut().zip(words.as_chunks::<2>().0) {
+            *to = pixel(u16::from_le_bytes(*from));
+        }
     }
 }
 
 /// Rounds to little-endian words; the alpha is left out.
-#[inline(always)]
-pub(crate) fn pack(rgba: &[Rgba], words: &mut [u8]) {
-    for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(rgba) {
-        *to = word(*from).to_le_bytes();
+pub(crate) enum Pack {}
+
+impl Loop for Pack {
+    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+
+    #[inline(always)]
+    fn run((rgba, words): Self::Over<'_>) {
+        for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(rgba) {
+            *to = word(*from).to_le_bytes();
+        }
     }
 }
 
@@ -47,7 +56,7 @@ mod tests {
     #[test]
     fn primaries_fill_their_own_bits() {
         let mut words = [0; 8];
-        pack(&[[255, 0, 0, 9], [0, 255, 0, 9], [0, 0, 255, 9], [255; 4]], &mut words);
+        Pack::run((&[[255, 0, 0, 9], [0, 255, 0, 9], [0, 0, 255, 9], [255; 4]], &mut words));
         assert_eq!(words, [0x00, 0xf8, 0xe0, 0x07, 0x1f, 0x00, 0xff, 0xff]);
     }
 

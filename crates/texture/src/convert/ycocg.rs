@@ -41,7 +41,8 @@ impl Colour for YCoCg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::planar::to_rgba;
+    use crate::convert::Loop;
+    use crate::convert::planar::ToRgba;
 
     fn ycocg(rgb: [i32; 3]) -> [u8; 3] {
         let sum = rgb.map(|value| value * 4);
@@ -63,7 +64,7 @@ mod tests {
             let rgb = [at & 31, at >> 5 & 31, at >> 10].map(|value| value * 255 / 31);
             let [luma, orange, green] = ycocg(rgb);
             let mut pixel = [[0; 4]];
-            to_rgba::<YCoCg>(&[luma], [&[orange], &[green]], &mut pixel);
+            ToRgba::<YCoCg>::run((&[luma], [&[orange], &[green]], &mut pixel));
             let most = if rgb[0] == rgb[1] && rgb[1] == rgb[2] { 0 } else { 2 };
             for (have, want) in pixel[0].into_iter().zip(rgb) {
                 assert!((i32::from(have) - want).abs() <= most, "{rgb:?} came back with {have}");

@@ -59,7 +59,8 @@ impl Colour for Bt709 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::planar::to_rgba;
+    use crate::convert::Loop;
+    use crate::convert::planar::ToRgba;
 
     fn yuv(rgb: [i32; 3]) -> [u8; 3] {
         let sum = rgb.map(|value| value * 4);
@@ -68,7 +69,7 @@ mod tests {
 
     fn back([y, cb, cr]: [u8; 3]) -> [u8; 4] {
         let mut pixel = [[0; 4]];
-        to_rgba::<Bt709>(&[y], [&[cb], &[cr]], &mut pixel);
+        ToRgba::<Bt709>::run((&[y], [&[cb], &[cr]], &mut pixel));
         pixel[0]
     }
 

@@ -16,13 +16,10 @@ fn palette(first: u8, second: u8) -> [u8; 8] {
     let between = |n: u16, parts: u16| {
         ((u16::from(first) * (parts - n) + u16::from(second) * n + 1) / parts) as u8
     };
-    let seventh = |n| between(n, 7);
-    let fifth = |n| between(n, 5);
-    if first > second {
-        let [a, b, c, d, e, f] = [1, 2, 3, 4, 5, 6].map(seventh);
-        [first, second, a, b, c, d, e, f]
-    } else {
-        let [a, b, c, d] = [1, 2, 3, 4].map(fifth);
-        [first, second, a, b, c, d, 0, 255]
+    let mut palette = [first, second, 0, 0, 0, 0, 0, 255];
+    let (values, parts) = if first > second { (6, 7) } else { (4, 5) };
+    for (value, n) in palette[2..2 + values].iter_mut().zip(1..) {
+        *value = between(n, parts);
     }
+    palette
 }

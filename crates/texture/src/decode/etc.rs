@@ -9,16 +9,16 @@ use crate::decode::texels;
 type Pixels = [u32; 16];
 
 /// The pixels of an ETC1 block.
-pub(super) fn etc1(block: &[u8; 8]) -> Pixels {
+pub(super) fn etc1(block: [u8; 8]) -> Pixels {
     let mut pixels = [0; 16];
-    decode_etc1_block(block, &mut pixels);
+    decode_etc1_block(&block, &mut pixels);
     pixels
 }
 
 /// The pixels of an ETC2 block.
-pub(super) fn etc2(block: &[u8; 8]) -> Pixels {
+pub(super) fn etc2(block: [u8; 8]) -> Pixels {
     let mut pixels = [0; 16];
-    decode_etc2_rgb_block(block, &mut pixels);
+    decode_etc2_rgb_block(&block, &mut pixels);
     pixels
 }
 
@@ -26,12 +26,12 @@ pub(super) fn etc2(block: &[u8; 8]) -> Pixels {
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(super) fn decode_block_row(
-    decode: fn(&[u8; 8]) -> Pixels,
+    decode: fn([u8; 8]) -> Pixels,
     blocks: &[u8],
     rgba: &mut [u8],
     stride: usize,
 ) {
-    texels::each_block(blocks, rgba, stride, |block, rows| {
+    texels::each_block(blocks, rgba, stride, |&block, rows| {
         let pixels = decode(block);
         for (row, pixels) in rows.into_iter().zip(pixels.as_chunks::<4>().0) {
             for (to, &pixel) in row.as_chunks_mut().0.iter_mut().zip(pixels) {
@@ -45,8 +45,8 @@ pub(super) fn decode_block_row(
 mod tests {
     use super::*;
 
-    fn reds(decode: fn(&[u8; 8]) -> Pixels, block: [u8; 8]) -> Vec<u8> {
-        decode(&block).iter().map(|&pixel| texels::rgba(pixel)[0]).collect()
+    fn reds(decode: fn([u8; 8]) -> Pixels, block: [u8; 8]) -> Vec<u8> {
+        decode(block).iter().map(|&pixel| texels::rgba(pixel)[0]).collect()
     }
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
         // Red 0x11 left and 0xee right, tables 0 (2, 8) and 7 (47, 183), side by side.
         // Pixel indices run down columns from the lowest bit; 3 in the first pixel is -8.
         let block = [0x1e, 0, 0, 7 << 2, 0, 1, 0, 1];
-        for decode in [etc1 as fn(&[u8; 8]) -> Pixels, etc2] {
+        for decode in [etc1 as fn([u8; 8]) -> Pixels, etc2] {
             let row = |first| [first, 0x11 + 2, 255, 255];
             let rows = [row(0x11 - 8), row(0x13), row(0x13), row(0x13)];
             assert_eq!(reds(decode, block), rows.concat());
@@ -65,7 +65,7 @@ mod tests {
     fn a_differential_block_flipped_has_halves_one_above_the_other() {
         // Red 16 of 31 and one less; differential, flipped; table 0 for both.
         let block = [16 << 3 | 7, 0, 0, 0b11, 0, 0, 0, 0];
-        for decode in [etc1 as fn(&[u8; 8]) -> Pixels, etc2] {
+        for decode in [etc1 as fn([u8; 8]) -> Pixels, etc2] {
             let (above, below) = (0x84 + 2, 0x7b + 2);
             assert_eq!(reds(decode, block), [[above; 8], [below; 8]].concat());
         }
@@ -88,9 +88,9 @@ mod tests {
         // overflow, second colour 0x88 in all channels, distance 3.
         let block = [0b0000_0100, 0, 0x88, 0x82, 0xff, 0xff, 0, 0];
         // Index 2 everywhere: the second colour itself.
-        assert_eq!(etc2(&block).map(texels::rgba), [[0x88, 0x88, 0x88, 255]; 16]);
+        assert_eq!(etc2(block).map(texels::rgba), [[0x88, 0x88, 0x88, 255]; 16]);
         // Index 1 everywhere: lighter by the first distance.
         let lighter = [0b0000_0100, 0, 0x88, 0x82, 0, 0, 0xff, 0xff];
-        assert_eq!(etc2(&lighter).map(texels::rgba), [[0x8b, 0x8b, 0x8b, 255]; 16]);
+        assert_eq!(etc2(lighter).map(texels::rgba), [[0x8b, 0x8b, 0x8b, 255]; 16]);
     }
 }

@@ -15,22 +15,36 @@ pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
         let chroma = colours.map(offsets);
         let luma = bc4::values(luma);
         for ((row, luma), indices) in rows.into_iter().zip(luma.as_chunks::<4>().0).zip(indices) {
-            for (n, (pixel, &luma)) in row.as_chunks_mut::<4>().0.iter_mut().zip(luma).enumerate() {
-                let offsets = chroma[usize::from(indices >> (2 * n) & 3)];
-                let [red, green, blue] =
-                    offsets.map(|offset| (i16::from(luma) + (offset + 4 >> 3)).clamp(0, 255) as u8);
-                *pixel = [red, green, blue, 255];
+            for (n, (pixel, &luma)) in row.as_chunks_mut().0.iter_mut().zip(luma).enumerate() {
+                *pixel = colour(luma, chroma[usize::from((indices >> (2 * n)) & 3)]);
             }
         }
     });
 }
 
-/// What chroma adds to luma in red, green and blue, in eighths.
+/// 2¹⁶ divided by each scale.
+const RECIPROCALS: [i32; 32] = {
+    let mut reciprocals = [0x1_0000; 32];
+    let (mut place, mut scale) = (0, 1);
+    while place < reciprocals.len() {
+        reciprocals[place] /= scale;
+        (place, scale) = (place + 1, scale + 1);
+    }
+    reciprocals
+};
+
+/// What chroma adds to luma in red, green and blue.
 ///
 /// The scale is one more than blue in its 5 bits.
-fn offsets([orange, green, scale, _]: [u8; 4]) -> [i16; 3] {
-    let scale = i16::from(scale >> 3) + 1;
-    let eighths = |value: u8| (i16::from(value) - 128) * 8;
-    let (orange, green) = (eighths(orange), eighths(green));
-    [(orange - green) / scale, green / scale, (-orange - green) / scale]
+fn offsets([orange, green, blue, _]: [u8; 4]) -> [i16; 3] {
+    let reciprocal = RECIPROCALS[usize::from(blue >> 3)];
+    let (orange, green) = (i32::from(orange) - 128, i32::from(green) - 128);
+    let scaled = |value: i32| ((value * reciprocal + 0x8000) >> 16) as i16;
+    [scaled(orange - green), scaled(green), scaled(-orange - green)]
+}
+
+fn colour(luma: u8, offsets: [i16; 3]) -> [u8; 4] {
+    let channel = |offset: i16| (i16::from(luma) + offset).clamp(0, 255).cast_unsigned() as u8;
+    let [red, green, blue] = offsets.map(channel);
+    [red, green, blue, 255]
 }

@@ -12,8 +12,9 @@ pub(super) fn block(values: &[u8; 16], inset: u32) -> [u8; 8] {
     let scale = levels_per_step(greatest - least);
     let mut codes = 0;
     for &value in values.iter().rev() {
-        let level = (u32::from(value.saturating_sub(least)) * scale >> 8) + 16 >> 5;
-        codes = codes << 3 | u64::from(CODES[level as usize & 7]);
+        let place = (u32::from(value.saturating_sub(least)) * scale) >> 8;
+        let level = (place + 16) >> 5;
+        codes = (codes << 3) | u64::from(CODES[level as usize & 7]);
     }
     let [_, _, codes @ ..] = (codes << 16).to_le_bytes();
     let mut block = [greatest, least, 0, 0, 0, 0, 0, 0];
@@ -23,8 +24,9 @@ pub(super) fn block(values: &[u8; 16], inset: u32) -> [u8; 8] {
 
 /// Levels to one step of a range, times 2¹³.
 fn levels_per_step(range: u8) -> u32 {
-    // Single precision divides alike in a vector; the sum rounds.
-    (57_344.0 / f32::from(range.max(1)) + 0.5) as u32
+    // Vectors round the same quotient of floating-point numbers.
+    let range = u32::from(range.max(1));
+    (2 * 57_344 + range) / (2 * range)
 }
 
 #[cfg(test)]

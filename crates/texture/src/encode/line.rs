@@ -27,6 +27,11 @@ impl Line {
     }
 }
 
+/// A block of two packed colours and sixteen indices.
+pub(super) fn block(first: u16, second: u16, indices: u32) -> [u8; 8] {
+    (u64::from(first) | u64::from(second) << 16 | u64::from(indices) << 32).to_le_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,12 @@
 //! Encoders that keep up with video: one row of 4×4 blocks at a time, from RGBA.
 
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod vectors;
+
 pub(crate) mod bc1;
 pub(crate) mod bc3;
 mod bc4;
 mod line;
-mod strip;
+pub(crate) mod strip;
 pub(crate) mod ycocg_bc3;

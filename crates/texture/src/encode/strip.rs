@@ -31,8 +31,14 @@ pub(super) fn blocks(strip: Strip<'_>) -> impl Iterator<Item = Pixels> {
     })
 }
 
+/// How many blocks there are in whole groups of `N`.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn whole<const N: usize>(strip: Strip<'_>) -> usize {
+    strip[0].len() / BLOCK / N * N
+}
+
 /// What is left of a strip after its first `count` blocks.
-pub(super) fn after(strip: Strip<'_>, count: usize) -> Strip<'_> {
+pub(crate) fn after(strip: Strip<'_>, count: usize) -> Strip<'_> {
     strip.map(|row| row.get(count * BLOCK..).unwrap_or_default())
 }
 

@@ -3,18 +3,27 @@
 //! After J.M.P. van Waveren, "Real-Time DXT Compression", 2006. The nearest of the four colours is
 //! found by projection on the box's diagonal, which starts and ends at the quantised corners.
 
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod kernel;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
 mod portable;
 
 pub(super) use portable::block;
 
 use crate::InstructionSet;
+use crate::dispatch;
 use crate::encode::strip;
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 8 octets.
 ///
 /// Alpha is ignored. Nothing is written where `rgba` or `out` is too short.
 pub(crate) fn encode_block_row(
-    _set: InstructionSet,
+    set: InstructionSet,
     rgba: &[u8],
     stride: usize,
     blocks: usize,
@@ -22,5 +31,6 @@ pub(crate) fn encode_block_row(
 ) {
     let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
     let Some(out) = out.get_mut(..blocks.saturating_mul(8)) else { return };
-    portable::encode(strip, out);
+    let done = dispatch::bc1(set, strip, out);
+    portable::encode(strip::after(strip, done), &mut out[done * 8..]);
 }

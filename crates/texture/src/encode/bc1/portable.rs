@@ -1,5 +1,6 @@
 //! BC1, one block after the other.
 
+use crate::encode::line;
 use crate::encode::line::Line;
 use crate::encode::strip;
 use crate::encode::strip::Pixels;
@@ -22,12 +23,9 @@ pub(in crate::encode) fn block(pixels: &Pixels) -> [u8; 8] {
     let line = Line::between(ends[0], ends[1]);
     let mut indices = 0;
     for &[red, green, blue, _] in pixels.iter().rev() {
-        indices = indices << 2 | line.index(place([red, green, blue], weights));
+        indices = (indices << 2) | line.index(place([red, green, blue], weights));
     }
-    let [a, b] = packed(high).to_le_bytes();
-    let [c, d] = packed(low).to_le_bytes();
-    let [e, f, g, h] = indices.to_le_bytes();
-    [a, b, c, d, e, f, g, h]
+    line::block(packed(high), packed(low), indices)
 }
 
 /// The corners of the box around all colours, each a sixteenth of the way inside.

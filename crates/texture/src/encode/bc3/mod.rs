@@ -1,15 +1,24 @@
 //! BC3: alpha in a block of its own, then colour as in BC1.
 
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod kernel;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
 mod portable;
 
 use crate::InstructionSet;
+use crate::dispatch;
 use crate::encode::strip;
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 16 octets.
 ///
 /// Nothing is written where `rgba` or `out` is too short.
 pub(crate) fn encode_block_row(
-    _set: InstructionSet,
+    set: InstructionSet,
     rgba: &[u8],
     stride: usize,
     blocks: usize,
@@ -17,5 +26,6 @@ pub(crate) fn encode_block_row(
 ) {
     let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
     let Some(out) = out.get_mut(..blocks.saturating_mul(16)) else { return };
-    portable::encode(strip, out);
+    let done = dispatch::bc3(set, strip, out);
+    portable::encode(strip::after(strip, done), &mut out[done * 16..]);
 }

@@ -4,16 +4,25 @@
 //! varies little is multiplied by 2 or 4, and of the two diagonals of its box the one is taken
 //! along which Co and Cg go together.
 
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod kernel;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
 mod portable;
 
 use crate::InstructionSet;
+use crate::dispatch;
 use crate::encode::strip;
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 16 octets.
 ///
 /// Alpha is ignored. Nothing is written where `rgba` or `out` is too short.
 pub(crate) fn encode_block_row(
-    _set: InstructionSet,
+    set: InstructionSet,
     rgba: &[u8],
     stride: usize,
     blocks: usize,
@@ -21,5 +30,6 @@ pub(crate) fn encode_block_row(
 ) {
     let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
     let Some(out) = out.get_mut(..blocks.saturating_mul(16)) else { return };
-    portable::encode(strip, out);
+    let done = dispatch::ycocg_bc3(set, strip, out);
+    portable::encode(strip::after(strip, done), &mut out[done * 16..]);
 }

@@ -1,6 +1,7 @@
 //! Scaled YCoCg in BC3, one block after the other.
 
 use crate::encode::bc4;
+use crate::encode::line;
 use crate::encode::line::Line;
 use crate::encode::strip;
 use crate::encode::strip::Pixels;
@@ -60,13 +61,11 @@ fn chroma_block(pixels: &Pixels) -> [u8; 8] {
     let line = Line::between(end(first), end(second));
     let mut indices = 0_u32;
     for chroma in chroma.iter().rev() {
-        indices = indices << 2 | line.index(place(chroma.map(i32::from)) * scale);
+        indices = (indices << 2) | line.index(place(chroma.map(i32::from)) * scale);
     }
-    let pack = |[orange, green]: [u16; 2]| orange << 11 | green << 5 | (scale - 1) as u16;
-    let [a, b] = pack(first).to_le_bytes();
-    let [c, d] = pack(second).to_le_bytes();
-    let [e, f, g, h] = indices.to_le_bytes();
-    [a, b, c, d, e, f, g, h]
+    let blue = u16::from(scale > 1) + 2 * u16::from(scale > 2);
+    let packed = |[orange, green]: [u16; 2]| orange << 11 | green << 5 | blue;
+    line::block(packed(first), packed(second), indices)
 }
 
 fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
@@ -115,6 +114,6 @@ fn covariance(chroma: &[[u8; 2]; 16], middle: [i16; 2]) -> i32 {
 }
 
 fn quantised([orange, green]: [i16; 2]) -> [u16; 2] {
-    let octet = |value: i16| (value + 128) as u8;
+    let octet = |value: i16| (value + 128).cast_unsigned() as u8;
     [rgb565::five_bits(octet(orange)), rgb565::six_bits(octet(green))]
 }

@@ -1,0 +1,10 @@
+//! BC3 in vectors of 256 bits.
+
+use crate::encode::bc1::avx2::ends;
+use crate::encode::bc1::avx2::left_indices;
+use crate::encode::bc1::avx2::right_indices;
+use crate::encode::strip::Strip;
+#[allow(clippy::wildcard_imports, reason = "the operations that the macro names")]
+use crate::encode::vectors::avx2::*;
+
+kernel!("avx2");

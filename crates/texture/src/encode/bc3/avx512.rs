@@ -1,0 +1,10 @@
+//! BC3 in vectors of 512 bits.
+
+use crate::encode::bc1::avx512::ends;
+use crate::encode::bc1::avx512::left_indices;
+use crate::encode::bc1::avx512::right_indices;
+use crate::encode::strip::Strip;
+#[allow(clippy::wildcard_imports, reason = "the operations that the macro names")]
+use crate::encode::vectors::avx512::*;
+
+kernel!("avx512f,avx512bw,avx512vl");

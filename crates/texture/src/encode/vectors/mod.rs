@@ -1,0 +1,140 @@
+//! What the vector kernels share. A lane of 128 bits is a block's: its row, or its sixteen values.
+//!
+//! Kernels are written once, as macros, over operations that have the same names for each length.
+//! What there is once or twice a block is gathered from two vectors, left and right, into one: in
+//! a lane, 32 bits of the left block's lesser end, of its greater, and the same of the right one's.
+//! Until it is known, the greater end is kept as its complement: one minimum then finds both.
+
+/// The functions that both lengths of vectors have alike.
+macro_rules! shared {
+    ($features:literal) => {
+        /// Zero.
+        pub(in crate::encode) const NOTHING: u8 = 0x80;
+
+        /// The complement.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn not(vector: Vector) -> Vector {
+            xor(vector, set1_epi8(-1))
+        }
+
+        /// All bits of the greater ends.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn greater() -> Vector {
+            lanes([0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 255, 255, 255, 255])
+        }
+
+        /// Lesser ends for greater, and the other way round.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn swap(ends: Vector) -> Vector {
+            shuffle_epi32::<0b10_11_00_01>(ends)
+        }
+
+        /// Sixteen times the same two octets of a lane.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn repeat(vector: Vector, [a, b]: [u8; 2]) -> Vector {
+            shuffle_epi8(vector, lanes([a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b]))
+        }
+
+        /// The rows of two vectors' width: left, and right.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn rows(strip: [&[u8; 2 * WIDTH]; 4]) -> [[Vector; 4]; 2] {
+            let mut sides = [[set1_epi8(0); 4]; 2];
+            for (n, row) in strip.into_iter().enumerate() {
+                for (side, octets) in sides.iter_mut().zip(row.as_chunks().0) {
+                    prefetch(octets.as_ptr().wrapping_add(AHEAD));
+                    side[n] = load(octets);
+                }
+            }
+            sides
+        }
+
+        /// Halfway to the ends: eight octets of least values, eight of complements of greatest.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn folded(least: Vector, greatest: Vector) -> Vector {
+            let greatest = not(greatest);
+            min_epu8(unpacklo_epi64(least, greatest), unpackhi_epi64(least, greatest))
+        }
+
+        /// The least and the complement of the greatest of each four octets with the same place.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn gathered(left: Vector, right: Vector) -> Vector {
+            min_epu8(even(left, right), odd(left, right))
+        }
+
+        /// Halfway between the ends' places, and a third of their distance in the upper 16 bits.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn middle_and_third(places: Vector) -> [Vector; 2] {
+            let others = swap(places);
+            let middle = srai_epi32::<1>(add_epi32(places, others));
+            let distance = abs_epi32(sub_epi32(places, others));
+            [middle, slli_epi32::<16>(mulhi_epu16(distance, set1_epi32(21_846)))]
+        }
+
+        /// Indices of sixteen places from the middle, each four of them in 32 bits' lowest octet.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn indices([upper, lower]: [Vector; 2], third: Vector) -> Vector {
+            let inner = packs_epi16(
+                cmpgt_epi16(third, abs_epi16(upper)),
+                cmpgt_epi16(third, abs_epi16(lower)),
+            );
+            let beyond = and(srli_epi16::<7>(packs_epi16(upper, lower)), set1_epi8(1));
+            let index = or(beyond, and(inner, set1_epi8(2)));
+            madd_epi16(maddubs_epi16(index, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
+        }
+
+        /// The ends of one channel, and its levels per step: `BC4`.
+        ///
+        /// Of `ends`, the lowest octets count.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn channel_ends<const INSET: i32>(ends: Vector) -> [Vector; 2] {
+            let octet = set1_epi32(0xff);
+            let ends = min_epu8(ends, srli_epi32::<16>(ends));
+            let ends = and(min_epu8(ends, srli_epi32::<8>(ends)), octet);
+            let range = sub_epi32(octet, add_epi32(ends, swap(ends)));
+            let inset = if INSET == 5 { srli_epi32::<5>(range) } else { set1_epi32(0) };
+            let range = sub_epi32(range, add_epi32(inset, inset));
+            let range = cvtepi32_ps(max_epi16(range, set1_epi32(1)));
+            let scale = cvttps_epi32(add_ps(div_ps(set1_ps(57_344.0), range), set1_ps(0.5)));
+            [xor(add_epi32(ends, inset), and(greater(), octet)), scale]
+        }
+
+        /// The codes of sixteen values in the third octet of a lane and the five behind it.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn codes(values: Vector, least: Vector, scale: Vector) -> Vector {
+            const N: u8 = NOTHING;
+            let above = subs_epu8(values, least);
+            let zero = set1_epi8(0);
+            let levels = packus_epi16(
+                mulhi_epu16(unpacklo_epi8(zero, above), scale),
+                mulhi_epu16(unpackhi_epi8(zero, above), scale),
+            );
+            let levels = srli_epi16::<5>(add_epi8(levels, set1_epi8(16)));
+            let table = lanes([1, 7, 6, 5, 4, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let codes = shuffle_epi8(table, and(levels, set1_epi8(7)));
+            let codes = maddubs_epi16(codes, set1_epi16(0x0801));
+            let codes = madd_epi16(codes, set1_epi32(0x0040_0001));
+            let codes = or(codes, srli_epi64::<20>(codes));
+            shuffle_epi8(codes, lanes([N, N, 0, 1, 2, 8, 9, 10, N, N, N, N, N, N, N, N]))
+        }
+    };
+}
+
+/// How far in front of what is loaded the memory is asked for what comes next, in octets.
+///
+/// The processor foresees four rows at once too late: at 2160p, without this, the encoders are a
+/// fifth to a third slower. 512 to 4096 are alike.
+const AHEAD: usize = 1024;
+
+pub(super) mod avx2;
+pub(super) mod avx512;

@@ -1,0 +1,84 @@
+//! What the real-time encoders leave of a picture, beside the encoder that they come from.
+
+mod picture;
+mod reference;
+
+use picture::{HEIGHT, WIDTH};
+use rushes_texture::InstructionSet;
+use rushes_texture::metric::{psnr, psnr_rgb};
+use rushes_texture::rows::{
+    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3,
+    Encode,
+};
+
+const STRIDE: usize = WIDTH * 4;
+
+fn encoded(rows: Encode, size: usize, rgba: &[u8]) -> Vec<u8> {
+    let mut blocks = vec![0; WIDTH * HEIGHT / 16 * size];
+    for (rgba, out) in rgba.chunks(4 * STRIDE).zip(blocks.chunks_mut(WIDTH / 4 * size)) {
+        rows(InstructionSet::fastest(), rgba, STRIDE, WIDTH / 4, out);
+    }
+    blocks
+}
+
+fn decoded(rows: Decode, size: usize, blocks: &[u8]) -> Vec<u8> {
+    let mut rgba = vec![0; STRIDE * HEIGHT];
+    for (blocks, rgba) in blocks.chunks(WIDTH / 4 * size).zip(rgba.chunks_mut(4 * STRIDE)) {
+        rows(blocks, rgba, STRIDE);
+    }
+    rgba
+}
+
+/// Decibels of the picture after an encoder and its decoder.
+fn quality(encode: Encode, decode: Decode, size: usize, rgba: &[u8]) -> f64 {
+    psnr_rgb(rgba, &decoded(decode, size, &encoded(encode, size, rgba)))
+}
+
+#[test]
+fn bc1_is_no_worse_than_the_published_bounding_box() {
+    let rgba = picture::natural();
+    let ours = quality(ENCODE_BC1, DECODE_BC1, 8, &rgba);
+    let published = psnr_rgb(&rgba, &decoded(DECODE_BC1, 8, &reference::bc1(&rgba, STRIDE)));
+    println!("BC1 {ours:.2} dB, published {published:.2} dB");
+    assert!(ours > published - 0.3, "{ours} against {published}");
+    assert!(ours >= 34.0, "{ours}");
+}
+
+#[test]
+fn ycocg_in_bc3_is_six_decibels_better_than_bc1() {
+    let rgba = picture::natural();
+    let bc1 = quality(ENCODE_BC1, DECODE_BC1, 8, &rgba);
+    let ycocg = quality(ENCODE_YCOCG_BC3, DECODE_YCOCG_BC3, 16, &rgba);
+    println!("BC1 {bc1:.2} dB, YCoCg-BC3 {ycocg:.2} dB");
+    assert!(ycocg >= bc1 + 6.0, "{ycocg} against {bc1}");
+}
+
+#[test]
+fn colours_of_bc3_are_those_of_bc1_and_alpha_keeps_its_ends() {
+    let mut rgba = picture::natural();
+    // Translucent from left to right, opaque and invisible at the sides.
+    for (n, pixel) in rgba.chunks_exact_mut(4).enumerate() {
+        pixel[3] = (n % WIDTH).saturating_sub(200).min(255) as u8;
+    }
+    let alpha = |rgba: &[u8]| rgba.iter().skip(3).step_by(4).copied().collect::<Vec<_>>();
+    let found = decoded(DECODE_BC3, 16, &encoded(ENCODE_BC3, 16, &rgba));
+    let bc1 = quality(ENCODE_BC1, DECODE_BC1, 8, &rgba);
+    // Four colours where BC1 would have three: only with equal ends, where all are one.
+    assert!((psnr_rgb(&rgba, &found) - bc1).abs() < 1e-9);
+    let (before, after) = (alpha(&rgba), alpha(&found));
+    assert!(psnr(&before, &after) > 50.0);
+    assert!(before.iter().zip(&after).all(|(a, b)| ![0, 255].contains(a) || a == b));
+}
+
+#[test]
+fn grey_stays_within_a_step_of_grey_in_ycocg() {
+    let mut rgba = picture::natural();
+    for pixel in rgba.chunks_exact_mut(4) {
+        pixel[0] = pixel[1];
+        pixel[2] = pixel[1];
+    }
+    let found = decoded(DECODE_YCOCG_BC3, 16, &encoded(ENCODE_YCOCG_BC3, 16, &rgba));
+    // No 5-bit value is in the middle of an octet's: at the greatest scale, the nearest is 1 off.
+    let worst = found.chunks_exact(4).map(|pixel| pixel[0].abs_diff(pixel[2]).div_ceil(2)).max();
+    assert!(worst <= Some(1), "{worst:?}");
+}
