@@ -1,4 +1,5 @@
 //! Two ends that behave, and what they agree on.
+#![allow(unreachable_pub, reason = "each file of this test uses its part")]
 
 use std::time::Duration;
 use std::time::Instant;

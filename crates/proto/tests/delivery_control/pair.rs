@@ -27,6 +27,26 @@ fn frames_are_told_of_once_all_units_are_bound() {
 }
 
 #[test]
+fn frames_are_told_of_without_allocation() {
+    let mut ends = Ends::streaming(offer());
+    let Ends { now, server, client } = &mut ends;
+    let mut tell = |numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            *now += Duration::from_millis(16);
+            server.frame(FrameNotice { number, ..FrameNotice::default() }).unwrap();
+            client.handle_data(*now, server.poll_data());
+            server.data_sent(server.poll_data().len());
+            server.handle_data(*now, client.poll_data());
+            client.data_sent(client.poll_data().len());
+            assert!(matches!(client.poll_event(), Some(ClientEvent::Frame(_))));
+        }
+    };
+    tell(0..1000);
+    let allocated = allocation_counter::measure(|| tell(1000..2000));
+    assert_eq!(allocated.count_total, 0, "pings and pongs included");
+}
+
+#[test]
 fn units_may_be_bound_before_the_accept_comes_and_more_than_once() {
     let mut ends = Ends::new();
     ends.carry();
