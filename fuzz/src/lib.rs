@@ -1,6 +1,8 @@
 //! What the fuzz targets share: octets cut into packets, and a listener with small limits.
 #![forbid(unsafe_code)]
 
+pub mod delivery;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -93,6 +93,7 @@ impl ClockFilter {
         let asked = self.asked.iter().position(|ping| ping.id == pong.id && ping.t1 == pong.t1);
         let Some(asked) = asked else { return false };
         self.asked.remove(asked);
+        let ended = t4;
         let [t1, t2, t3, t4] = [pong.t1, pong.t2, pong.t3, t4].map(i128::from);
         let (Ok(offset), Ok(round_trip)) = (
             i64::try_from((t2 - t1 + t3 - t4).div_euclid(2)),
@@ -103,7 +104,7 @@ impl ClockFilter {
         if t3 < t2 || offset == i64::MIN {
             return false;
         }
-        let new = Exchange { offset, round_trip, ended: pong.t1.saturating_add((t4 - t1) as u64) };
+        let new = Exchange { offset, round_trip, ended };
         if self.best().is_some_and(|best| contradict(&best, &new)) {
             self.exchanges.clear();
         }
@@ -186,7 +187,7 @@ mod tests {
             let last = &delays[delays.len().saturating_sub(8)..];
             let shortest = last.iter().map(|(there, back)| there + back).min().unwrap();
             prop_assert_eq!(estimate.round_trip, Duration::from_micros(shortest));
-            prop_assert!(estimate.offset.abs_diff(ahead as i64) <= shortest.div_ceil(2));
+            prop_assert!(estimate.offset.abs_diff(ahead.cast_signed()) <= shortest.div_ceil(2));
         }
 
         #[test]
@@ -198,7 +199,7 @@ mod tests {
             let server = |now: u64| 7_000_000 + now + now * per_second / 1_000_000;
             let now = exchange(&mut filter, &delays, 1_000_000, server);
             let estimate = filter.estimate(now).unwrap();
-            let off = estimate.offset.abs_diff(server(now) as i64 - now as i64);
+            let off = estimate.offset.abs_diff((server(now) - now).cast_signed());
             prop_assert!(u128::from(off) <= estimate.error.as_micros());
         }
 

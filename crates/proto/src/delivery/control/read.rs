@@ -54,7 +54,7 @@ impl Message {
 /// What is left of a body.
 struct Reader<'o>(&'o [u8]);
 
-impl<'o> Reader<'o> {
+impl Reader<'_> {
     fn message(&mut self, kind: u8) -> Result<Message, MessageError> {
         Ok(match kind {
             OFFER => Message::Offer(Box::new(self.offer()?)),

@@ -1,0 +1,12 @@
+//! The control connection of texture video, in virtual time: every message, both sides together,
+//! and whoever means them harm.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::disallowed_methods, reason = "any epoch will do")]
+
+#[path = "../world/mod.rs"]
+mod world;
+
+mod ends;
+mod messages;
+mod pair;
+mod refusals;

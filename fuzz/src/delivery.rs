@@ -1,0 +1,200 @@
+//! The control connection of texture video: a server and a client that anybody may talk to.
+
+use std::time::{Duration, Instant};
+
+use rushes_proto::Ssrc;
+use rushes_proto::delivery::control::{Change, FormatSet, FrameNotice, FrameRate, Message, Offer};
+use rushes_proto::delivery::control::{Client, ClientEvent, Server, ServerEvent, State, Timeline};
+use rushes_proto::delivery::control::{Opening, Reason, Report, Token, Transport, TransportSet};
+use rushes_proto::delivery::control::{ServerStatistics, VideoMode, Wishes};
+
+use crate::packets;
+
+/// Octets that may wait for a peer that does not read: the bound, and what must be said anyhow.
+const WAITING_MAX: usize = 32 << 10;
+
+fn wishes() -> Wishes {
+    Wishes {
+        formats: FormatSet(u64::MAX),
+        transports: TransportSet::ALL,
+        format: 7,
+        transport: None,
+        units: 0,
+        payload: 0,
+        rate: None,
+    }
+}
+
+/// An offer, often one that makes sense.
+fn offer(epoch: u16, body: &[u8]) -> Offer {
+    let at = |place: usize| body.get(place).copied().unwrap_or(1);
+    let units = [at(0) & 15, at(1) & 1, at(2) & 1];
+    let count = units.iter().map(|units| usize::from(*units)).sum::<usize>();
+    let transport = [Transport::Udp, Transport::Tcp, Transport::Rtp][usize::from(at(3) % 3)];
+    let is_rtp = transport == Transport::Rtp;
+    let rate = FrameRate { numerator: 60, denominator: u32::from(at(4)) };
+    Offer {
+        token: Token([at(5) & 1; 16]),
+        epoch,
+        mode: VideoMode { width: 64, height: 64, rate, format: at(6) },
+        transport,
+        units,
+        stripe_rows: 1,
+        payload: 1408,
+        first_frame: u64::from(at(7)),
+        ports: if transport == Transport::Tcp { Vec::new() } else { vec![9; count] },
+        ssrcs: (0..count as u32).filter(|_| is_rtp).map(Ssrc).collect(),
+        clock_rate: if is_rtp { 90_000 } else { 0 },
+    }
+}
+
+struct Ends {
+    now: Instant,
+    server: Server,
+    client: Client,
+    stops: [u32; 2],
+}
+
+impl Ends {
+    /// What the application of the server may do.
+    fn command_server(&mut self, kind: u8, body: &[u8]) {
+        let first = body.first().copied().unwrap_or(0);
+        let epoch = self.server.current().map_or(0, |offer| offer.epoch.wrapping_add(1));
+        let _ = match kind {
+            0 => self.server.offer(self.now, offer(0, body)),
+            1 => self.server.change(self.now, offer(epoch, body)),
+            2 => {
+                for unit in 0..first {
+                    let _ = self.server.unit_bound(self.now, unit);
+                }
+                Ok(())
+            }
+            3 => self.server.frame(FrameNotice { number: first.into(), ..FrameNotice::default() }),
+            4 => self.server.statistics(ServerStatistics::default()),
+            5 if first == 0 => self.server.refuse(Reason::Busy, "full"),
+            _ if first == 0 => {
+                self.server.stop(Reason::Ended, &String::from_utf8_lossy(body));
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+    }
+
+    /// What the application of the client may do.
+    fn command_client(&mut self, kind: u8, body: &[u8]) {
+        let first = body.first().copied().unwrap_or(0);
+        let count = usize::from(first & 15);
+        let ssrcs: Vec<_> = (0..count as u32).map(Ssrc).collect();
+        let _ = match kind {
+            0 | 1 => self.client.accept(self.now, &[], &[]),
+            2 => self.client.accept(self.now, &vec![9; count], &ssrcs),
+            3 => self.client.change(Change { format: first, rate: None }),
+            4 => self.client.report(Report::default()),
+            _ if first == 0 => {
+                self.client.stop(Reason::Ended, &String::from_utf8_lossy(body));
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+    }
+
+    /// Octets to one side: as they are, or as a message of the type and body that they say.
+    fn feed(&mut self, to_server: bool, is_framed: bool, body: &[u8]) {
+        let mut octets = Vec::new();
+        if let (true, Some((kind, body))) = (is_framed, body.split_first()) {
+            octets.extend([kind % 20, 0, 0, body.len() as u8]);
+            octets.extend(body);
+        } else {
+            octets.extend(body);
+        }
+        if to_server {
+            self.server.handle_data(self.now, &octets);
+        } else {
+            self.client.handle_data(self.now, &octets);
+        }
+    }
+
+    /// Carries up to `len` octets each way.
+    fn carry(&mut self, len: usize) {
+        let octets = self.client.poll_data();
+        let octets = octets[..octets.len().min(len)].to_vec();
+        self.client.data_sent(octets.len());
+        self.server.handle_data(self.now, &octets);
+        let octets = self.server.poll_data();
+        let octets = octets[..octets.len().min(len)].to_vec();
+        self.server.data_sent(octets.len());
+        self.client.handle_data(self.now, &octets);
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.server.handle_timeout(self.now);
+        self.client.handle_timeout(self.now);
+        let due = [self.server.poll_timeout(), self.client.poll_timeout()];
+        assert!(due.iter().flatten().all(|due| *due > self.now), "it would spin");
+    }
+
+    fn check(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            self.stops[0] += u32::from(matches!(event, ServerEvent::Stopped(_)));
+        }
+        while let Some(event) = self.client.poll_event() {
+            if let ClientEvent::Offered(offer) = &event {
+                assert_eq!(offer.check(), Ok(()));
+            }
+            self.stops[1] += u32::from(matches!(event, ClientEvent::Stopped(_)));
+        }
+        assert!(self.server.poll_data().len() < WAITING_MAX);
+        assert!(self.client.poll_data().len() < WAITING_MAX);
+        assert!(self.stops.iter().all(|stops| *stops <= 1));
+        let is_stopped = |state| state == State::Stopped;
+        assert!(self.server.poll_timeout().is_some() != is_stopped(self.server.state()));
+        assert!(self.client.poll_timeout().is_some() != is_stopped(self.client.state()));
+    }
+}
+
+/// A server and a client that are told, and hear, what `octets` say.
+pub fn control(octets: &[u8]) {
+    let start = Instant::now();
+    let timeline = Timeline::new(start);
+    let (server, client) = (Server::new(start, timeline), Client::new(start, timeline, wishes()));
+    let mut ends = Ends { now: start, server, client, stops: [0; 2] };
+    for (flags, body) in packets(octets) {
+        let (is_server, kind) = (flags & 1 == 0, flags >> 4 & 7);
+        match flags >> 1 & 7 {
+            0 => ends.feed(is_server, false, body),
+            1 => ends.feed(is_server, true, body),
+            2 => ends.pass(Duration::from_millis(u64::from(flags) * 16)),
+            3 if kind == 0 => ends.server.handle_close(),
+            3 if kind == 1 => ends.client.handle_close(),
+            3 | 4 => ends.carry(body.len()),
+            5 => ends.carry(usize::MAX),
+            6 => ends.command_server(kind, body),
+            _ => ends.command_client(kind, body),
+        }
+        ends.check();
+    }
+    // Left alone, both end; nobody waits for ever.
+    for _ in 0..100 {
+        ends.pass(Duration::from_millis(500));
+        ends.check();
+    }
+    assert_eq!(ends.server.state(), State::Stopped);
+    assert_eq!(ends.client.state(), State::Stopped);
+}
+
+/// Octets as an opening and as a message: what is read is written as it was.
+pub fn opening(octets: &[u8]) {
+    if let Ok(Some((opening, len))) = Opening::parse(octets) {
+        let mut written = Vec::new();
+        opening.write(&mut written);
+        assert_eq!(written, octets[..len]);
+        assert!((0..len).all(|len| Opening::parse(&octets[..len]) == Ok(None)));
+    }
+    if let Ok(Some((message, len))) = Message::parse(octets) {
+        let mut written = Vec::new();
+        message.write(&mut written);
+        assert_eq!(Message::parse(&written), Ok(Some((message, written.len()))));
+        assert!(written.len() <= len);
+    }
+}
