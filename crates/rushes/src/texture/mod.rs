@@ -15,12 +15,12 @@
 //! use std::time::Duration;
 //! use rushes::texture::{ClientOptions, Format, MemorySink, ServerOptions};
 //! use rushes::texture::{TextureClient, TextureFrame, TextureServer};
-//! use rushes::texture::source::Pattern;
+//! use rushes::texture::source::{RawHint, open};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut options = ServerOptions::default();
 //! options.format = Some(Format::Bc1);
-//! let pattern = Pattern::open("pattern:320x180@60")?;
+//! let pattern = open("pattern:320x180@60".as_ref(), &RawHint::default())?;
 //! let server = TextureServer::serve("127.0.0.1:0".parse()?, pattern, options)?;
 //!
 //! let (told, frames) = mpsc::sync_channel(8);

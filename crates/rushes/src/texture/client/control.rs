@@ -49,6 +49,7 @@ pub(super) struct Control {
     timeline: Timeline,
     links: Option<Links>,
     notices: VecDeque<FrameNotice>,
+    has_begun: bool,
     /// The number after the last frame announced.
     announced: u64,
     report_due: Instant,
@@ -66,6 +67,7 @@ impl Control {
             timeline,
             links: None,
             notices: VecDeque::new(),
+            has_begun: false,
             announced: 0,
             report_due: now + REPORT_INTERVAL,
             knock_due: now,
@@ -74,8 +76,9 @@ impl Control {
 
     /// Runs until the stream has begun; false if it has ended instead.
     pub(super) fn run_until_streaming(&mut self) -> bool {
-        while !self.machine.state().is_live() {
-            if !self.step() {
+        while !self.has_begun {
+            // It may have begun and ended in one turn.
+            if !self.step() && !self.has_begun {
                 self.finish();
                 return false;
             }
@@ -138,6 +141,7 @@ impl Control {
                     self.machine.stop(reason, &text);
                 }
             }
+            ClientEvent::Streaming { .. } => self.has_begun = true,
             ClientEvent::Frame(notice) => {
                 if self.notices.len() == NOTICES_MAX {
                     self.notices.pop_front();

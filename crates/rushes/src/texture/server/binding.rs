@@ -21,6 +21,7 @@ use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::lock;
+use super::bucket::Bucket;
 use super::choose::Choice;
 use super::choose::Refusal;
 use super::link::Link;
@@ -39,6 +40,7 @@ pub(super) struct Binding {
     /// Wakes the thread of the control connection.
     pub(super) waker: Arc<Waker>,
     peer: IpAddr,
+    bucket: Bucket,
     units: Vec<Unit>,
     state: Mutex<State>,
     changed: Condvar,
@@ -88,6 +90,7 @@ impl Binding {
             work: Arc::new(Work::new(count, waker.clone())),
             waker,
             peer: control.peer_address().ip().to_canonical(),
+            bucket: Bucket::new(options.bit_rate / count.max(1) as u64, options.burst),
             units,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -182,7 +185,7 @@ impl Binding {
             }
             Some(socket) => {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
-                Some(Box::new(UdpLink::new(socket.clone(), peer)))
+                Some(Box::new(UdpLink::new(socket.clone(), peer, self.bucket)))
             }
         }
     }

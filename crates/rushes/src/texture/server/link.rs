@@ -15,6 +15,9 @@ use rushes_proto::delivery::HEADER_BYTES;
 use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::UnitHeader;
 
+use super::bucket::Bucket;
+use crate::pace::sleep_until;
+
 /// Octets that are handed to the kernel at once: they stay in the second-level cache.
 const SLAB_BYTES: usize = 65_000;
 
@@ -47,17 +50,21 @@ pub(super) struct UdpLink {
     queue: SendQueue,
     slab: Vec<u8>,
     lengths: Vec<u16>,
+    bucket: Bucket,
 }
 
 impl UdpLink {
-    pub(super) fn new(socket: Arc<UdpSocket>, peer: SocketAddr) -> Self {
+    pub(super) fn new(socket: Arc<UdpSocket>, peer: SocketAddr, bucket: Bucket) -> Self {
         let queue = socket.send_queue();
         let slab = Vec::with_capacity(2 * SLAB_BYTES);
-        Self { socket, peer, queue, slab, lengths: Vec::with_capacity(64) }
+        Self { socket, peer, queue, slab, lengths: Vec::with_capacity(64), bucket }
     }
 
     fn flush(&mut self) -> Result<(), String> {
-        let deadline = Instant::now() + BUFFER_WAIT;
+        let now = Instant::now();
+        let wait = self.bucket.take(now, self.slab.len());
+        sleep_until(now + wait);
+        let deadline = now + wait + BUFFER_WAIT;
         let (slab, lengths) = (&self.slab, &self.lengths);
         let result = self.socket.send(&mut self.queue, slab, lengths, self.peer, deadline);
         self.slab.clear();

@@ -1,6 +1,7 @@
 //! The side that has frames.
 
 mod binding;
+mod bucket;
 mod choose;
 mod connection;
 mod encoding;
@@ -62,10 +63,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// ```
 /// use rushes::texture::{ServerOptions, TextureServer};
-/// use rushes::texture::source::Pattern;
+/// use rushes::texture::source::{RawHint, open};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let pattern = Pattern::open("pattern:320x180@60")?;
+/// let pattern = open("pattern:320x180@60".as_ref(), &RawHint::default())?;
 /// let server = TextureServer::serve("127.0.0.1:0".parse()?, pattern, ServerOptions::default())?;
 /// assert_ne!(server.local_address().port(), 0);
 /// # Ok(())

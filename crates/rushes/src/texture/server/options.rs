@@ -25,6 +25,15 @@ pub struct ServerOptions {
     /// Octets of a packet behind its header of four, for clients that do not wish otherwise; 0, the
     /// default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over RTP.
     pub payload: usize,
+    /// Bits per second at which the units of one client send together (UDP), once each has sent
+    /// [`burst`](Self::burst) octets; 30 Gbit/s by default. 0 does not pace.
+    ///
+    /// A network that is slower than that paces by itself. This is for the receiver: what its
+    /// socket buffers cannot hold, and its threads not take at once, is lost.
+    pub bit_rate: u64,
+    /// Octets that a unit may send at once, whatever the rate: 4 MiB by default, as many as a
+    /// client's socket buffer has.
+    pub burst: usize,
     /// Sessions at once; more clients are told to come again later. 4 by default.
     pub clients_max: usize,
     /// When pictures are taken from the source.
@@ -47,6 +56,8 @@ impl Default for ServerOptions {
             transport: Transport::Udp,
             units: processors.clamp(1, 8),
             payload: 0,
+            bit_rate: 30_000_000_000,
+            burst: 4 << 20,
             clients_max: 4,
             timing: Timing::Live,
             loops: false,
