@@ -128,9 +128,9 @@ impl Decoder {
         let picture = Picture::new(&self.input, frame, self.set);
         let plane = self.output.planes()[0];
         let pixel = plane.row_bytes / plane.width as usize;
+        let mut span = [[0; 4]; SPAN];
         for (row, out) in rows.zip(out.chunks_exact_mut(plane.row_bytes)) {
             for (at, out) in out.chunks_mut(SPAN * pixel).enumerate() {
-                let mut span = [[0; 4]; SPAN];
                 let span = &mut span[..out.len() / pixel];
                 picture.read(at * SPAN, row, span);
                 convert::write(self.set, self.output.format(), span, out);

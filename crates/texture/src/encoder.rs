@@ -154,8 +154,8 @@ impl Encoder {
                 self.block_row(&picture, octets, row, out);
             }
             (Format::Yuv420 | Format::Yuv422 | Format::YCoCg420, 0) => {
+                let mut span = [[0; 4]; SPAN];
                 for (at, out) in out.chunks_mut(SPAN).enumerate() {
-                    let mut span = [[0; 4]; SPAN];
                     let span = &mut span[..out.len()];
                     picture.read(at * SPAN, row, span);
                     match format {
@@ -169,8 +169,8 @@ impl Encoder {
             }
             _ => {
                 let pixel = format.planes()[0].block.bytes;
+                let mut span = [[0; 4]; SPAN];
                 for (at, out) in out.chunks_mut(SPAN * pixel).enumerate() {
-                    let mut span = [[0; 4]; SPAN];
                     let span = &mut span[..out.len() / pixel];
                     picture.read(at * SPAN, row, span);
                     convert::write(self.set, format, span, out);
@@ -185,8 +185,8 @@ impl Encoder {
             Format::Yuv422 => [row; 2],
             _ => [2 * row, 2 * row + 1],
         };
+        let mut spans = [[[0; 4]; SPAN]; 2];
         for (at, out) in out.chunks_mut(SPAN / 2).enumerate() {
-            let mut spans = [[[0; 4]; SPAN]; 2];
             for (span, row) in spans.iter_mut().zip(rows) {
                 picture.read(at * SPAN, row, &mut span[..out.len() * 2]);
             }
@@ -204,9 +204,9 @@ impl Encoder {
         let bytes = self.output.format().planes()[0].block.bytes;
         let done = self.whole_blocks(octets, row, out);
         let rest = &mut out[done * bytes..];
+        let mut strip = [[0; 4]; SPAN * 4];
         for (at, out) in rest.chunks_mut(SPAN / 4 * bytes).enumerate() {
             let blocks = out.len() / bytes;
-            let mut strip = [[0; 4]; SPAN * 4];
             let strip = &mut strip[..blocks * 16];
             for (span, y) in strip.chunks_exact_mut(blocks * 4).zip(row * 4..) {
                 picture.read(done * 4 + at * SPAN, y, span);

@@ -1,4 +1,5 @@
 //! What frames weigh and how they are cut, against tables and worked examples.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
 use rushes_texture::{Format, Layout, Tiling};

@@ -1,4 +1,5 @@
 //! Whole frames, rows of them, their edges, and what an encoder refuses.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod pictures;
 

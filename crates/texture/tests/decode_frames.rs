@@ -1,4 +1,5 @@
 //! Pictures out of frames, cropped, and frames of every format that noise can be.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod pictures;
 
