@@ -270,6 +270,23 @@ fn an_accept_of_another_epoch_is_refused() {
 }
 
 #[test]
+fn an_offer_cannot_be_accepted_after_the_end() {
+    let mut ends = Ends::new();
+    ends.carry();
+    ends.server.offer(ends.now, offer()).unwrap();
+    ends.carry();
+    ends.client.stop(Reason::Ended, "");
+    let waiting = ends.client.poll_data().len();
+    let accepted = ends.client.accept(ends.now, &[], &[]);
+    assert_eq!(accepted, Err(CommandError::State(State::Stopped)));
+    assert_eq!(ends.client.poll_data().len(), waiting);
+    ends.carry();
+    let bound = ends.server.unit_bound(ends.now, 0);
+    assert_eq!(bound, Err(CommandError::State(State::Stopped)));
+    assert_eq!(ends.server.token(), None);
+}
+
+#[test]
 fn a_million_messages_leave_nothing_behind() {
     let mut ends = Ends::streaming(offer());
     ends.carry();

@@ -318,6 +318,7 @@ impl Client {
         if self.state != State::Stopped {
             self.state = State::Stopped;
             self.deadline = None;
+            self.pending = None;
             self.inbox.close();
             let text = printable(text);
             self.events.push(ClientEvent::Stopped(Stopped { by, reason, text }));

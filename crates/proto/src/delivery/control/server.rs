@@ -375,6 +375,7 @@ impl Server {
     fn close(&mut self) {
         self.state = State::Stopped;
         self.deadline = None;
+        self.pending = None;
         self.inbox.close();
     }
 }
