@@ -200,15 +200,37 @@ fn a_frame_without_memory_waits_until_the_oldest_is_overdue() {
 }
 
 #[test]
-fn frames_of_which_nothing_came_hold_nobody_back() {
+fn frames_of_which_nothing_came_hold_others_back_for_their_time_and_no_longer() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
+    assert_eq!(claim(&mut assembly, now, 9, 0), Claim::Blocked);
+    let deadline = assembly.poll_timeout().unwrap();
+    assert!(deadline > now);
+    assert_eq!(claim(&mut assembly, now, 9, 0), Claim::Blocked);
     for index in 0..6 {
-        take(&mut assembly, now, 9, index);
+        take(&mut assembly, deadline, 9, index);
     }
     assert!(assembly.handle_timeout(assembly.poll_timeout().unwrap()));
     assert!(assembly.poll_ending().is_some_and(|ending| ending.whole && ending.frame == 9));
     assert_eq!(assembly.statistics().frames_lost, 8);
+}
+
+#[test]
+fn frames_that_come_backwards_find_memory() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take_all(&mut assembly, now, 0);
+    assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
+    for frame in [2, 1] {
+        (0..6).for_each(|index| {
+            take(&mut assembly, now, frame, index);
+        });
+    }
+    for frame in [1, 2] {
+        let ending = assembly.poll_ending().unwrap();
+        assert!(ending.whole && ending.frame == frame);
+        assembly.release(ending.slot);
+    }
+    assert!(matches!(claim(&mut assembly, now, 3, 0), Claim::Place(_)));
 }
 
 #[test]
@@ -241,7 +263,12 @@ fn one_packet_from_the_far_future_does_not_end_the_present() {
     for _ in 0..7 {
         assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Discard(Discard::Jump));
     }
-    take(&mut assembly, now, 100, 0);
+    assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Blocked);
+    let deadline = assembly.poll_timeout().unwrap();
+    for _ in 0..7 {
+        claim(&mut assembly, deadline, 100, 0);
+    }
+    take(&mut assembly, deadline, 100, 0);
     assert!(assembly.finish());
     assert_eq!(assembly.statistics().frames_lost, 98);
 }

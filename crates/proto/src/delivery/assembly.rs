@@ -161,6 +161,8 @@ pub struct Assembly {
     newest: u64,
     previous: Option<usize>,
     jump: (u64, u32),
+    /// Since when a frame waits for those before it, of which nothing has come.
+    ahead_since: Option<Instant>,
     pace: Pace,
     statistics: AssemblyStatistics,
 }
@@ -175,6 +177,7 @@ impl Assembly {
             newest: options.first_frame,
             previous: None,
             jump: (0, 0),
+            ahead_since: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
             statistics: AssemblyStatistics::default(),
             options: AssemblyOptions { slots: options.slots.clamp(2, 8), ..options },
@@ -249,11 +252,10 @@ impl Assembly {
             }
         }
         self.jump = (0, 0);
-        // Frames before this one, of which nothing has come yet, will need memory first.
-        let far = frame - self.oldest > self.options.slots as u64 - 2;
-        if far && (self.options.reliable || self.oldest_filling().is_some()) {
+        if frame - self.oldest > self.options.slots as u64 - 2 && !self.is_skipped(now) {
             return Err(Claim::Blocked);
         }
+        self.ahead_since = None;
         if self.slots.len() < self.options.slots {
             self.slots.push(Slot::new(&self.plan, now));
         }
@@ -264,6 +266,16 @@ impl Assembly {
         self.slots[slot].begin(frame, now);
         self.newest = self.newest.max(frame);
         Ok(slot)
+    }
+
+    /// Whether frames of which nothing has come yet, and which need memory before a later one takes
+    /// it all, have had their time.
+    fn is_skipped(&mut self, now: Instant) -> bool {
+        if self.options.reliable || self.oldest_filling().is_some() {
+            return false;
+        }
+        let since = *self.ahead_since.get_or_insert(now);
+        self.pace.deadline(since, since) <= now
     }
 
     fn oldest_filling(&self) -> Option<usize> {
@@ -375,7 +387,9 @@ impl Assembly {
             return None;
         }
         let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
-        filling.map(|slot| self.pace.deadline(slot.first_at, slot.latest_at)).min()
+        let times = filling.map(|slot| (slot.first_at, slot.latest_at));
+        let ahead = self.ahead_since.map(|since| (since, since));
+        times.chain(ahead).map(|(first, latest)| self.pace.deadline(first, latest)).min()
     }
 
     /// Ends the frames whose deadline is over; whether one is ready to be handed over.
