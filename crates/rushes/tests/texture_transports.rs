@@ -33,7 +33,9 @@ impl Noise {
     fn new(layout: Layout, count: usize) -> Self {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ layout.bytes() as u64;
         let mut octet = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 56) as u8
         };
         let frames = (0..count).map(|_| Frame::new((0..layout.bytes()).map(|_| octet()).collect()));
@@ -91,8 +93,8 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     let what = format!("{format} {size:?} {units} units {transport}");
     for (number, expected) in expected.iter().enumerate() {
         let received = frames.recv_timeout(10 * SECOND);
-        let (frame, whole, octets) =
-            received.unwrap_or_else(|_| panic!("{what}: no frame {number}: {:?}", client.statistics()));
+        let (frame, whole, octets) = received
+            .unwrap_or_else(|_| panic!("{what}: no frame {number}: {:?}", client.statistics()));
         let seen = client.statistics();
         let is_next = frame == number as u64 && whole;
         assert!(is_next, "{what}: frame {frame} for {number}, whole: {whole}, {seen:?}");

@@ -52,11 +52,11 @@ mod format;
 mod instruction_set;
 mod layout;
 pub mod metric;
+mod rate;
 mod resample;
 mod rgb565;
 #[doc(hidden)]
 pub mod rows;
-mod rate;
 pub mod source;
 mod tiling;
 

@@ -65,6 +65,12 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
     fn has_one_packet_frames(&self) -> bool {
         false
     }
+
+    /// Whether payloads may be taken in whatever order they come, so that none waits for one that
+    /// is missing before it.
+    fn is_unordered(&self) -> bool {
+        false
+    }
 }
 
 /// The sending half of a payload format.

@@ -1,10 +1,9 @@
 //! Tiles of texture video: every packet says where its octets belong, and stands alone.
 //!
-//! A payload is a [`UnitHeader`](crate::delivery::UnitHeader) (the frame's number modulo 256, the
-//! packet's number in the frame) and the octets of that packet in the plan of the frame
-//! ([`Plan`](crate::delivery::Plan)), which both ends know from elsewhere. All packets of a frame
-//! have one timestamp; the marker bit is on the last packet of a stripe. `docs/rtp-texture.md` has
-//! the format in full.
+//! A payload is the header of four octets that the other transports have too (the frame's number
+//! modulo 256, the packet's number in the frame) and the octets of that packet in the plan of the
+//! frame, which both ends know from elsewhere. All packets of a frame have one timestamp; the marker
+//! bit is on the last packet of a stripe. `docs/rtp-texture.md` has the format in full.
 //!
 //! What is given to the packetiser is a stripe: the header of its first packet, then its octets.
 //! What comes out on the other side is one frame for each packet, header included.
@@ -47,6 +46,10 @@ impl PayloadFormat for Texture {
     }
 
     fn has_one_packet_frames(&self) -> bool {
+        true
+    }
+
+    fn is_unordered(&self) -> bool {
         true
     }
 }

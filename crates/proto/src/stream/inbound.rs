@@ -1,18 +1,17 @@
 //! One source as a receiver sees it: probation, then sequence, order and frames.
 
 use core::net::SocketAddr;
-use std::collections::VecDeque;
 use std::time::Duration;
 use std::time::Instant;
 
 use super::arrivals::Arrivals;
+use super::candidate::{Arrived, Candidate, Kept, Report};
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
 use super::reorder::{Place, ReorderWindow, WindowLimits};
-use super::sequence::{MAX_MISORDER, SequenceState, Verdict};
+use super::sequence::{SequenceState, Verdict};
 use super::stats::Discard;
-use super::stats::ReceiveStatistics;
 use super::stats::SourceStatistics;
 use crate::payload::Depacketiser;
 use crate::payload::Frame;
@@ -29,84 +28,6 @@ use crate::ssrc::Ssrc;
 /// How long a source must be silent at its address before it may speak from another.
 const MOVE_AFTER: Duration = Duration::from_secs(1);
 
-/// Where a source reports: the receiver's counters and events.
-pub(super) struct Report<'r> {
-    pub(super) statistics: &'r mut ReceiveStatistics,
-    pub(super) events: &'r mut VecDeque<Event>,
-}
-
-/// A packet, parsed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrived<'p> {
-    pub(super) sequence: SequenceNumber,
-    pub(super) info: PacketInfo,
-    pub(super) payload: &'p [u8],
-}
-
-/// A packet of a source on probation, or a suspect of a believed one.
-#[derive(Debug)]
-struct Kept {
-    sequence: SequenceNumber,
-    info: PacketInfo,
-    payload: Vec<u8>,
-}
-
-impl Kept {
-    fn copy(packet: Arrived<'_>) -> Self {
-        let Arrived { sequence, info, payload } = packet;
-        Self { sequence, info, payload: payload.to_vec() }
-    }
-}
-
-/// A source on probation: its packets are kept, so that belief loses none (RFC 3550 A.1 would).
-#[derive(Debug)]
-pub(super) struct Candidate {
-    ssrc: Ssrc,
-    kept: Vec<Kept>,
-    pub(super) last_heard: Instant,
-}
-
-impl Candidate {
-    pub(super) fn new(ssrc: Ssrc, now: Instant) -> Self {
-        Self { ssrc, kept: Vec::new(), last_heard: now }
-    }
-
-    pub(super) fn ssrc(&self) -> Ssrc {
-        self.ssrc
-    }
-
-    pub(super) fn kept(&self) -> u64 {
-        self.kept.len() as u64
-    }
-
-    /// Takes a packet; `true` once enough of them are close to each other.
-    ///
-    /// The RFC asks for packets in sequence; close ones are as good a sign, and networks that
-    /// reorder the first two are not held up.
-    pub(super) fn take(
-        &mut self,
-        packet: Arrived<'_>,
-        probation: u8,
-        report: &mut Report<'_>,
-    ) -> bool {
-        self.last_heard = packet.info.arrival;
-        let far = |kept: &Kept| {
-            packet.sequence.distance(kept.sequence).unsigned_abs() >= MAX_MISORDER.unsigned_abs()
-        };
-        if self.kept.iter().any(far) {
-            for _ in self.kept.drain(..) {
-                report.statistics.discards.count(Discard::Probation);
-            }
-        }
-        if self.kept.iter().any(|kept| kept.sequence == packet.sequence) {
-            report.statistics.discards.count(Discard::Duplicate);
-        } else {
-            self.kept.push(Kept::copy(packet));
-        }
-        self.kept.len() >= usize::from(probation)
-    }
-}
-
 /// A believed source.
 pub(super) struct Inbound {
     ssrc: Ssrc,
@@ -120,6 +41,8 @@ pub(super) struct Inbound {
     address: Option<SocketAddr>,
     conflict_told: Option<Instant>,
     depacketiser: Box<dyn Depacketiser>,
+    /// Payloads are taken as they come; the window only says which have.
+    unordered: bool,
     builder: FrameBuilder,
     pub(super) last_heard: Instant,
 }
@@ -155,6 +78,7 @@ impl Inbound {
             address: None,
             conflict_told: None,
             depacketiser: format.depacketiser(),
+            unordered: format.is_unordered(),
             builder: FrameBuilder::new(format, config.frame, pool.clone()),
             last_heard,
         };
@@ -372,6 +296,10 @@ impl Inbound {
                 self.join(packet.info, packet.payload, report);
                 self.deliver_held(report);
             }
+            Place::Ahead if self.unordered => {
+                self.join(packet.info, packet.payload, report);
+                self.hold(place, Arrived { payload: &[], ..packet }, report);
+            }
             Place::Ahead => self.hold(place, packet, report),
             Place::Duplicate => report.statistics.discards.count(Discard::Duplicate),
             Place::Late => report.statistics.discards.count(Discard::Late),
@@ -386,14 +314,14 @@ impl Inbound {
                 self.window.skip_to(place);
                 self.note_lost(first, place.since(first), report);
                 self.window.advance();
-                self.join(packet.info, packet.payload, report);
+                self.join_held(packet.info, packet.payload, report);
                 return;
             }
             self.give_up_gap(report);
             self.deliver_held(report);
             if self.window.place(place) == Place::Next {
                 self.window.advance();
-                self.join(packet.info, packet.payload, report);
+                self.join_held(packet.info, packet.payload, report);
                 self.deliver_held(report);
                 return;
             }
@@ -427,8 +355,16 @@ impl Inbound {
     #[inline]
     fn deliver_held(&mut self, report: &mut Report<'_>) {
         while let Some(held) = self.window.take_next() {
-            self.join(held.info, &held.payload, report);
+            self.join_held(held.info, &held.payload, report);
             self.window.reuse(held.payload);
+        }
+    }
+
+    /// Hands on a payload that was held, unless that was done when it came.
+    #[inline]
+    fn join_held(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
+        if !self.unordered {
+            self.join(info, payload, report);
         }
     }
 

@@ -4,6 +4,7 @@
 //! Time and randomness are arguments, datagrams are slices; who carries them is not known here.
 
 mod arrivals;
+mod candidate;
 mod config;
 mod demux;
 mod event;

@@ -23,10 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use super::candidate::{Arrived, Candidate, Report};
 use super::config::ConfigError;
 use super::config::ReceiverConfig;
 use super::event::Event;
-use super::inbound::{Arrived, Candidate, Inbound, Report};
+use super::inbound::Inbound;
 use super::secure::Security;
 use super::stats::Discard;
 use super::stats::ReceiveStatistics;

@@ -20,8 +20,8 @@ use rushes_proto::delivery::control::Opening;
 use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
-use super::Inner;
 use super::super::error::TextureError;
+use super::Inner;
 use super::units;
 
 /// The sockets of a session.
@@ -147,10 +147,7 @@ fn opening(offer: &Offer, unit: usize) -> Vec<u8> {
     octets
 }
 
-fn spawn(
-    unit: usize,
-    run: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, TextureError> {
+fn spawn(unit: usize, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, TextureError> {
     let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
     thread.spawn(run).map_err(TextureError::Thread)
 }

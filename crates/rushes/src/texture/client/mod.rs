@@ -284,11 +284,7 @@ impl Inner {
             self.sink.end();
         }
         let mut state = lock(&self.state);
-        let unsaid = || Stopped {
-            by: StoppedBy::Own,
-            reason: Reason::Ended,
-            text: String::new(),
-        };
+        let unsaid = || Stopped { by: StoppedBy::Own, reason: Reason::Ended, text: String::new() };
         state.end.get_or_insert_with(unsaid);
         state.is_over = true;
         self.ended.notify_all();

@@ -22,8 +22,7 @@ impl Encoding {
     /// From pictures of the format `input` to frames of the shape.
     pub(super) fn new(input: Format, shape: TextureShape) -> Result<Self, TextureError> {
         let layout = shape.layout();
-        let encoder =
-            Encoder::new(input, layout.format(), layout.width(), layout.height())?;
+        let encoder = Encoder::new(input, layout.format(), layout.width(), layout.height())?;
         Ok(Self { passes_through: input == layout.format(), encoder, shape })
     }
 

@@ -121,8 +121,7 @@ impl TextureServer {
         let listener = TcpListener::bind(local, &options.tcp)?;
         let local = listener.local_address();
         let rate = source.rate();
-        let rate =
-            FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
+        let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         let inner = Arc::new(Inner {
             layout,
             rate,

@@ -114,8 +114,7 @@ impl Session {
             return;
         }
         let units = self.binding.units();
-        let encoding =
-            choose::encode(&inner.layout, format, units, self.offer.payload as usize);
+        let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => return tracing::warn!(%format, units, "too few units for another format"),

@@ -148,9 +148,8 @@ impl Work {
     /// Waits until nothing is left to be sent; false if it takes longer.
     pub(super) fn wait_until_sent(&self, longest: Duration) -> bool {
         let state = lock(&self.state);
-        let busy = |state: &mut State| {
-            !state.stopped && (state.waiting.is_some() || state.job.is_some())
-        };
+        let busy =
+            |state: &mut State| !state.stopped && (state.waiting.is_some() || state.job.is_some());
         let waited = self.room.wait_timeout_while(state, longest, busy);
         !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
     }
