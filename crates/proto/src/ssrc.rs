@@ -25,6 +25,8 @@ impl PayloadType {
     pub const H266: Self = Self(98);
     /// The default for the generic format.
     pub const GENERIC: Self = Self(99);
+    /// The default for tiles of texture video.
+    pub const TEXTURE: Self = Self(100);
     /// The default for Opus.
     pub const OPUS: Self = Self(111);
 

@@ -73,7 +73,7 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     let expected = noise.frames.clone();
     let mut options = ServerOptions::default();
     // A datagram that a socket's buffer has no room for is lost: large frames need their time.
-    let is_large = transport == Transport::Udp && layout.bytes() > 1 << 20;
+    let is_large = transport != Transport::Tcp && layout.bytes() > 1 << 20;
     let timing = if is_large { Timing::EveryFrame } else { Timing::FlatOut };
     (options.units, options.transport, options.timing) = (units, transport, timing);
     let local = "127.0.0.1:0".parse().unwrap();
@@ -127,9 +127,18 @@ fn every_format_and_size_in_any_number_of_units_arrives_by_tcp() {
 
 #[test]
 fn large_frames_of_odd_sizes_arrive_by_every_transport() {
-    for transport in [Transport::Udp, Transport::Tcp] {
+    for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
         for format in [Format::Bc1, Format::YCoCgBc3, Format::Yuv420, Format::Rgb24] {
             check(format, (1_918, 1_078), 4, transport);
+        }
+    }
+}
+
+#[test]
+fn every_format_and_size_in_any_number_of_units_arrives_by_rtp() {
+    for format in Format::ALL {
+        for (size, units) in [((1, 1), 1), ((30, 26), 3), ((319, 181), 4), ((64, 64), 16)] {
+            check(format, size, units, Transport::Rtp);
         }
     }
 }

@@ -26,6 +26,9 @@ pub enum TextureError {
     /// Pictures cannot become frames of this format.
     #[error(transparent)]
     Codec(#[from] CodecError),
+    /// A stream of RTP could not be opened.
+    #[error(transparent)]
+    Stream(#[from] crate::Error),
     /// The system has no thread left.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),

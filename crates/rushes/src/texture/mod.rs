@@ -36,6 +36,7 @@
 //! ```
 mod client;
 mod error;
+mod rtp;
 mod server;
 mod shape;
 mod sink;

@@ -21,13 +21,17 @@ use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::error::TextureError;
+use super::super::rtp;
 use super::Inner;
 use super::units;
+use crate::session::Session;
 
 /// The sockets of a session.
 pub(super) struct Links {
     inner: Arc<Inner>,
     units: Vec<Unit>,
+    /// The ports and sources that the server must be told (RTP).
+    addresses: (Vec<u16>, Vec<Ssrc>),
 }
 
 struct Unit {
@@ -50,12 +54,17 @@ impl Links {
         offer: &Offer,
         server: SocketAddr,
     ) -> Result<Self, TextureError> {
-        let mut links = Self { inner: inner.clone(), units: Vec::new() };
+        let mut links =
+            Self { inner: inner.clone(), units: Vec::new(), addresses: Default::default() };
+        let session = match offer.transport {
+            Transport::Rtp => Some(inner.open_session(server)?),
+            Transport::Udp | Transport::Tcp => None,
+        };
         for unit in 0..offer.unit_count() {
-            let opened = match offer.transport {
-                Transport::Udp => links.open_udp(offer, unit, server),
-                Transport::Tcp => links.open_tcp(offer, unit, server),
-                Transport::Rtp => Err(TextureError::Failed("no RTP".into())),
+            let opened = match (offer.transport, &session) {
+                (Transport::Rtp, Some(session)) => links.open_rtp(offer, unit, session),
+                (Transport::Tcp, _) => links.open_tcp(offer, unit, server),
+                _ => links.open_udp(offer, unit, server),
             };
             match opened {
                 Ok(unit) => links.units.push(unit),
@@ -113,9 +122,28 @@ impl Links {
         Ok(Unit { waker, knocker: None, thread: Some(thread) })
     }
 
+    fn open_rtp(
+        &mut self,
+        offer: &Offer,
+        unit: usize,
+        session: &Session,
+    ) -> Result<Unit, TextureError> {
+        let port = offer.ports.get(unit).copied().unwrap_or_default();
+        let peer = offer.ssrcs.get(unit).copied().unwrap_or(Ssrc(0));
+        let own = rtp::random_ssrc()?;
+        let (payload, secured) = (offer.payload as usize, self.inner.options.secured());
+        let builder = rtp::stream(session, payload, own, peer, &secured)?;
+        let waiting = units::Waiting::begin(builder.remote_port(port))?;
+        self.addresses.0.push(waiting.local_port());
+        self.addresses.1.push(own);
+        let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
+        let thread = spawn(unit, move || units::receive_stream(&inner.shared, waiting))?;
+        Ok(Unit { waker, knocker: None, thread: Some(thread) })
+    }
+
     /// The client's ports and sources, where the server must be told (RTP).
     pub(super) fn addresses(&self) -> (Vec<u16>, Vec<Ssrc>) {
-        (Vec::new(), Vec::new())
+        self.addresses.clone()
     }
 
     /// Says to the server's units where ours are.

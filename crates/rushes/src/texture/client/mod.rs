@@ -43,6 +43,8 @@ use super::error::TextureError;
 use super::lock;
 use super::shape::TextureShape;
 use super::sink::TextureSink;
+use crate::context::Context;
+use crate::session::Session;
 
 /// Receives a server's frames into a sink.
 ///
@@ -69,6 +71,8 @@ struct State {
     shape: Option<TextureShape>,
     rate: Option<FrameRate>,
     transport: Option<Transport>,
+    /// What the units' streams are in, over RTP.
+    session: Option<Session>,
     change: Option<Change>,
     clock: Option<ClockEstimate>,
     dropped: u64,
@@ -168,6 +172,13 @@ impl TextureClient {
         lock(&self.inner.state).rate
     }
 
+    /// The short authentication string, for people to read to each other, if keys were agreed on by
+    /// ZRTP.
+    #[cfg(feature = "zrtp")]
+    pub fn sas(&self) -> Option<crate::zrtp::SasStatus> {
+        lock(&self.inner.state).session.as_ref()?.sas()
+    }
+
     /// What is known of the server's clock.
     pub fn clock(&self) -> Option<ClockEstimate> {
         lock(&self.inner.state).clock
@@ -260,6 +271,13 @@ impl Inner {
         }
         self.shared.set_frames(Arc::new(frames));
         Ok(())
+    }
+
+    /// The session that all units' streams are in: they agree on keys once.
+    fn open_session(&self, server: SocketAddr) -> Result<Session, TextureError> {
+        let session = Context::new().session(&server.ip().to_canonical().to_string())?;
+        lock(&self.state).session = Some(session.clone());
+        Ok(session)
     }
 
     fn take_change(&self) -> Option<Change> {

@@ -11,6 +11,8 @@ use rushes_proto::delivery::control::TransportSet;
 use rushes_proto::delivery::control::Wishes;
 use rushes_texture::Format;
 
+use super::super::rtp::Secured;
+
 /// How a [`TextureClient`](crate::texture::TextureClient) works. Every setting has a default that
 /// works.
 #[derive(Clone, Debug)]
@@ -45,8 +47,12 @@ pub struct ClientOptions {
     pub tcp: TcpOptions,
     /// How long to wait for the connection to the server: 5 s by default.
     pub connect_timeout: Duration,
-    /// How RTP streams are secured; by default not at all.
-    pub security: Option<crate::security::Security>,
+    /// How RTP streams are secured; by default not at all. With it, units travel by RTP only.
+    ///
+    /// The control connection stays in the clear: it tells sizes, rates and counts, and the token
+    /// by which units are bound over UDP and TCP.
+    #[cfg(feature = "srtp")]
+    pub security: Option<crate::Security>,
 }
 
 impl Default for ClientOptions {
@@ -65,20 +71,41 @@ impl Default for ClientOptions {
             udp: SocketOptions::default(),
             tcp: TcpOptions::default(),
             connect_timeout: Duration::from_secs(5),
+            #[cfg(feature = "srtp")]
             security: None,
         }
     }
 }
 
 impl ClientOptions {
+    /// How RTP streams are secured, in any build.
+    pub(super) fn secured(&self) -> Secured {
+        #[cfg(feature = "srtp")]
+        let secured = self.security.clone();
+        #[cfg(not(feature = "srtp"))]
+        let secured = ();
+        secured
+    }
+
+    /// Whether nothing may travel in the clear.
+    pub(super) fn is_secured(&self) -> bool {
+        #[cfg(feature = "srtp")]
+        let is_secured = self.security.is_some();
+        #[cfg(not(feature = "srtp"))]
+        let is_secured = false;
+        is_secured
+    }
+
     pub(super) fn wishes(&self) -> Wishes {
         let add = |set: FormatSet, format: &Format| set.with(format.number());
         let wished = self.format.iter();
+        let rtp_alone = TransportSet::default().with(Transport::Rtp);
+        let transports = if self.is_secured() { rtp_alone } else { TransportSet::ALL };
         Wishes {
             formats: self.formats.iter().chain(wished).fold(FormatSet::default(), add),
-            transports: TransportSet::ALL,
+            transports,
             format: self.format.map_or(0, Format::number),
-            transport: self.transport,
+            transport: self.transport.filter(|&wished| transports.contains(wished)),
             units: self.units,
             payload: self.payload,
             rate: self.rate,

@@ -16,12 +16,22 @@ use rushes_net::Waker;
 use rushes_proto::delivery::HEADER_BYTES;
 use rushes_proto::delivery::Place;
 use rushes_proto::delivery::UnitHeader;
+use rushes_proto::payload::Frame;
 
 use super::super::lock;
 use super::frames::Frames;
+use crate::builder::StreamBuilder;
+use crate::error::Error;
+use crate::stream::MediaStream;
 
 /// How long a thread waits when nothing is due: it looks whether it should end.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// The same, where nobody can be woken.
+const LOOK_OFTEN: Duration = Duration::from_millis(50);
+
+/// Packets that are put in place together.
+const PACKETS_MAX: usize = 256;
 
 /// What the threads of a client share.
 pub(super) struct Shared {
@@ -191,5 +201,80 @@ impl Chunks {
             None => return Err("the server sent a chunk that the frame does not have".into()),
         }
         Ok(Progress::Some)
+    }
+}
+
+/// A stream that is open, or whose keys are being agreed on.
+pub(super) enum Waiting {
+    Open(Box<MediaStream>),
+    #[cfg(feature = "zrtp")]
+    Agreeing(Box<crate::zrtp::Opening>),
+}
+
+impl Waiting {
+    pub(super) fn begin(builder: StreamBuilder) -> Result<Self, Error> {
+        #[cfg(feature = "zrtp")]
+        if let Some(crate::Security::Zrtp(_)) = &builder.security {
+            return builder.begin().map(Box::new).map(Self::Agreeing);
+        }
+        builder.open().map(Box::new).map(Self::Open)
+    }
+
+    pub(super) fn local_port(&self) -> u16 {
+        match self {
+            Self::Open(stream) => stream.local_address().port(),
+            #[cfg(feature = "zrtp")]
+            Self::Agreeing(opening) => opening.local_address().port(),
+        }
+    }
+
+    /// The stream, once it is open; `None` if it is stopped before.
+    fn wait(self, shared: &Shared) -> Result<Option<Box<MediaStream>>, Error> {
+        match self {
+            Self::Open(stream) => Ok(Some(stream)),
+            #[cfg(feature = "zrtp")]
+            Self::Agreeing(mut opening) => {
+                while !shared.is_stopped() {
+                    if let Some(stream) = opening.wait(LOOK_OFTEN)? {
+                        return Ok(Some(Box::new(stream)));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Receives packets of a stream until the client stops.
+pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
+    let mut stream = match waiting.wait(shared) {
+        Ok(Some(stream)) => stream,
+        Ok(None) => return,
+        Err(error) => return shared.fail(error.to_string()),
+    };
+    let stopped = || shared.is_stopped();
+    let mut packets = Vec::with_capacity(PACKETS_MAX);
+    while !stopped() {
+        let due = shared.frames().and_then(|frames| frames.poll_timeout());
+        let look = Instant::now() + LOOK_OFTEN;
+        let until = due.map_or(look, |due| due.min(look));
+        let mut timeout = until.saturating_duration_since(Instant::now());
+        while packets.len() < PACKETS_MAX {
+            match stream.pull_frame(timeout) {
+                Ok(Some(packet)) => packets.push(packet),
+                Ok(None) => break,
+                Err(error) => return shared.fail(error.to_string()),
+            }
+            // What else is there already.
+            timeout = Duration::ZERO;
+        }
+        let Some(frames) = shared.frames() else { continue };
+        let octets: usize = packets.iter().map(|packet| packet.data().len()).sum();
+        frames.take(packets.iter().map(Frame::data), &stopped);
+        packets.clear();
+        shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
+        if due.is_some() {
+            frames.handle_timeout(Instant::now());
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The units of a session, and how each finds its way to the client.
 
 use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Condvar;
@@ -9,9 +11,12 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_net::SocketOptions;
 use rushes_net::TcpSocket;
 use rushes_net::UdpSocket;
 use rushes_net::Waker;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::Ssrc;
 use rushes_proto::delivery::control::Accept;
 use rushes_proto::delivery::control::Opening;
 use rushes_proto::delivery::control::Reason;
@@ -21,14 +26,23 @@ use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::lock;
+use super::super::rtp;
+use super::super::rtp::Secured;
 use super::bucket::Bucket;
 use super::choose::Choice;
 use super::choose::Refusal;
 use super::link::Link;
+use super::link::RtpLink;
 use super::link::TcpLink;
 use super::link::UdpLink;
 use super::options::ServerOptions;
 use super::work::Work;
+use crate::context::Context;
+use crate::error::Error;
+use crate::session::Session;
+use crate::stream::MediaStream;
+#[cfg(feature = "zrtp")]
+use crate::zrtp::SasStatus;
 
 /// How long a unit waits at a time for the client's first datagram.
 const LOOK: Duration = Duration::from_millis(200);
@@ -41,6 +55,7 @@ pub(super) struct Binding {
     pub(super) waker: Arc<Waker>,
     peer: IpAddr,
     bucket: Bucket,
+    streams: Option<Streams>,
     units: Vec<Unit>,
     state: Mutex<State>,
     changed: Condvar,
@@ -48,10 +63,26 @@ pub(super) struct Binding {
 
 /// One unit's own.
 struct Unit {
-    /// Where the client's first datagram comes to.
-    socket: Option<Arc<UdpSocket>>,
+    way: Way,
     /// Wakes the unit's thread from waiting for its socket.
     waker: Arc<Waker>,
+}
+
+/// How a unit's octets go.
+enum Way {
+    /// From this socket, to where the client's first datagram comes from.
+    Datagrams(Arc<UdpSocket>),
+    /// By a connection that the client makes.
+    Connection,
+    /// By a stream of this source, from the port that the socket holds until then.
+    Stream { ssrc: Ssrc, port: u16, holds: Mutex<Option<UdpSocket>> },
+}
+
+/// What the streams of a session have in common.
+struct Streams {
+    session: Session,
+    payload: usize,
+    secured: Secured,
 }
 
 struct State {
@@ -75,6 +106,10 @@ impl Binding {
         let units = (0..count).map(|_| Unit::new(choice.transport, options, control));
         let units: Result<Vec<_>, _> = units.collect();
         let units = units.map_err(|error| (Reason::Unsupported, error.to_string()))?;
+        let streams = match choice.transport {
+            Transport::Rtp => Some(Streams::new(choice, options, control)?),
+            Transport::Udp | Transport::Tcp => None,
+        };
         let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
         let waker = Arc::new(waker);
         let state = State {
@@ -91,6 +126,7 @@ impl Binding {
             waker,
             peer: control.peer_address().ip().to_canonical(),
             bucket: Bucket::new(options.bit_rate / count.max(1) as u64, options.burst),
+            streams,
             units,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -101,10 +137,29 @@ impl Binding {
         self.units.len()
     }
 
-    /// The local port of each unit that has a socket for datagrams.
+    /// The local port of each unit that has one of its own.
     pub(super) fn ports(&self) -> Vec<u16> {
-        let sockets = self.units.iter().filter_map(|unit| unit.socket.as_ref());
-        sockets.map(|socket| socket.local_address().port()).collect()
+        let port = |unit: &Unit| match &unit.way {
+            Way::Datagrams(socket) => Some(socket.local_address().port()),
+            Way::Stream { port, .. } => Some(*port),
+            Way::Connection => None,
+        };
+        self.units.iter().filter_map(port).collect()
+    }
+
+    /// The source of each unit's stream.
+    pub(super) fn ssrcs(&self) -> Vec<Ssrc> {
+        let ssrc = |unit: &Unit| match &unit.way {
+            Way::Stream { ssrc, .. } => Some(*ssrc),
+            Way::Datagrams(_) | Way::Connection => None,
+        };
+        self.units.iter().filter_map(ssrc).collect()
+    }
+
+    /// The short authentication string, if keys were agreed on by ZRTP.
+    #[cfg(feature = "zrtp")]
+    pub(super) fn sas(&self) -> Option<SasStatus> {
+        self.streams.as_ref()?.session.sas()
     }
 
     pub(super) fn accept(&self, accept: Accept) {
@@ -163,11 +218,10 @@ impl Binding {
         let Some(mut link) = self.bind(unit) else { return };
         let mut scratch = Vec::new();
         while let Some((job, stripe)) = self.work.take(unit) {
-            let payload = job.encoding.shape().plan().payload();
             let encoded = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
             let sent = encoded
                 .map_err(|error| error.to_string())
-                .and_then(|octets| link.send(job.frame, &stripe, payload, octets));
+                .and_then(|octets| link.send(&job, &stripe, octets));
             match sent {
                 Ok(()) => self.work.sent(unit, &job),
                 Err(_) if self.is_closed() => return,
@@ -178,15 +232,44 @@ impl Binding {
 
     fn bind(&self, unit: usize) -> Option<Box<dyn Link>> {
         let own = self.units.get(unit)?;
-        match &own.socket {
-            None => {
+        match &own.way {
+            Way::Connection => {
                 let socket = self.wait_for_connection(unit)?;
                 Some(Box::new(TcpLink::new(socket, own.waker.clone())))
             }
-            Some(socket) => {
+            Way::Datagrams(socket) => {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
                 Some(Box::new(UdpLink::new(socket.clone(), peer, self.bucket)))
             }
+            Way::Stream { ssrc, port, holds } => {
+                let (to, from) = self.wait_for_accept(unit)?;
+                drop(lock(holds).take());
+                let streams = self.streams.as_ref()?;
+                match streams.open(*port, *ssrc, to, from) {
+                    Ok((stream, first)) => {
+                        self.note_bound(lock(&self.state), unit as u8);
+                        Some(Box::new(RtpLink::new(stream, self.bucket, first)))
+                    }
+                    Err(error) => {
+                        self.work.fail(format!("unit {unit}: {error}"));
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// The client's port and source for a unit.
+    fn wait_for_accept(&self, unit: usize) -> Option<(u16, Ssrc)> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(accept) = &state.accept {
+                return Some((*accept.ports.get(unit)?, *accept.ssrcs.get(unit)?));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -234,17 +317,53 @@ impl Binding {
     }
 }
 
+impl Streams {
+    fn new(choice: &Choice, options: &ServerOptions, control: &TcpSocket) -> Result<Self, Refusal> {
+        let unsupported = |error: Error| (Reason::Unsupported, error.to_string());
+        let peer = control.peer_address().ip().to_canonical().to_string();
+        let session = Context::new().session(&peer).map_err(unsupported)?;
+        let payload = choice.encoding.shape().plan().payload();
+        Ok(Self { session, payload, secured: options.secured() })
+    }
+
+    /// A unit's stream; waits until its keys are agreed on.
+    fn open(
+        &self,
+        port: u16,
+        own: Ssrc,
+        to: u16,
+        from: Ssrc,
+    ) -> Result<(MediaStream, RtpTimestamp), Error> {
+        let builder = rtp::stream(&self.session, self.payload, own, from, &self.secured)?;
+        let stream = builder.local_port(port).remote_port(to).open()?;
+        Ok((stream, RtpTimestamp(rtp::random()?)))
+    }
+}
+
 impl Unit {
     fn new(
         transport: Transport,
         options: &ServerOptions,
         control: &TcpSocket,
-    ) -> Result<Self, rushes_net::NetError> {
-        let local = SocketAddr::new(control.local_address().ip(), 0);
-        let socket = match transport {
-            Transport::Udp => Some(Arc::new(UdpSocket::bind(local, &options.udp)?)),
-            Transport::Tcp | Transport::Rtp => None,
+    ) -> Result<Self, Error> {
+        let local = control.local_address().ip().to_canonical();
+        let way = match transport {
+            Transport::Udp => {
+                let socket = UdpSocket::bind(SocketAddr::new(local, 0), &options.udp)?;
+                Way::Datagrams(Arc::new(socket))
+            }
+            Transport::Tcp => Way::Connection,
+            Transport::Rtp => {
+                // Streams listen on all addresses of the family.
+                let any: IpAddr = match local {
+                    IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                    IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+                };
+                let socket = UdpSocket::bind(SocketAddr::new(any, 0), &SocketOptions::default())?;
+                let port = socket.local_address().port();
+                Way::Stream { ssrc: rtp::random_ssrc()?, port, holds: Mutex::new(Some(socket)) }
+            }
         };
-        Ok(Self { socket, waker: Arc::new(Waker::new()?) })
+        Ok(Self { way, waker: Arc::new(Waker::new()?) })
     }
 }

@@ -10,6 +10,7 @@ use rushes_texture::Encoder;
 use rushes_texture::Format;
 use rushes_texture::Layout;
 
+use super::super::rtp;
 use super::super::shape::TextureShape;
 use super::binding::Binding;
 use super::encoding::Encoding;
@@ -35,13 +36,22 @@ pub(super) fn choose(
     format: Option<Format>,
 ) -> Result<Choice, Refusal> {
     let format = choose_format(wishes, source.format(), format)?;
-    let transport = wishes.transport.unwrap_or(options.transport);
+    let preferred = if options.is_secured() { Transport::Rtp } else { options.transport };
+    let transport = wishes.transport.unwrap_or(preferred);
+    if options.is_secured() && transport != Transport::Rtp {
+        let text = "the server sends nothing in the clear: by RTP, secured, or not at all";
+        return Err((Reason::Transport, text.into()));
+    }
     if !wishes.transports.contains(transport) {
         return Err((Reason::Transport, format!("the server sends by {transport} only")));
     }
     let units = if wishes.units == 0 { options.units } else { usize::from(wishes.units) };
     let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
     let payload = if wished == 0 { default_payload(transport) } else { wished };
+    if transport == Transport::Rtp && payload > rtp::PAYLOAD_MAX {
+        let text = format!("{payload} octets are over {} in a packet of RTP", rtp::PAYLOAD_MAX);
+        return Err((Reason::PacketSize, text));
+    }
     let encoding = encode(source, format, units, payload)?;
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate) })
 }
@@ -100,8 +110,8 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
         payload: shape.plan().payload() as u32,
         first_frame: 0,
         ports: binding.ports(),
-        ssrcs: Vec::new(),
-        clock_rate: 0,
+        ssrcs: binding.ssrcs(),
+        clock_rate: if choice.transport == Transport::Rtp { rtp::CLOCK_RATE.hertz() } else { 0 },
     }
 }
 

@@ -6,17 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_net::SendError;
 use rushes_net::SendErrorKind;
 use rushes_net::SendQueue;
 use rushes_net::TcpSocket;
 use rushes_net::UdpSocket;
 use rushes_net::Waker;
+use rushes_proto::RtpTimestamp;
 use rushes_proto::delivery::HEADER_BYTES;
 use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::UnitHeader;
 
+use super::super::rtp;
 use super::bucket::Bucket;
+use super::work::Job;
+use crate::error::Error;
 use crate::pace::sleep_until;
+use crate::stream::MediaStream;
 
 /// Octets that are handed to the kernel at once: they stay in the second-level cache.
 const SLAB_BYTES: usize = 65_000;
@@ -29,18 +35,12 @@ const STALL_MAX: Duration = Duration::from_secs(10);
 
 /// One unit's way to the client.
 pub(super) trait Link: Send {
-    /// Sends a stripe in packets of `payload` octets.
+    /// Sends a stripe, of which these are the octets.
     ///
     /// # Errors
     ///
     /// What the session ends with; what is merely lost is none.
-    fn send(
-        &mut self,
-        frame: u64,
-        stripe: &Stripe,
-        payload: usize,
-        octets: &[u8],
-    ) -> Result<(), String>;
+    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String>;
 }
 
 /// Datagrams: a slab of them for one system call.
@@ -79,19 +79,14 @@ impl UdpLink {
 }
 
 impl Link for UdpLink {
-    fn send(
-        &mut self,
-        frame: u64,
-        stripe: &Stripe,
-        payload: usize,
-        octets: &[u8],
-    ) -> Result<(), String> {
+    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+        let payload = job.encoding.shape().plan().payload();
         let mut index = stripe.first_packet;
         for packet in octets.chunks(payload) {
             if self.slab.len() + HEADER_BYTES + packet.len() > SLAB_BYTES && !self.slab.is_empty() {
                 self.flush()?;
             }
-            let header = UnitHeader { frame: frame as u8, index };
+            let header = UnitHeader { frame: job.frame as u8, index };
             self.slab.extend_from_slice(&header.write());
             self.slab.extend_from_slice(packet);
             self.lengths.push((HEADER_BYTES + packet.len()) as u16);
@@ -114,16 +109,11 @@ impl TcpLink {
 }
 
 impl Link for TcpLink {
-    fn send(
-        &mut self,
-        frame: u64,
-        stripe: &Stripe,
-        payload: usize,
-        octets: &[u8],
-    ) -> Result<(), String> {
+    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+        let payload = job.encoding.shape().plan().payload();
         let mut index = stripe.first_packet;
         for packet in octets.chunks(payload) {
-            let header = UnitHeader { frame: frame as u8, index }.write();
+            let header = UnitHeader { frame: job.frame as u8, index }.write();
             let mut parts = [IoSlice::new(&header), IoSlice::new(packet)];
             let deadline = Some(Instant::now() + STALL_MAX);
             let written = self.socket.write_all(&mut parts, deadline, Some(&self.waker));
@@ -131,5 +121,40 @@ impl Link for TcpLink {
             index += 1;
         }
         Ok(())
+    }
+}
+
+/// Packets of a stream, secured or not.
+pub(super) struct RtpLink {
+    stream: MediaStream,
+    bucket: Bucket,
+    /// A stripe, behind the header of its first packet.
+    stripe: Vec<u8>,
+    /// The timestamp of the instant.
+    begun: (RtpTimestamp, Instant),
+}
+
+impl RtpLink {
+    pub(super) fn new(stream: MediaStream, bucket: Bucket, first: RtpTimestamp) -> Self {
+        Self { stream, bucket, stripe: Vec::new(), begun: (first, Instant::now()) }
+    }
+}
+
+impl Link for RtpLink {
+    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+        let header = UnitHeader { frame: job.frame as u8, index: stripe.first_packet };
+        self.stripe.clear();
+        self.stripe.extend_from_slice(&header.write());
+        self.stripe.extend_from_slice(octets);
+        let now = Instant::now();
+        sleep_until(now + self.bucket.take(now, octets.len()));
+        let since = job.captured_at.saturating_duration_since(self.begun.1);
+        let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
+        match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
+            Ok(()) => Ok(()),
+            // As if the network had lost them.
+            Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }

@@ -191,6 +191,12 @@ impl TextureServer {
         self.inner.tally.take_ends()
     }
 
+    /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
+    #[cfg(feature = "zrtp")]
+    pub fn sas(&self) -> Vec<crate::zrtp::SasStatus> {
+        lock(&self.inner.sessions).iter().filter_map(|binding| binding.sas()).collect()
+    }
+
     /// What each client has said last of what it sees.
     pub fn reports(&self) -> Vec<Report> {
         lock(&self.inner.sessions).iter().map(|binding| binding.report()).collect()

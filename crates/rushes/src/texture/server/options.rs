@@ -7,6 +7,7 @@ use rushes_net::TcpOptions;
 use rushes_proto::delivery::control::Transport;
 use rushes_texture::Format;
 
+use super::super::rtp::Secured;
 use super::feed::Timing;
 
 /// How a [`TextureServer`](crate::texture::TextureServer) works. Every setting has a default that
@@ -44,8 +45,12 @@ pub struct ServerOptions {
     pub udp: SocketOptions,
     /// Buffers of TCP connections: 4 MiB by default.
     pub tcp: TcpOptions,
-    /// How RTP streams are secured; by default not at all.
-    pub security: Option<crate::security::Security>,
+    /// How RTP streams are secured; by default not at all. With it, units travel by RTP only.
+    ///
+    /// The control connection stays in the clear: it tells sizes, rates and counts, and the token
+    /// by which units are bound over UDP and TCP.
+    #[cfg(feature = "srtp")]
+    pub security: Option<crate::Security>,
 }
 
 impl Default for ServerOptions {
@@ -63,8 +68,29 @@ impl Default for ServerOptions {
             loops: false,
             udp: SocketOptions::default(),
             tcp: TcpOptions::default(),
+            #[cfg(feature = "srtp")]
             security: None,
         }
+    }
+}
+
+impl ServerOptions {
+    /// How RTP streams are secured, in any build.
+    pub(super) fn secured(&self) -> Secured {
+        #[cfg(feature = "srtp")]
+        let secured = self.security.clone();
+        #[cfg(not(feature = "srtp"))]
+        let secured = ();
+        secured
+    }
+
+    /// Whether nothing may travel in the clear.
+    pub(super) fn is_secured(&self) -> bool {
+        #[cfg(feature = "srtp")]
+        let is_secured = self.security.is_some();
+        #[cfg(not(feature = "srtp"))]
+        let is_secured = false;
+        is_secured
     }
 }
 

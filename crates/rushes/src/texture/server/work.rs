@@ -24,6 +24,8 @@ pub(super) struct Job {
     pub(super) frame: u64,
     pub(super) encoding: Arc<Encoding>,
     pub(super) picture: Picture,
+    /// When the picture was there.
+    pub(super) captured_at: Instant,
 }
 
 /// A frame that was sent.
@@ -59,7 +61,6 @@ pub(super) struct Work {
 #[derive(Default)]
 struct State {
     job: Option<Arc<Job>>,
-    captured_at: Option<Instant>,
     begun_at: Option<Instant>,
     /// The next stripe of each tile, and how many it has.
     tiles: Vec<(usize, usize)>,
@@ -165,9 +166,8 @@ impl Work {
         state.tiles.extend((0..plan.units()).map(|unit| (0, plan.stripe_count(unit))));
         state.unsent = state.tiles.iter().map(|&(_, stripes)| stripes).sum();
         state.busy.fill((None, Duration::ZERO));
-        state.captured_at = Some(captured_at);
         state.begun_at = Some(Instant::now());
-        state.job = Some(Arc::new(Job { frame: state.next_frame, encoding, picture }));
+        state.job = Some(Arc::new(Job { frame: state.next_frame, encoding, picture, captured_at }));
         state.next_frame += 1;
         self.begun.notify_all();
         self.room.notify_all();
@@ -218,7 +218,7 @@ impl Work {
         state.job = None;
         let began = |state: &State| state.busy.iter().filter_map(|&(began, _)| began).min();
         let begun_at = began(&state).or(state.begun_at).unwrap_or(now);
-        let captured_at = state.captured_at.unwrap_or(now);
+        let captured_at = job.captured_at;
         let busy = state.busy.iter().map(|&(_, busy)| busy);
         let notice = Sent {
             frame: job.frame,
