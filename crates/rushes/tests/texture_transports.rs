@@ -2,6 +2,8 @@
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod noise;
+
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,56 +18,10 @@ use rushes::texture::TextureFrame;
 use rushes::texture::TextureServer;
 use rushes::texture::Timing;
 use rushes::texture::Transport;
-use rushes::texture::source::Frame;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
+
+use noise::Noise;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// A few frames of octets that never repeat.
-struct Noise {
-    layout: Layout,
-    frames: Vec<Frame>,
-    next: usize,
-}
-
-impl Noise {
-    fn new(layout: Layout, count: usize) -> Self {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ layout.bytes() as u64;
-        let mut octet = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        let frames = (0..count).map(|_| Frame::new((0..layout.bytes()).map(|_| octet()).collect()));
-        Self { layout, frames: frames.collect(), next: 0 }
-    }
-}
-
-impl Source for Noise {
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn rate(&self) -> rushes::texture::Rate {
-        rushes::texture::Rate::new(20, 1).unwrap()
-    }
-
-    fn length(&self) -> Option<u64> {
-        Some(self.frames.len() as u64)
-    }
-
-    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
-        self.next += 1;
-        Ok(self.frames.get(self.next - 1).cloned())
-    }
-
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.next = 0;
-        Ok(())
-    }
-}
 
 fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     let layout = Layout::new(format, size.0, size.1).unwrap();

@@ -1,0 +1,169 @@
+//! Texture video over RTP, secured: the same frames, and nothing of them on the wire.
+#![cfg(all(feature = "texture", feature = "zrtp"))]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod noise;
+
+use std::path::Path;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes::Security;
+use rushes::Suite;
+use rushes::texture::ClientOptions;
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::MemorySink;
+use rushes::texture::ServerOptions;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureFrame;
+use rushes::texture::TextureServer;
+use rushes::texture::Timing;
+use rushes::texture::Transport;
+use rushes::texture::source::Source;
+use rushes::zrtp::ZrtpConfig;
+
+use noise::Noise;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn options(security: Option<Security>) -> (ServerOptions, ClientOptions) {
+    let mut server = ServerOptions::default();
+    (server.units, server.transport, server.timing) = (3, Transport::Rtp, Timing::EveryFrame);
+    server.security = security.clone();
+    let mut client = ClientOptions::default();
+    (client.deadline_min, client.deadline_max) = (10 * SECOND, 10 * SECOND);
+    client.security = security;
+    (server, client)
+}
+
+/// Sends four frames; whether both ends read the same short authentication string, if any.
+fn check(security: Option<Security>) -> Option<bool> {
+    let noise = Noise::new(Layout::new(Format::Bc1, 640, 360).unwrap(), 4);
+    let expected = noise.frames.clone();
+    let (server, client) = options(security);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, server).unwrap();
+    let (told, frames) = mpsc::channel();
+    let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+        let mut octets = vec![0; frame.shape().layout().bytes()];
+        frame.copy_to(&mut octets);
+        let _ = told.send((frame.is_whole(), octets));
+    });
+    let client = TextureClient::connect(server.local_address(), Arc::new(sink), client).unwrap();
+    assert_eq!(client.transport(), Some(Transport::Rtp));
+    let mut equal = None;
+    for expected in &expected {
+        let (is_whole, octets) = frames.recv_timeout(20 * SECOND).unwrap();
+        assert!(is_whole && octets == **expected);
+        let sas = client.sas().map(|sas| sas.sas.to_string());
+        let of_server = server.sas().first().map(|sas| sas.sas.to_string());
+        equal = equal.or(sas.map(|sas| Some(sas) == of_server));
+    }
+    equal
+}
+
+#[test]
+fn frames_secured_by_zrtp_are_the_frames_sent() {
+    assert_eq!(check(Some(Security::Zrtp(ZrtpConfig::default()))), Some(true));
+}
+
+#[test]
+fn frames_secured_by_given_keys_are_the_frames_sent() {
+    for suite in [Suite::AesCm128HmacSha1_80, Suite::AeadAes256Gcm] {
+        let key = vec![7; suite.key_and_salt_len()];
+        assert_eq!(check(Some(Security::shared(suite, &key).unwrap())), None);
+    }
+}
+
+#[test]
+fn a_secured_server_sends_nothing_in_the_clear() {
+    let (server, _) = options(Some(Security::Zrtp(ZrtpConfig::default())));
+    let noise = Noise::new(Layout::new(Format::Bc1, 64, 64).unwrap(), 4);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, server).unwrap();
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let (_, mut client) = options(None);
+        client.transport = Some(transport);
+        let sink = Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {}));
+        let error = TextureClient::connect(server.local_address(), sink, client).unwrap_err();
+        assert!(error.to_string().contains("in the clear"), "{error}");
+    }
+}
+
+/// Captures what travels over the loopback interface, to and from any UDP port.
+struct Capture {
+    program: Child,
+    file: tempfile::TempPath,
+}
+
+impl Capture {
+    fn start() -> Option<Self> {
+        let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let started = Command::new("tshark")
+            .args(["-q", "-i", "lo", "-f", "udp", "-a", "duration:60", "-a", "filesize:100000"])
+            .args(["-F", "pcap", "-w"])
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let program = started.ok()?;
+        let mut capture = Self { program, file };
+        // It writes the header of the file when it listens.
+        let until = Instant::now() + 10 * SECOND;
+        while std::fs::metadata(&capture.file).ok()?.len() < 24 {
+            let has_ended = capture.program.try_wait().ok()?.is_some();
+            if has_ended || Instant::now() > until {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Some(capture)
+    }
+
+    /// Whether these octets were seen.
+    fn has(&self, octets: &[u8]) -> bool {
+        let seen = std::fs::read(&self.file as &Path).unwrap();
+        seen.windows(octets.len()).any(|window| window == octets)
+    }
+
+    /// Waits until a packet sent now shows, and so all before it.
+    fn catch_up(&self) {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mark = format!("the end of the capture {:?}", socket.local_addr().unwrap());
+        let until = Instant::now() + 20 * SECOND;
+        while !self.has(mark.as_bytes()) {
+            assert!(Instant::now() < until, "the capture does not catch up");
+            socket.send_to(mark.as_bytes(), socket.local_addr().unwrap()).unwrap();
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+#[test]
+fn nothing_of_a_frame_is_on_the_wire() {
+    let Some(capture) = Capture::start() else {
+        return eprintln!("skipped: tshark is not installed, or may not capture");
+    };
+    let mut noise = Noise::new(Layout::new(Format::Bc1, 640, 360).unwrap(), 1);
+    let frame = noise.next_frame().unwrap().unwrap();
+    let pieces = [&frame[1_000..1_032], &frame[30_000..30_032], &frame[57_000..57_032]];
+    check(Some(Security::Zrtp(ZrtpConfig::default())));
+    capture.catch_up();
+    assert!(pieces.iter().all(|piece| !capture.has(piece)), "a frame is on the wire");
+    // What would be seen without.
+    check(None);
+    capture.catch_up();
+    assert!(pieces.iter().any(|piece| capture.has(piece)), "the capture misses packets");
+}
