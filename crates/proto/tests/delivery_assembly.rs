@@ -1,5 +1,6 @@
 //! Frames put together from packets that come late, twice, in any order or not at all.
 #![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
 use std::time::Duration;
 use std::time::Instant;

@@ -16,6 +16,14 @@ pub(crate) enum Security {}
 
 #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in a build with SRTP")]
 impl StreamBuilder {
+    #[cfg(feature = "texture")]
+    pub(crate) fn secured_if(self, security: Option<&Security>) -> Self {
+        match security {
+            Some(security) => match *security {},
+            None => self,
+        }
+    }
+
     pub(crate) fn secure_sender(&self, sender: Sender) -> Result<Sender, Error> {
         match &self.security {
             Some(security) => match *security {},

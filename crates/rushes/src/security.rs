@@ -117,6 +117,15 @@ impl Security {
 }
 
 impl StreamBuilder {
+    /// As [`security`](Self::security), if there is any.
+    #[cfg(feature = "texture")]
+    pub(crate) fn secured_if(self, security: Option<&Security>) -> Self {
+        match security {
+            Some(security) => self.security(security.clone()),
+            None => self,
+        }
+    }
+
     /// Secures the stream: nothing leaves it in the clear, media or reports, and nothing clear or
     /// forged is taken. Both ends must agree.
     ///

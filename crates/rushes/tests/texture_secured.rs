@@ -36,7 +36,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn options(security: Option<Security>) -> (ServerOptions, ClientOptions) {
     let mut server = ServerOptions::default();
     (server.units, server.transport, server.timing) = (3, Transport::Rtp, Timing::EveryFrame);
-    server.security = security.clone();
+    server.security.clone_from(&security);
     let mut client = ClientOptions::default();
     (client.deadline_min, client.deadline_max) = (10 * SECOND, 10 * SECOND);
     client.security = security;
@@ -63,7 +63,7 @@ fn check(security: Option<Security>) -> Option<bool> {
         assert!(is_whole && octets == **expected);
         let sas = client.sas().map(|sas| sas.sas.to_string());
         let of_server = server.sas().first().map(|sas| sas.sas.to_string());
-        equal = equal.or(sas.map(|sas| Some(sas) == of_server));
+        equal = equal.or_else(|| sas.map(|sas| Some(sas) == of_server));
     }
     equal
 }

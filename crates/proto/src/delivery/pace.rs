@@ -45,6 +45,7 @@ impl Pace {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
 mod tests {
     use super::*;
 

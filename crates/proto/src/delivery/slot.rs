@@ -115,6 +115,7 @@ impl Slot {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

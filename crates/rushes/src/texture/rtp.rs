@@ -10,7 +10,6 @@ use rushes_proto::payload::texture::Texture;
 use crate::builder::StreamBuilder;
 use crate::error::Error;
 use crate::pace::Pacing;
-#[cfg(feature = "srtp")]
 use crate::security::Security;
 use crate::session::Session;
 
@@ -23,35 +22,22 @@ const OVERHEAD: usize = 128;
 /// Octets of a packet behind its header that still make a datagram.
 pub(super) const PAYLOAD_MAX: usize = 65_535 - OVERHEAD;
 
-/// How a unit's streams are secured, if they are.
-#[cfg(feature = "srtp")]
-pub(super) type Secured = Option<Security>;
-#[cfg(not(feature = "srtp"))]
-pub(super) type Secured = ();
-
 /// One unit's stream, between these two sources.
 pub(super) fn stream(
     session: &Session,
     payload: usize,
     own: Ssrc,
     peer: Ssrc,
-    secured: &Secured,
-) -> Result<StreamBuilder, Error> {
-    let builder = session
+    security: Option<&Security>,
+) -> StreamBuilder {
+    session
         .stream_of(Arc::new(Texture { payload }), PayloadType::TEXTURE)
         .ssrc(own)
         .remote_ssrc(peer)
         .rtcp_mux(true)
         .pacing(Pacing::Off)
-        .mtu((payload + OVERHEAD).min(65_535));
-    #[cfg(feature = "srtp")]
-    let builder = match secured {
-        Some(security) => builder.security(security.clone()),
-        None => builder,
-    };
-    #[cfg(not(feature = "srtp"))]
-    let () = *secured;
-    Ok(builder)
+        .mtu((payload + OVERHEAD).min(65_535))
+        .secured_if(security)
 }
 
 /// A source's identifier that nobody else has.

@@ -131,8 +131,8 @@ impl Links {
         let port = offer.ports.get(unit).copied().unwrap_or_default();
         let peer = offer.ssrcs.get(unit).copied().unwrap_or(Ssrc(0));
         let own = rtp::random_ssrc()?;
-        let (payload, secured) = (offer.payload as usize, self.inner.options.secured());
-        let builder = rtp::stream(session, payload, own, peer, &secured)?;
+        let (payload, security) = (offer.payload as usize, self.inner.options.security.as_ref());
+        let builder = rtp::stream(session, payload, own, peer, security);
         let waiting = units::Waiting::begin(builder.remote_port(port))?;
         self.addresses.0.push(waiting.local_port());
         self.addresses.1.push(own);

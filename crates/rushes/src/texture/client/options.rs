@@ -11,8 +11,6 @@ use rushes_proto::delivery::control::TransportSet;
 use rushes_proto::delivery::control::Wishes;
 use rushes_texture::Format;
 
-use super::super::rtp::Secured;
-
 /// How a [`TextureClient`](crate::texture::TextureClient) works. Every setting has a default that
 /// works.
 #[derive(Clone, Debug)]
@@ -53,6 +51,8 @@ pub struct ClientOptions {
     /// by which units are bound over UDP and TCP.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
+    #[cfg(not(feature = "srtp"))]
+    pub(crate) security: Option<crate::security::Security>,
 }
 
 impl Default for ClientOptions {
@@ -71,36 +71,17 @@ impl Default for ClientOptions {
             udp: SocketOptions::default(),
             tcp: TcpOptions::default(),
             connect_timeout: Duration::from_secs(5),
-            #[cfg(feature = "srtp")]
             security: None,
         }
     }
 }
 
 impl ClientOptions {
-    /// How RTP streams are secured, in any build.
-    pub(super) fn secured(&self) -> Secured {
-        #[cfg(feature = "srtp")]
-        let secured = self.security.clone();
-        #[cfg(not(feature = "srtp"))]
-        let secured = ();
-        secured
-    }
-
-    /// Whether nothing may travel in the clear.
-    pub(super) fn is_secured(&self) -> bool {
-        #[cfg(feature = "srtp")]
-        let is_secured = self.security.is_some();
-        #[cfg(not(feature = "srtp"))]
-        let is_secured = false;
-        is_secured
-    }
-
     pub(super) fn wishes(&self) -> Wishes {
         let add = |set: FormatSet, format: &Format| set.with(format.number());
         let wished = self.format.iter();
         let rtp_alone = TransportSet::default().with(Transport::Rtp);
-        let transports = if self.is_secured() { rtp_alone } else { TransportSet::ALL };
+        let transports = if self.security.is_some() { rtp_alone } else { TransportSet::ALL };
         Wishes {
             formats: self.formats.iter().chain(wished).fold(FormatSet::default(), add),
             transports,

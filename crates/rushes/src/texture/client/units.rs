@@ -229,6 +229,10 @@ impl Waiting {
     }
 
     /// The stream, once it is open; `None` if it is stopped before.
+    #[cfg_attr(
+        not(feature = "zrtp"),
+        allow(unused_variables, clippy::unnecessary_wraps, reason = "for ZRTP")
+    )]
     fn wait(self, shared: &Shared) -> Result<Option<Box<MediaStream>>, Error> {
         match self {
             Self::Open(stream) => Ok(Some(stream)),

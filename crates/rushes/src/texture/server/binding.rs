@@ -27,7 +27,6 @@ use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::lock;
 use super::super::rtp;
-use super::super::rtp::Secured;
 use super::bucket::Bucket;
 use super::choose::Choice;
 use super::choose::Refusal;
@@ -39,6 +38,7 @@ use super::options::ServerOptions;
 use super::work::Work;
 use crate::context::Context;
 use crate::error::Error;
+use crate::security::Security;
 use crate::session::Session;
 use crate::stream::MediaStream;
 #[cfg(feature = "zrtp")]
@@ -75,14 +75,14 @@ enum Way {
     /// By a connection that the client makes.
     Connection,
     /// By a stream of this source, from the port that the socket holds until then.
-    Stream { ssrc: Ssrc, port: u16, holds: Mutex<Option<UdpSocket>> },
+    Stream { ssrc: Ssrc, port: u16, holds: Mutex<Option<Arc<UdpSocket>>> },
 }
 
 /// What the streams of a session have in common.
 struct Streams {
     session: Session,
     payload: usize,
-    secured: Secured,
+    security: Option<Security>,
 }
 
 struct State {
@@ -323,7 +323,7 @@ impl Streams {
         let peer = control.peer_address().ip().to_canonical().to_string();
         let session = Context::new().session(&peer).map_err(unsupported)?;
         let payload = choice.encoding.shape().plan().payload();
-        Ok(Self { session, payload, secured: options.secured() })
+        Ok(Self { session, payload, security: options.security.clone() })
     }
 
     /// A unit's stream; waits until its keys are agreed on.
@@ -334,7 +334,7 @@ impl Streams {
         to: u16,
         from: Ssrc,
     ) -> Result<(MediaStream, RtpTimestamp), Error> {
-        let builder = rtp::stream(&self.session, self.payload, own, from, &self.secured)?;
+        let builder = rtp::stream(&self.session, self.payload, own, from, self.security.as_ref());
         let stream = builder.local_port(port).remote_port(to).open()?;
         Ok((stream, RtpTimestamp(rtp::random()?)))
     }
@@ -361,7 +361,11 @@ impl Unit {
                 };
                 let socket = UdpSocket::bind(SocketAddr::new(any, 0), &SocketOptions::default())?;
                 let port = socket.local_address().port();
-                Way::Stream { ssrc: rtp::random_ssrc()?, port, holds: Mutex::new(Some(socket)) }
+                Way::Stream {
+                    ssrc: rtp::random_ssrc()?,
+                    port,
+                    holds: Mutex::new(Some(Arc::new(socket))),
+                }
             }
         };
         Ok(Self { way, waker: Arc::new(Waker::new()?) })

@@ -36,9 +36,9 @@ pub(super) fn choose(
     format: Option<Format>,
 ) -> Result<Choice, Refusal> {
     let format = choose_format(wishes, source.format(), format)?;
-    let preferred = if options.is_secured() { Transport::Rtp } else { options.transport };
+    let preferred = if options.security.is_some() { Transport::Rtp } else { options.transport };
     let transport = wishes.transport.unwrap_or(preferred);
-    if options.is_secured() && transport != Transport::Rtp {
+    if options.security.is_some() && transport != Transport::Rtp {
         let text = "the server sends nothing in the clear: by RTP, secured, or not at all";
         return Err((Reason::Transport, text.into()));
     }

@@ -134,7 +134,8 @@ impl Feed {
                     source.rewind()?;
                     continue;
                 }
-                return Ok(self.end(&sessions));
+                self.end(&sessions);
+                return Ok(());
             };
             if timing != Timing::Live {
                 self.wait_for_room(&sessions);

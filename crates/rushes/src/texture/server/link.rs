@@ -81,8 +81,7 @@ impl UdpLink {
 impl Link for UdpLink {
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
         let payload = job.encoding.shape().plan().payload();
-        let mut index = stripe.first_packet;
-        for packet in octets.chunks(payload) {
+        for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
             if self.slab.len() + HEADER_BYTES + packet.len() > SLAB_BYTES && !self.slab.is_empty() {
                 self.flush()?;
             }
@@ -90,7 +89,6 @@ impl Link for UdpLink {
             self.slab.extend_from_slice(&header.write());
             self.slab.extend_from_slice(packet);
             self.lengths.push((HEADER_BYTES + packet.len()) as u16);
-            index += 1;
         }
         self.flush()
     }
@@ -111,14 +109,12 @@ impl TcpLink {
 impl Link for TcpLink {
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
         let payload = job.encoding.shape().plan().payload();
-        let mut index = stripe.first_packet;
-        for packet in octets.chunks(payload) {
+        for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
             let header = UnitHeader { frame: job.frame as u8, index }.write();
             let mut parts = [IoSlice::new(&header), IoSlice::new(packet)];
             let deadline = Some(Instant::now() + STALL_MAX);
             let written = self.socket.write_all(&mut parts, deadline, Some(&self.waker));
             written.map_err(|error| error.to_string())?;
-            index += 1;
         }
         Ok(())
     }
@@ -151,9 +147,8 @@ impl Link for RtpLink {
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
         match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
-            Ok(()) => Ok(()),
-            // As if the network had lost them.
-            Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => Ok(()),
+            // What does not fit is lost, as if the network had lost it.
+            Ok(()) | Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }

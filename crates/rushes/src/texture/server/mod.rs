@@ -116,7 +116,7 @@ impl TextureServer {
         options: ServerOptions,
     ) -> Result<Self, TextureError> {
         let layout = *source.layout();
-        let format = options.format.unwrap_or(layout.format());
+        let format = options.format.unwrap_or_else(|| layout.format());
         rushes_texture::Encoder::new(layout.format(), format, layout.width(), layout.height())?;
         let listener = TcpListener::bind(local, &options.tcp)?;
         let local = listener.local_address();
@@ -225,15 +225,6 @@ impl Inner {
         *lock(&self.wanted)
     }
 
-    /// A token that nobody can guess.
-    fn token(&self) -> Result<Token, Refusal> {
-        let mut token = [0; 16];
-        match getrandom::fill(&mut token) {
-            Ok(()) => Ok(Token(token)),
-            Err(error) => Err((Reason::Unsupported, error.to_string())),
-        }
-    }
-
     /// Takes up a session; false if there are too many.
     fn register(&self, binding: &Arc<Binding>) -> bool {
         let mut sessions = lock(&self.sessions);
@@ -262,6 +253,15 @@ impl Inner {
 
     fn note_end(&self, peer: SocketAddr, stopped: &Stopped) {
         self.tally.note_end(peer, stopped);
+    }
+}
+
+/// A token that nobody can guess.
+fn token() -> Result<Token, Refusal> {
+    let mut token = [0; 16];
+    match getrandom::fill(&mut token) {
+        Ok(()) => Ok(Token(token)),
+        Err(error) => Err((Reason::Unsupported, error.to_string())),
     }
 }
 

@@ -7,7 +7,6 @@ use rushes_net::TcpOptions;
 use rushes_proto::delivery::control::Transport;
 use rushes_texture::Format;
 
-use super::super::rtp::Secured;
 use super::feed::Timing;
 
 /// How a [`TextureServer`](crate::texture::TextureServer) works. Every setting has a default that
@@ -51,6 +50,8 @@ pub struct ServerOptions {
     /// by which units are bound over UDP and TCP.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
+    #[cfg(not(feature = "srtp"))]
+    pub(crate) security: Option<crate::security::Security>,
 }
 
 impl Default for ServerOptions {
@@ -68,29 +69,8 @@ impl Default for ServerOptions {
             loops: false,
             udp: SocketOptions::default(),
             tcp: TcpOptions::default(),
-            #[cfg(feature = "srtp")]
             security: None,
         }
-    }
-}
-
-impl ServerOptions {
-    /// How RTP streams are secured, in any build.
-    pub(super) fn secured(&self) -> Secured {
-        #[cfg(feature = "srtp")]
-        let secured = self.security.clone();
-        #[cfg(not(feature = "srtp"))]
-        let secured = ();
-        secured
-    }
-
-    /// Whether nothing may travel in the clear.
-    pub(super) fn is_secured(&self) -> bool {
-        #[cfg(feature = "srtp")]
-        let is_secured = self.security.is_some();
-        #[cfg(not(feature = "srtp"))]
-        let is_secured = false;
-        is_secured
     }
 }
 

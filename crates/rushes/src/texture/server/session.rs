@@ -54,7 +54,7 @@ impl Session {
         let options = &inner.options;
         let (heeded, format) = inner.wanted();
         let choice = choose::choose(wishes, &inner.layout, inner.rate, options, format)?;
-        let token = inner.token()?;
+        let token = super::token()?;
         let binding = Binding::new(token, &choice, options, socket)?;
         let offer = choose::offer(&choice, &binding);
         if !inner.register(&binding) {
