@@ -105,7 +105,7 @@ fn what_is_missing_at_the_deadline_is_told_to_the_octet() {
         take(&mut assembly, now, 1, index);
     }
     let deadline = assembly.poll_timeout().unwrap();
-    assert!(!assembly.handle_timeout(deadline - MS / 1_000));
+    assert!(!assembly.handle_timeout(deadline.checked_sub(MS / 1_000).unwrap()));
     assert!(assembly.handle_timeout(deadline));
     let ending = assembly.poll_ending().unwrap();
     assert_eq!((ending.missing, ending.previous), (3, Some(before.slot)));

@@ -269,3 +269,83 @@ impl Work {
         self.waker.wake();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rushes_texture::Format;
+
+    use super::super::super::shape::TextureShape;
+    use super::*;
+
+    /// Two tiles of four stripes each.
+    fn work(units: usize) -> Work {
+        let work = Work::new(units, Arc::new(Waker::new().unwrap()));
+        // A stripe has 256 KiB of 8 KiB rows.
+        let shape = TextureShape::choose(Format::Rgba8, 2_048, 256, 2, 1_408).unwrap();
+        work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
+        work
+    }
+
+    fn picture() -> Picture {
+        Picture::new(vec![0; 2_048 * 256 * 4])
+    }
+
+    #[test]
+    fn a_unit_that_is_done_takes_what_is_left_of_another() {
+        let work = work(2);
+        work.push(picture(), Instant::now());
+        let taken: Vec<_> = (0..8).map(|_| work.take(0).unwrap().1).collect();
+        let places: Vec<_> = taken.iter().map(|stripe| (stripe.unit, stripe.index)).collect();
+        let own = (0..4).map(|index| (0, index));
+        assert_eq!(places, own.chain((0..4).map(|index| (1, index))).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_next_frame_begins_when_the_last_stripe_is_sent() {
+        let work = work(2);
+        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now());
+        let taken: Vec<_> = (0..8).map(|at| work.take(at % 2).unwrap()).collect();
+        for (job, _) in &taken {
+            assert!(work.poll_sent().is_none());
+            work.sent(0, job);
+        }
+        assert_eq!(work.poll_sent().map(|sent| (sent.frame, sent.dropped)), Some((0, 0)));
+        assert_eq!(work.take(0).unwrap().0.frame, 1);
+    }
+
+    #[test]
+    fn a_picture_that_was_not_begun_gives_way_to_the_next() {
+        let work = work(1);
+        for _ in 0..4 {
+            work.push(picture(), Instant::now());
+        }
+        for frame in 0..2 {
+            for _ in 0..8 {
+                let (job, _) = work.take(0).unwrap();
+                assert_eq!(job.frame, frame);
+                work.sent(0, &job);
+            }
+        }
+        assert!(work.poll_sent().is_some());
+        assert_eq!(work.poll_sent().map(|sent| sent.dropped), Some(2));
+    }
+
+    #[test]
+    fn nobody_waits_for_work_that_has_stopped() {
+        let work = work(1);
+        work.stop();
+        assert!(work.take(0).is_none());
+        work.push(picture(), Instant::now());
+        assert!(work.take(0).is_none());
+    }
+
+    #[test]
+    fn a_pause_begins_no_frame_and_drops_the_one_that_waits() {
+        let work = work(1);
+        assert_eq!(work.pause(Duration::ZERO), Some(0));
+        work.push(picture(), Instant::now());
+        assert!(!work.wait_for_room(Duration::ZERO));
+        assert_eq!(work.pause(Duration::ZERO), Some(0));
+    }
+}
