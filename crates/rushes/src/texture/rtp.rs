@@ -1,6 +1,8 @@
 //! What both ends of texture video over RTP have in common.
 
 use std::sync::Arc;
+#[cfg(feature = "zrtp")]
+use std::time::Duration;
 
 use rushes_proto::ClockRate;
 use rushes_proto::PayloadType;
@@ -12,6 +14,7 @@ use crate::error::Error;
 use crate::pace::Pacing;
 use crate::security::Security;
 use crate::session::Session;
+use crate::stream::MediaStream;
 
 /// The clock of the timestamps.
 pub(super) const CLOCK_RATE: ClockRate = ClockRate::VIDEO;
@@ -21,6 +24,10 @@ const OVERHEAD: usize = 128;
 
 /// Octets of a packet behind its header that still make a datagram.
 pub(super) const PAYLOAD_MAX: usize = 65_535 - OVERHEAD;
+
+/// How long a wait for keys is at a time.
+#[cfg(feature = "zrtp")]
+const LOOK_OFTEN: Duration = Duration::from_millis(50);
 
 /// One unit's stream, between these two sources.
 pub(super) fn stream(
@@ -38,6 +45,54 @@ pub(super) fn stream(
         .pacing(Pacing::Off)
         .mtu((payload + OVERHEAD).min(65_535))
         .secured_if(security)
+}
+
+/// A stream that is open, or whose keys are being agreed on.
+pub(super) enum Waiting {
+    Open(Box<MediaStream>),
+    #[cfg(feature = "zrtp")]
+    Agreeing(Box<crate::zrtp::Opening>),
+}
+
+impl Waiting {
+    pub(super) fn begin(builder: StreamBuilder) -> Result<Self, Error> {
+        #[cfg(feature = "zrtp")]
+        if let Some(Security::Zrtp(_)) = &builder.security {
+            return builder.begin().map(Box::new).map(Self::Agreeing);
+        }
+        builder.open().map(Box::new).map(Self::Open)
+    }
+
+    pub(super) fn local_port(&self) -> u16 {
+        match self {
+            Self::Open(stream) => stream.local_address().port(),
+            #[cfg(feature = "zrtp")]
+            Self::Agreeing(opening) => opening.local_address().port(),
+        }
+    }
+
+    /// The stream, once it is open; `None` if it is stopped before.
+    #[cfg_attr(
+        not(feature = "zrtp"),
+        allow(unused_variables, clippy::unnecessary_wraps, reason = "for ZRTP")
+    )]
+    pub(super) fn wait(
+        self,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Box<MediaStream>>, Error> {
+        match self {
+            Self::Open(stream) => Ok(Some(stream)),
+            #[cfg(feature = "zrtp")]
+            Self::Agreeing(mut opening) => {
+                while !stopped() {
+                    if let Some(stream) = opening.wait(LOOK_OFTEN)? {
+                        return Ok(Some(Box::new(stream)));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
 }
 
 /// A source's identifier that nobody else has.

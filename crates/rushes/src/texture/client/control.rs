@@ -182,6 +182,11 @@ impl Control {
             thread::sleep(Duration::from_millis(1));
         }
         frames.finish();
+        // What other threads still have in hand.
+        let until = Instant::now() + DRAIN_MAX;
+        while !frames.is_past(0) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn next_knock(&self) -> Option<Instant> {

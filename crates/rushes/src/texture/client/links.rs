@@ -133,7 +133,7 @@ impl Links {
         let own = rtp::random_ssrc()?;
         let (payload, security) = (offer.payload as usize, self.inner.options.security.as_ref());
         let builder = rtp::stream(session, payload, own, peer, security);
-        let waiting = units::Waiting::begin(builder.remote_port(port))?;
+        let waiting = rtp::Waiting::begin(builder.remote_port(port))?;
         self.addresses.0.push(waiting.local_port());
         self.addresses.1.push(own);
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());

@@ -19,10 +19,8 @@ use rushes_proto::delivery::UnitHeader;
 use rushes_proto::payload::Frame;
 
 use super::super::lock;
+use super::super::rtp::Waiting;
 use super::frames::Frames;
-use crate::builder::StreamBuilder;
-use crate::error::Error;
-use crate::stream::MediaStream;
 
 /// How long a thread waits when nothing is due: it looks whether it should end.
 const LOOK: Duration = Duration::from_secs(1);
@@ -117,11 +115,18 @@ pub(super) fn receive_datagrams(shared: &Shared, socket: &UdpSocket, waker: &Wak
 /// Receives chunks until the client stops or the server does.
 pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker) {
     let mut chunks = Chunks::default();
+    let mut told = 1;
     let stopped = || shared.is_stopped();
     while !stopped() {
         match chunks.receive(shared, socket, &stopped) {
             Ok(Progress::Some) => {}
             Ok(Progress::None) => {
+                // Woken once for a chunk, not for each part of it.
+                let wanted = chunks.wanted();
+                if wanted != told {
+                    socket.set_wanted(wanted);
+                    told = wanted;
+                }
                 let deadline = Instant::now() + LOOK;
                 if let Err(error) = socket.wait(Interest::Readable, Some(deadline), Some(waker)) {
                     return shared.fail(error.to_string());
@@ -150,6 +155,12 @@ enum Progress {
 }
 
 impl Chunks {
+    /// Octets that are missing of what is being read.
+    fn wanted(&self) -> usize {
+        let header = HEADER_BYTES - self.header_filled;
+        self.open.as_ref().map_or(header, |(_, place, filled)| place.bytes.len() - filled)
+    }
+
     /// One read.
     fn receive(
         &mut self,
@@ -204,59 +215,14 @@ impl Chunks {
     }
 }
 
-/// A stream that is open, or whose keys are being agreed on.
-pub(super) enum Waiting {
-    Open(Box<MediaStream>),
-    #[cfg(feature = "zrtp")]
-    Agreeing(Box<crate::zrtp::Opening>),
-}
-
-impl Waiting {
-    pub(super) fn begin(builder: StreamBuilder) -> Result<Self, Error> {
-        #[cfg(feature = "zrtp")]
-        if let Some(crate::Security::Zrtp(_)) = &builder.security {
-            return builder.begin().map(Box::new).map(Self::Agreeing);
-        }
-        builder.open().map(Box::new).map(Self::Open)
-    }
-
-    pub(super) fn local_port(&self) -> u16 {
-        match self {
-            Self::Open(stream) => stream.local_address().port(),
-            #[cfg(feature = "zrtp")]
-            Self::Agreeing(opening) => opening.local_address().port(),
-        }
-    }
-
-    /// The stream, once it is open; `None` if it is stopped before.
-    #[cfg_attr(
-        not(feature = "zrtp"),
-        allow(unused_variables, clippy::unnecessary_wraps, reason = "for ZRTP")
-    )]
-    fn wait(self, shared: &Shared) -> Result<Option<Box<MediaStream>>, Error> {
-        match self {
-            Self::Open(stream) => Ok(Some(stream)),
-            #[cfg(feature = "zrtp")]
-            Self::Agreeing(mut opening) => {
-                while !shared.is_stopped() {
-                    if let Some(stream) = opening.wait(LOOK_OFTEN)? {
-                        return Ok(Some(Box::new(stream)));
-                    }
-                }
-                Ok(None)
-            }
-        }
-    }
-}
-
 /// Receives packets of a stream until the client stops.
 pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
-    let mut stream = match waiting.wait(shared) {
+    let stopped = || shared.is_stopped();
+    let mut stream = match waiting.wait(&stopped) {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
         Err(error) => return shared.fail(error.to_string()),
     };
-    let stopped = || shared.is_stopped();
     let mut packets = Vec::with_capacity(PACKETS_MAX);
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());

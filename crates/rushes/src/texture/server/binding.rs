@@ -27,6 +27,7 @@ use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::lock;
 use super::super::rtp;
+use super::super::rtp::Waiting;
 use super::bucket::Bucket;
 use super::choose::Choice;
 use super::choose::Refusal;
@@ -245,8 +246,10 @@ impl Binding {
                 let (to, from) = self.wait_for_accept(unit)?;
                 drop(lock(holds).take());
                 let streams = self.streams.as_ref()?;
-                match streams.open(*port, *ssrc, to, from) {
-                    Ok((stream, first)) => {
+                let stopped = || self.is_closed();
+                match streams.open(*port, *ssrc, (to, from), &stopped) {
+                    Ok(None) => None,
+                    Ok(Some((stream, first))) => {
                         self.note_bound(lock(&self.state), unit as u8);
                         Some(Box::new(RtpLink::new(stream, self.bucket, first)))
                     }
@@ -331,12 +334,13 @@ impl Streams {
         &self,
         port: u16,
         own: Ssrc,
-        to: u16,
-        from: Ssrc,
-    ) -> Result<(MediaStream, RtpTimestamp), Error> {
+        (to, from): (u16, Ssrc),
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<(Box<MediaStream>, RtpTimestamp)>, Error> {
         let builder = rtp::stream(&self.session, self.payload, own, from, self.security.as_ref());
-        let stream = builder.local_port(port).remote_port(to).open()?;
-        Ok((stream, RtpTimestamp(rtp::random()?)))
+        let waiting = Waiting::begin(builder.local_port(port).remote_port(to))?;
+        let first = RtpTimestamp(rtp::random()?);
+        Ok(waiting.wait(stopped)?.map(|stream| (stream, first)))
     }
 }
 

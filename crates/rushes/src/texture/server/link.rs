@@ -122,7 +122,7 @@ impl Link for TcpLink {
 
 /// Packets of a stream, secured or not.
 pub(super) struct RtpLink {
-    stream: MediaStream,
+    stream: Box<MediaStream>,
     bucket: Bucket,
     /// A stripe, behind the header of its first packet.
     stripe: Vec<u8>,
@@ -131,7 +131,7 @@ pub(super) struct RtpLink {
 }
 
 impl RtpLink {
-    pub(super) fn new(stream: MediaStream, bucket: Bucket, first: RtpTimestamp) -> Self {
+    pub(super) fn new(stream: Box<MediaStream>, bucket: Bucket, first: RtpTimestamp) -> Self {
         Self { stream, bucket, stripe: Vec::new(), begun: (first, Instant::now()) }
     }
 }
