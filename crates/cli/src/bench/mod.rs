@@ -7,6 +7,7 @@ mod pairs;
 mod sides;
 mod srtp;
 mod table;
+mod texture;
 mod zrtp;
 
 use clap::{Args, Subcommand};
@@ -27,6 +28,8 @@ enum What {
     Srtp(srtp::SrtpArgs),
     /// How long two ends take to agree on keys, by each kind of agreement
     Zrtp(zrtp::ZrtpArgs),
+    /// How long frames of textures take from one memory into another, as the thesis measured it
+    Texture(texture::TextureArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
@@ -37,6 +40,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         What::Goodput(args) => goodput::run(args),
         What::Srtp(args) => srtp::run(args),
         What::Zrtp(args) => zrtp::run(args),
+        What::Texture(args) => texture::run(args),
         What::Side(args) => sides::run(args),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
+use std::time::Instant;
 
 use rushes_proto::delivery::control::Stopped;
 
@@ -34,6 +35,8 @@ pub struct ServerCounts {
 pub struct SentFrame {
     /// The frame's number.
     pub frame: u64,
+    /// When the picture was there.
+    pub captured_at: Instant,
     /// From the picture being there until the first unit began.
     pub waited: Duration,
     /// From then until the last unit had sent its last octet.
@@ -69,6 +72,7 @@ impl Tally {
         }
         state.frames.push_back(SentFrame {
             frame: sent.frame,
+            captured_at: sent.captured_at,
             waited: sent.waited,
             took: sent.took,
             unit_mean: sent.busy / units.max(1) as u32,

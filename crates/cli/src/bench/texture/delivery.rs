@@ -1,0 +1,61 @@
+//! What tables say of every point at which frames were delivered.
+
+use super::figure::{Cell, Series};
+use super::point::{Measured, percentile};
+
+/// The heads of [`cells`].
+pub(super) const HEADS: [&str; 13] = [
+    "octets",
+    "p50 ms",
+    "min ms",
+    "p99 ms",
+    "Gbit/s",
+    "per core",
+    "cpu ms",
+    "bare p50 ms",
+    "bare min ms",
+    "of bare %",
+    "bare lost",
+    "not whole",
+    "frames",
+];
+
+/// What was measured, beside sockets alone.
+pub(super) fn cells(measured: &Measured, cores: usize) -> Vec<Cell> {
+    let latencies = measured.latencies();
+    let at = |percent| percentile(&latencies, percent);
+    let bare = |percent| percentile(&measured.bare, percent);
+    let gigabits = at(50.0).map(|latency| measured.gigabits(latency));
+    let share = bare(50.0).zip(at(50.0)).map(|(bare, ours)| 100.0 * bare / ours);
+    vec![
+        Cell::Count(measured.octets as u64),
+        Cell::measure(at(50.0), 3),
+        Cell::measure(at(0.0), 3),
+        Cell::measure(at(99.0), 3),
+        Cell::measure(gigabits, 1),
+        Cell::measure(gigabits.map(|gigabits| gigabits / cores as f64), 2),
+        Cell::measure(percentile(&measured.cpu, 50.0), 2),
+        Cell::measure(bare(50.0), 3),
+        Cell::measure(bare(0.0), 3),
+        Cell::measure(share, 0),
+        Cell::Count(measured.bare_lost as u64),
+        Cell::Count(measured.lost() as u64),
+        Cell::Count(measured.frames.len() as u64),
+    ]
+}
+
+/// Adds the medians of a point to the line of its name, and of sockets alone to another.
+pub(super) fn plot(series: &mut Vec<Series>, name: &str, x: f64, measured: &Measured) {
+    add(series, name, false, x, percentile(&measured.latencies(), 50.0));
+    add(series, &format!("{name}, bare"), true, x, percentile(&measured.bare, 50.0));
+}
+
+/// Adds a point to the line of a name.
+pub(super) fn add(series: &mut Vec<Series>, name: &str, beside: bool, x: f64, y: Option<f64>) {
+    let Some(y) = y else { return };
+    let at = series.iter().position(|series| series.name == name).unwrap_or_else(|| {
+        series.push(Series { name: name.to_owned(), points: Vec::new(), beside });
+        series.len() - 1
+    });
+    series[at].points.push((x, y));
+}

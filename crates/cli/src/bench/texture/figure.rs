@@ -1,0 +1,147 @@
+//! A figure or table of results: for people, for spreadsheets and for programs.
+
+use serde_json::{Value, json};
+
+use super::super::table;
+
+/// What one cell holds.
+#[derive(Clone, Debug)]
+pub(super) enum Cell {
+    Text(String),
+    /// A count.
+    Count(u64),
+    /// A measure and how many of its decimals mean something.
+    Measure(f64, usize),
+    /// Nothing was measured.
+    None,
+}
+
+impl Cell {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A measure if there is one.
+    pub(super) fn measure(value: Option<f64>, decimals: usize) -> Self {
+        value.map_or(Self::None, |value| Self::Measure(value, decimals))
+    }
+
+    fn written(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Count(count) => count.to_string(),
+            Self::Measure(value, decimals) => format!("{value:.decimals$}"),
+            Self::None => String::new(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Text(text) => json!(text),
+            Self::Count(count) => json!(count),
+            Self::Measure(value, _) => json!(value),
+            Self::None => Value::Null,
+        }
+    }
+}
+
+/// One line of a plot.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+    /// What others are compared with: drawn thinner.
+    pub(super) beside: bool,
+}
+
+/// How a plot's axis across is divided.
+#[derive(Clone, Debug)]
+pub(super) enum Across {
+    /// Evenly, by numbers.
+    Linear,
+    /// By factors of two.
+    Octaves,
+    /// Evenly, by names: a point is at its name's place, from 0.
+    Names(Vec<String>),
+}
+
+/// What a plot shows.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    /// Names the file, where a figure has several plots.
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) x: &'static str,
+    pub(super) y: &'static str,
+    pub(super) across: Across,
+    /// Whether the axis upwards is divided by factors of ten.
+    pub(super) decades: bool,
+    pub(super) series: Vec<Series>,
+}
+
+/// One figure of the thesis, or a table.
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    /// Names the files, and the part of the JSON object.
+    pub(super) name: &'static str,
+    pub(super) title: String,
+    pub(super) heads: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<Cell>>,
+    pub(super) plots: Vec<Plot>,
+}
+
+impl Figure {
+    pub(super) fn print(&self) {
+        println!("\n{}", self.title);
+        let rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(Cell::written).collect()).collect();
+        table::print(&self.heads, &rows);
+    }
+
+    /// Comma-separated values (RFC 4180), the heads first.
+    pub(super) fn csv(&self) -> String {
+        let mut text = String::new();
+        let heads = self.heads.iter().map(|head| quoted(head)).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| quoted(&cell.written())));
+        for line in [heads].into_iter().chain(rows.map(Iterator::collect::<Vec<String>>)) {
+            text += &line.join(",");
+            text += "\r\n";
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let row = |row: &Vec<Cell>| -> Value {
+            let named = self.heads.iter().zip(row);
+            named.map(|(head, cell)| ((*head).to_owned(), cell.json())).collect()
+        };
+        let rows: Vec<Value> = self.rows.iter().map(row).collect();
+        json!({ "name": self.name, "title": self.title, "rows": rows })
+    }
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_a_comma_or_a_quote_is_quoted() {
+        let figure = Figure {
+            name: "x",
+            title: String::new(),
+            heads: vec!["a", "b, c"],
+            rows: vec![vec![Cell::text("1\""), Cell::Measure(1.26, 1)], vec![Cell::None]],
+            plots: Vec::new(),
+        };
+        assert_eq!(figure.csv(), "a,\"b, c\"\r\n\"1\"\"\",1.3\r\n\r\n");
+        assert_eq!(figure.json()["rows"][0]["b, c"], 1.26);
+    }
+}

@@ -1,0 +1,302 @@
+//! `rushes bench texture`: how long frames take, as the thesis measured it.
+
+mod bare;
+mod delivery;
+mod encode;
+mod figure;
+mod frames;
+mod latency;
+mod pictures;
+mod plot;
+mod point;
+mod stream;
+mod sweep;
+mod timings;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use rushes::texture::{Format, Layout, Transport};
+use serde_json::json;
+
+use self::figure::{Cell, Figure};
+use self::pictures::{Pictures, Resolution};
+use self::point::Turns;
+use self::stream::{Setup, Stream};
+use crate::values::parse_size;
+use crate::{Outcome, Usage};
+
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Server and client are threads of this process, so that one clock times both, and frames travel by
+loopback. Latency is from the picture being there, in memory, until the last octet of its frame is
+in place. One frame is on its way at a time; turn by turn, as many octets go through sockets alone:
+
+  bare        UDP: datagrams of the same size, by GSO out of one buffer and by GRO into the receive
+              buffers that go round, no frame put together; no more than 2 MiB on their way.
+              TCP: writes of 1 MiB from one buffer, reads into another.
+  of bare     the bare loop's median latency as a share of ours: 100 % is all that sockets can
+  not whole   frames that lacked packets or did not come; medians are of those that came whole
+  per core    Gbit/s at the median latency, by all cores of this machine
+  cpu         processor time of both sides for a frame
+
+latency is fig. 5.2 of the thesis, frames is 5.1, units 5.3, packet-size 5.4, timings table 5.2.
+--out writes each as CSV and its plots as SVG.")]
+pub(crate) struct TextureArgs {
+    /// What to measure
+    #[arg(long, value_enum, default_value_t = Which::All)]
+    figure: Which,
+    /// Streams begun for `frames`, and turns of `encode`; 20 by default, 5 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    runs: Option<NonZeroUsize>,
+    /// Frames at each point; 40 by default (no more than take 1.5 s), 10 with --quick
+    #[arg(long, value_name = "NUMBER")]
+    frames: Option<NonZeroUsize>,
+    /// Fewer points and frames: under a minute
+    #[arg(long)]
+    quick: bool,
+    /// How frames travel
+    #[arg(long, value_enum, default_value_t = Ways::All)]
+    transport: Ways,
+    /// Units of a frame; as many as there are cores by default
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=64))]
+    units: Option<u8>,
+    /// Only resolutions of so many lines (144 to 4320); may be given several times
+    #[arg(long, value_name = "LINES")]
+    resolution: Vec<u32>,
+    /// Octets of each socket's buffers
+    #[arg(long, default_value = "4M", value_parser = parse_size, value_name = "OCTETS")]
+    socket_buffer: usize,
+    /// Bits per second at which datagrams are paced, 0 for none; what a server does by default
+    #[arg(long, value_name = "BITS")]
+    bit_rate: Option<u64>,
+    /// Write tables as CSV and plots as SVG into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Which {
+    /// Latency against resolution
+    Latency,
+    /// The first 20 frames of a stream
+    Frames,
+    /// Latency against the number of units
+    Units,
+    /// Latency against the size of packets
+    PacketSize,
+    /// Where the time of a frame goes
+    Timings,
+    /// Speed and quality of the encoders, on one core
+    Encode,
+    /// Everything
+    All,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Ways {
+    Udp,
+    Tcp,
+    Rtp,
+    All,
+}
+
+/// What every figure needs to know.
+struct Bench<'a> {
+    args: &'a TextureArgs,
+    transports: Vec<Transport>,
+    cores: usize,
+    units: usize,
+}
+
+/// What a picture is, and what it is sent as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Kind {
+    input: Format,
+    output: Format,
+}
+
+impl Kind {
+    /// What is sent as it is.
+    const fn of(format: Format) -> Self {
+        Self { input: format, output: format }
+    }
+
+    /// What is encoded while it is sent.
+    const fn live(format: Format) -> Self {
+        Self { input: Format::Rgba8, output: format }
+    }
+
+    fn is_live(self) -> bool {
+        self.input != self.output
+    }
+
+    fn name(self) -> String {
+        if self.is_live() {
+            format!("{} to {}", self.input, self.output)
+        } else {
+            self.output.to_string()
+        }
+    }
+}
+
+pub(crate) fn run(args: &TextureArgs) -> anyhow::Result<Outcome> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let units = args.units.map_or(cores, usize::from);
+    let mut bench = Bench { args, transports: Vec::new(), cores, units };
+    bench.resolutions()?;
+    bench.transports = bench.find_transports()?;
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    if !args.json {
+        println!("{cores} cores, loopback, {units} units unless it says otherwise");
+    }
+    let mut all = Vec::new();
+    for (which, measure) in FIGURES {
+        if args.figure == which || args.figure == Which::All {
+            for figure in measure(&bench)? {
+                bench.tell(&figure)?;
+                all.push(figure);
+            }
+        }
+    }
+    if args.json {
+        let figures: Vec<_> = all.iter().map(Figure::json).collect();
+        println!("{}", json!({ "cores": cores, "units": units, "figures": figures }));
+    }
+    Ok(Outcome::Done)
+}
+
+type Measure = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;
+
+const FIGURES: [(Which, Measure); 6] = [
+    (Which::Frames, frames::measure),
+    (Which::Latency, latency::measure),
+    (Which::Units, sweep::units),
+    (Which::PacketSize, sweep::packet_sizes),
+    (Which::Timings, timings::measure),
+    (Which::Encode, encode::measure),
+];
+
+impl Bench<'_> {
+    /// The resolutions wished, or those of the thesis.
+    fn resolutions(&self) -> anyhow::Result<Vec<Resolution>> {
+        let wished = &self.args.resolution;
+        let known = |lines: &u32| Resolution::ALL.iter().any(|one| one.height == *lines);
+        if let Some(lines) = wished.iter().find(|lines| !known(lines)) {
+            return Err(Usage(format!("no resolution has {lines} lines; see --help")).into());
+        }
+        let is_wished = |one: &Resolution| match wished.is_empty() {
+            true => !self.args.quick || [360, 1080, 2160, 4320].contains(&one.height),
+            false => wished.contains(&one.height),
+        };
+        Ok(Resolution::ALL.into_iter().filter(is_wished).collect())
+    }
+
+    /// Some of the resolutions wished; the largest wished if none of them is.
+    fn of_resolutions(&self, some: &[Resolution]) -> anyhow::Result<Vec<Resolution>> {
+        let wished = self.resolutions()?;
+        let both: Vec<_> = some.iter().copied().filter(|one| wished.contains(one)).collect();
+        Ok(if both.is_empty() { wished.last().copied().into_iter().collect() } else { both })
+    }
+
+    /// The transports wished; of all, those that work here.
+    fn find_transports(&self) -> anyhow::Result<Vec<Transport>> {
+        Ok(match self.args.transport {
+            Ways::Udp => vec![Transport::Udp],
+            Ways::Tcp => vec![Transport::Tcp],
+            Ways::Rtp => vec![Transport::Rtp],
+            Ways::All => {
+                let mut all = vec![Transport::Udp, Transport::Tcp];
+                let mut pictures = Pictures::draw(Resolution::ALL[0])?;
+                let kind = Kind::of(Format::Bc1);
+                match Stream::open(&self.setup(&mut pictures, kind, Transport::Rtp)?) {
+                    Ok(stream) => {
+                        stream.close();
+                        all.push(Transport::Rtp);
+                    }
+                    Err(error) => eprintln!("RTP is left out: {error}"),
+                }
+                all
+            }
+        })
+    }
+
+    fn setup(
+        &self,
+        pictures: &mut Pictures,
+        kind: Kind,
+        transport: Transport,
+    ) -> anyhow::Result<Setup> {
+        let Resolution { width, height } = pictures.resolution();
+        Ok(Setup {
+            input: Layout::new(kind.input, width, height)?,
+            output: kind.output,
+            pictures: pictures.of(kind.input)?,
+            transport,
+            units: self.units,
+            payload: 0,
+            socket_buffer: self.args.socket_buffer,
+            bit_rate: self.args.bit_rate,
+        })
+    }
+
+    /// The turns at each point.
+    fn turns(&self) -> Turns {
+        let (frames, longest) = if self.args.quick { (10, 400) } else { (40, 1_500) };
+        let longest = match self.args.frames {
+            Some(_) => Duration::MAX,
+            None => Duration::from_millis(longest),
+        };
+        let frames = self.args.frames.map_or(frames, NonZeroUsize::get);
+        Turns { frames, longest, with_bare: true }
+    }
+
+    fn runs(&self) -> usize {
+        let runs = if self.args.quick { 5 } else { 20 };
+        self.args.runs.map_or(runs, NonZeroUsize::get)
+    }
+
+    /// Says on the way what is being measured.
+    fn progress(&self, what: &str) {
+        if !self.args.json {
+            eprintln!("{what}");
+        }
+    }
+
+    fn tell(&self, figure: &Figure) -> anyhow::Result<()> {
+        if !self.args.json {
+            figure.print();
+        }
+        let Some(folder) = &self.args.out else { return Ok(()) };
+        write(&folder.join(format!("{}.csv", figure.name)), &figure.csv())?;
+        for plot in &figure.plots {
+            if let Some(svg) = plot::svg(plot)? {
+                write(&folder.join(format!("{}.svg", plot.name)), &svg)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// How a transport is called in tables and plots.
+fn name(transport: Transport) -> String {
+    transport.to_string().to_uppercase()
+}
+
+/// A cell with a transport's name.
+fn named(transport: Transport) -> Cell {
+    Cell::text(name(transport))
+}

@@ -1,0 +1,175 @@
+//! Plots as SVG.
+
+use anyhow::anyhow;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+
+use super::figure::{Across, Plot, Series};
+
+const SIZE: (u32, u32) = (1000, 620);
+
+/// Seen apart by people of every colour vision (after M. Okabe and K. Ito), dark enough for lines.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(90, 90, 90),
+];
+
+/// Room to the right of the plot for the names of its lines.
+const LEGEND_WIDTH: u32 = 230;
+
+/// Draws a plot; `None` if there is nothing to draw.
+pub(super) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
+    let points = || plot.series.iter().flat_map(|series| &series.points);
+    let bounds = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        })
+    };
+    let (left, right) = bounds(&mut points().map(|point| point.0));
+    let (low, high) = bounds(&mut points().map(|point| point.1));
+    if !(left <= right && low <= high) {
+        return Ok(None);
+    }
+    let up = if plot.decades { low.max(1e-3) * 0.7..high * 1.4 } else { 0.0..high * 1.08 };
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        let frame = Frame { plot, root: &root };
+        match (&plot.across, plot.decades) {
+            (Across::Octaves, true) => {
+                frame.draw((left / 1.15..right * 1.15).log_scale().base(2.0), up.log_scale())
+            }
+            (Across::Octaves, false) => {
+                frame.draw((left / 1.15..right * 1.15).log_scale().base(2.0), up)
+            }
+            (_, true) => frame.draw(left - 0.3..right + 0.3, up.log_scale()),
+            (_, false) => frame.draw(left - 0.3..right + 0.3, up),
+        }
+        .map_err(|error| anyhow!("cannot draw {}: {error}", plot.name))?;
+    }
+    Ok(Some(text))
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+struct Frame<'a, 'b> {
+    plot: &'a Plot,
+    root: &'a Area<'b>,
+}
+
+impl Frame<'_, '_> {
+    fn draw<X, Y>(&self, across: X, up: Y) -> Drawn
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64>,
+        Y::CoordDescType: ValueFormatter<f64>,
+    {
+        let plot = self.plot;
+        self.root.fill(&WHITE)?;
+        let (area, legend) = self.root.split_horizontally(SIZE.0 - LEGEND_WIDTH);
+        let mut chart = ChartBuilder::on(&area)
+            .caption(&plot.title, ("sans-serif", 19))
+            .margin(12)
+            .x_label_area_size(52)
+            .y_label_area_size(68)
+            .build_cartesian_2d(across, up)?;
+        let name = |x: &f64| match &plot.across {
+            Across::Names(names) if (x - x.round()).abs() < 0.01 && *x > -0.5 => {
+                names.get(x.round() as usize).cloned().unwrap_or_default()
+            }
+            Across::Names(_) => String::new(),
+            Across::Linear | Across::Octaves => short(*x),
+        };
+        let labels = match &plot.across {
+            Across::Names(names) => names.len() + 1,
+            Across::Linear | Across::Octaves => 10,
+        };
+        chart
+            .configure_mesh()
+            .x_labels(labels)
+            .x_label_formatter(&name)
+            .y_label_formatter(&|y| short(*y))
+            .x_desc(plot.x)
+            .y_desc(plot.y)
+            .axis_desc_style(("sans-serif", 16))
+            .label_style(("sans-serif", 13))
+            .light_line_style(WHITE)
+            .draw()?;
+        for (n, series) in plot.series.iter().enumerate() {
+            let style = style(n, series);
+            chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
+            let dots = series.points.iter().map(|&point| Circle::new(point, 3, style.filled()));
+            chart.draw_series(dots)?;
+        }
+        self.legend(&legend)
+    }
+
+    fn legend(&self, area: &Area<'_>) -> Drawn {
+        for (n, series) in self.plot.series.iter().enumerate() {
+            let y = 62 + 22 * n as i32;
+            let style = style(n, series);
+            area.draw(&PathElement::new([(4, y), (28, y)], style))?;
+            area.draw(&Circle::new((16, y), 3, style.filled()))?;
+            area.draw(&Text::new(series.name.clone(), (36, y - 7), ("sans-serif", 13)))?;
+        }
+        Ok(())
+    }
+}
+
+fn style(n: usize, series: &Series) -> ShapeStyle {
+    let colour = COLOURS[n % COLOURS.len()];
+    let strong = if series.beside { 0.55 } else { 1.0 };
+    ShapeStyle {
+        color: colour.mix(strong),
+        filled: false,
+        stroke_width: if series.beside { 1 } else { 2 },
+    }
+}
+
+/// A number as short as it can be said.
+fn short(value: f64) -> String {
+    match value {
+        v if v >= 1024.0 && (v / 1024.0).fract() == 0.0 => format!("{} Ki", v / 1024.0),
+        v if v >= 10.0 || v.fract() == 0.0 => format!("{v:.0}"),
+        v if v >= 1.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod tests {
+    use super::*;
+
+    fn plot(points: Vec<(f64, f64)>, across: Across, decades: bool) -> Plot {
+        let series = vec![Series { name: "one".into(), points, beside: false }];
+        let (name, title) = ("x".into(), "a title".into());
+        Plot { name, title, x: "units", y: "latency, ms", across, decades, series }
+    }
+
+    #[test]
+    fn every_kind_of_axis_is_drawn_with_its_labels() {
+        let names = Across::Names(["144p", "4320p"].map(str::to_owned).to_vec());
+        for across in [Across::Linear, Across::Octaves, names] {
+            for decades in [false, true] {
+                let plot = plot(vec![(0.0, 1.0), (1.0, 30.0)], across.clone(), decades);
+                let svg = svg(&plot).unwrap().unwrap();
+                for text in ["a title", "units", "latency, ms", "one"] {
+                    assert!(svg.contains(text), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_points_are_no_plot() {
+        assert!(svg(&plot(Vec::new(), Across::Linear, false)).unwrap().is_none());
+    }
+}

@@ -1,0 +1,179 @@
+//! One point of a figure: frames through a server and a client, in turns with sockets alone.
+
+use std::time::Duration;
+
+use rushes::texture::Transport;
+
+use super::super::cpu;
+use super::bare::Bare;
+use super::stream::{Arrival, Setup, Stream};
+
+/// Turns before those that count: every slot of the client's memory is touched.
+const WARM_UP: usize = 4;
+
+/// Octets before each packet.
+const HEADER: usize = 4;
+
+/// How many turns, and how long at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns {
+    pub(super) frames: usize,
+    /// No further turn begins after so long; at least five are taken.
+    pub(super) longest: Duration,
+    pub(super) with_bare: bool,
+}
+
+/// What was measured of one frame that came whole, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed {
+    /// From the picture being there until the frame was in place.
+    pub(super) latency: f64,
+    /// From the picture being there until the first unit began.
+    pub(super) waited: f64,
+    /// From then until the last unit had sent its last octet.
+    pub(super) took: f64,
+    pub(super) unit_mean: f64,
+    pub(super) unit_max: f64,
+    /// From the picture being there until the first packet came.
+    pub(super) first: f64,
+    /// From then until the last octet was in place.
+    pub(super) arriving: f64,
+}
+
+/// What was measured at a point.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    /// The frames that came whole, in order, and those that did not (`None`).
+    pub(super) frames: Vec<Option<Timed>>,
+    /// Latencies of the sockets alone, in milliseconds.
+    pub(super) bare: Vec<f64>,
+    pub(super) bare_lost: usize,
+    /// Milliseconds of processor time that a frame took on both sides together.
+    pub(super) cpu: Vec<f64>,
+    pub(super) octets: usize,
+}
+
+/// Sends frames, in turns with as many octets through sockets alone.
+pub(super) fn measure(setup: &Setup, turns: Turns) -> anyhow::Result<Measured> {
+    let mut stream = Stream::open(setup)?;
+    let layout =
+        rushes::texture::Layout::new(setup.output, setup.input.width(), setup.input.height())?;
+    let octets = layout.bytes();
+    let payload = stream.payload().unwrap_or(setup.payload.max(1));
+    let bare = if turns.with_bare { Some(open_bare(setup, octets, payload)?) } else { None };
+    let mut measured = Measured { octets, ..Measured::default() };
+    for _ in 0..WARM_UP {
+        stream.turn();
+        bare.as_ref().map(Bare::turn);
+    }
+    let start = std::time::Instant::now();
+    let mut arrivals: Vec<Option<Arrival>> = Vec::new();
+    for turn in 0..turns.frames {
+        if turn >= 5 && start.elapsed() > turns.longest {
+            break;
+        }
+        let before = cpu::cpu_time();
+        arrivals.push(stream.turn());
+        measured.cpu.push(millis(cpu::cpu_time().saturating_sub(before)));
+        match bare.as_ref().map(Bare::turn) {
+            Some(Some(latency)) => measured.bare.push(millis(latency)),
+            Some(None) => measured.bare_lost += 1,
+            None => {}
+        }
+    }
+    measured.frames = timed(&arrivals, stream, WARM_UP as u64);
+    Ok(measured)
+}
+
+/// The first frames of a stream, `interval` apart, nothing before them.
+pub(super) fn first_frames(
+    setup: &Setup,
+    frames: usize,
+    interval: Duration,
+) -> anyhow::Result<Vec<Option<Timed>>> {
+    let mut stream = Stream::open(setup)?;
+    let mut arrivals = Vec::new();
+    for _ in 0..frames {
+        let due = std::time::Instant::now() + interval;
+        arrivals.push(stream.turn());
+        rushes::sleep_until(due);
+    }
+    Ok(timed(&arrivals, stream, 0))
+}
+
+fn open_bare(setup: &Setup, octets: usize, payload: usize) -> anyhow::Result<Bare> {
+    let buffer = setup.socket_buffer;
+    if setup.transport == Transport::Tcp {
+        return Bare::tcp(octets, setup.units, buffer);
+    }
+    let octets = octets + octets.div_ceil(payload) * HEADER;
+    Bare::udp(octets, payload + HEADER, setup.units, buffer)
+}
+
+/// Puts together what both sides know; the first arrival is of frame `first`.
+fn timed(arrivals: &[Option<Arrival>], stream: Stream, first: u64) -> Vec<Option<Timed>> {
+    let sent = stream.close();
+    let one = |arrival: &Option<Arrival>| {
+        let arrival = arrival.filter(|arrival| arrival.is_whole && arrival.frame >= first)?;
+        let sent = sent.iter().find(|sent| sent.frame == arrival.frame)?;
+        let since = |at: std::time::Instant| millis(at.saturating_duration_since(sent.captured_at));
+        Some(Timed {
+            latency: since(arrival.done_at),
+            waited: millis(sent.waited),
+            took: millis(sent.took),
+            unit_mean: millis(sent.unit_mean),
+            unit_max: millis(sent.unit_max),
+            first: since(arrival.first_at),
+            arriving: millis(arrival.done_at.saturating_duration_since(arrival.first_at)),
+        })
+    };
+    arrivals.iter().map(one).collect()
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+impl Measured {
+    /// One figure of every frame that came whole.
+    pub(super) fn each(&self, figure: impl Fn(&Timed) -> f64) -> Vec<f64> {
+        self.frames.iter().flatten().map(figure).collect()
+    }
+
+    pub(super) fn latencies(&self) -> Vec<f64> {
+        self.each(|timed| timed.latency)
+    }
+
+    /// Frames that did not come whole.
+    pub(super) fn lost(&self) -> usize {
+        self.frames.iter().filter(|frame| frame.is_none()).count()
+    }
+
+    /// Gbit/s at a latency in milliseconds.
+    pub(super) fn gigabits(&self, latency: f64) -> f64 {
+        self.octets as f64 * 8e-6 / latency
+    }
+}
+
+/// The value that `percent` of `values` are not above, the nearest there is; `None` of none.
+pub(super) fn percentile(values: &[f64], percent: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = (percent / 100.0 * sorted.len().saturating_sub(1) as f64).round() as usize;
+    sorted.get(at).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percentile;
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let values = [3.0, 1.0, 2.0];
+        assert_eq!(
+            [0.0, 50.0, 99.0].map(|part| percentile(&values, part)),
+            [1.0, 2.0, 3.0].map(Some)
+        );
+        assert_eq!(percentile(&[], 50.0), None);
+    }
+}

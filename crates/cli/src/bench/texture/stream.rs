@@ -1,0 +1,155 @@
+//! A server and a client in this process, and one frame at a time between them.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rushes::texture::source::{Frame, Source, SourceError};
+use rushes::texture::{
+    ClientOptions, Format, Layout, MemorySink, Rate, SentFrame, ServerOptions, TextureClient,
+    TextureFrame, TextureServer, Timing, Transport,
+};
+
+/// How long a frame is waited for before it is counted as lost.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is sent, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// What pictures are when they are there.
+    pub(super) input: Layout,
+    /// What they are sent as.
+    pub(super) output: Format,
+    pub(super) pictures: Vec<Frame>,
+    pub(super) transport: Transport,
+    pub(super) units: usize,
+    /// Octets of a packet behind its header; 0 for the default.
+    pub(super) payload: usize,
+    pub(super) socket_buffer: usize,
+    /// Bits per second of pacing; `None` for the default.
+    pub(super) bit_rate: Option<u64>,
+}
+
+/// Gives a picture whenever it is asked to, of those in memory.
+struct Gate {
+    layout: Layout,
+    pictures: Vec<Frame>,
+    next: usize,
+    asked: mpsc::Receiver<()>,
+}
+
+impl Source for Gate {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::DEFAULT
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        let Ok(()) = self.asked.recv() else { return Ok(None) };
+        let picture = self.pictures.get(self.next % self.pictures.len().max(1));
+        self.next += 1;
+        Ok(picture.cloned())
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+/// What the client knows of one frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) frame: u64,
+    pub(super) is_whole: bool,
+    pub(super) first_at: Instant,
+    pub(super) done_at: Instant,
+}
+
+/// Both sides of one delivery.
+pub(super) struct Stream {
+    ask: mpsc::Sender<()>,
+    arrivals: mpsc::Receiver<Arrival>,
+    client: TextureClient,
+    server: TextureServer,
+    asked: u64,
+    sent: Vec<SentFrame>,
+}
+
+impl Stream {
+    pub(super) fn open(setup: &Setup) -> anyhow::Result<Self> {
+        let (ask, asked) = mpsc::channel();
+        let gate = Gate { layout: setup.input, pictures: setup.pictures.clone(), next: 0, asked };
+        let mut options = ServerOptions::default();
+        options.format = Some(setup.output);
+        options.transport = setup.transport;
+        options.units = setup.units;
+        options.payload = setup.payload;
+        options.timing = Timing::FlatOut;
+        options.bit_rate = setup.bit_rate.unwrap_or(options.bit_rate);
+        options.burst = setup.socket_buffer;
+        let buffer = setup.socket_buffer;
+        (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
+        (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);
+        let (udp, tcp) = (options.udp.clone(), options.tcp.clone());
+        let server = TextureServer::serve(([127, 0, 0, 1], 0).into(), gate, options)?;
+        let (tell, arrivals) = mpsc::channel();
+        let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+            // Nobody listens once the last turn is over.
+            let _ = tell.send(Arrival {
+                frame: frame.number(),
+                is_whole: frame.is_whole(),
+                first_at: frame.first_at(),
+                done_at: frame.done_at(),
+            });
+        });
+        let mut options = ClientOptions::default();
+        (options.udp, options.tcp) = (udp, tcp);
+        let client = TextureClient::connect(server.local_address(), Arc::new(sink), options)?;
+        Ok(Self { ask, arrivals, client, server, asked: 0, sent: Vec::new() })
+    }
+
+    /// Octets of a packet behind its header.
+    pub(super) fn payload(&self) -> Option<usize> {
+        Some(self.client.shape()?.plan().payload())
+    }
+
+    /// Sends one frame; what came of it, `None` if nothing did in time.
+    pub(super) fn turn(&mut self) -> Option<Arrival> {
+        let frame = self.asked;
+        self.asked += 1;
+        self.ask.send(()).ok()?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let arrival = self.arrivals.recv_timeout(left).ok()?;
+            self.sent.extend(self.server.take_frames());
+            if arrival.frame == frame {
+                return Some(arrival);
+            }
+        }
+    }
+
+    /// Ends both sides; what the server knows of the frames.
+    pub(super) fn close(mut self) -> Vec<SentFrame> {
+        // The last frame's figures go by way of the control connection's thread.
+        let until = Instant::now() + PATIENCE;
+        let is_missing =
+            |sent: &[SentFrame], last: u64| sent.last().is_none_or(|sent| sent.frame < last);
+        while self.asked > 0 && is_missing(&self.sent, self.asked - 1) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+            self.sent.extend(self.server.take_frames());
+        }
+        self.client.stop();
+        // Its source waits for the next question: without anybody to ask, it ends.
+        drop(self.ask);
+        drop(self.server);
+        self.sent
+    }
+}

@@ -1,0 +1,102 @@
+//! Latency against the number of units and the size of packets (figs. 5.3 and 5.4 of the thesis).
+
+use rushes::texture::{Format, Transport};
+
+use super::figure::{Across, Cell, Figure, Plot};
+use super::pictures::{FULL, Pictures, Resolution, UHD};
+use super::{Bench, Kind, delivery, name, named, point};
+
+/// The thesis's frame of 99.5 MB, and one of 8.3 MB.
+const CASES: [(Resolution, Format); 2] = [(UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
+
+const UNITS: [usize; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
+const UNITS_QUICK: [usize; 4] = [1, 2, 4, 16];
+
+/// Octets of a datagram's payload.
+const DATAGRAMS: [usize; 9] = [512, 1_024, 1_408, 2_048, 4_096, 8_192, 16_384, 32_768, 65_000];
+const DATAGRAMS_QUICK: [usize; 3] = [512, 1_408, 65_000];
+
+/// Octets of a chunk on a TCP connection.
+const CHUNKS: [usize; 7] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
+const CHUNKS_QUICK: [usize; 3] = [16 << 10, 256 << 10, 1 << 20];
+
+/// What is varied.
+struct Sweep {
+    name: &'static str,
+    title: &'static str,
+    /// The head of its column, and its axis.
+    head: &'static str,
+    x: &'static str,
+}
+
+pub(super) fn units(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
+    let sweep = Sweep {
+        name: "units",
+        title: "Latency against units (fig. 5.3)",
+        head: "units",
+        x: "units (sockets and threads on each side)",
+    };
+    let values = if bench.args.quick { &UNITS_QUICK[..] } else { &UNITS };
+    sweep.measure(bench, |_| values, |setup, units| setup.units = units)
+}
+
+pub(super) fn packet_sizes(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
+    let sweep = Sweep {
+        name: "packet-size",
+        title: "Latency against the size of packets (fig. 5.4)",
+        head: "payload",
+        x: "octets of a packet behind its header",
+    };
+    let values = |transport| match (transport, bench.args.quick) {
+        (Transport::Tcp, false) => &CHUNKS[..],
+        (Transport::Tcp, true) => &CHUNKS_QUICK,
+        // Longer packets would not fit a network's, and RTP's are made to.
+        (Transport::Rtp, _) => &DATAGRAMS[..3],
+        (Transport::Udp, false) => &DATAGRAMS,
+        (Transport::Udp, true) => &DATAGRAMS_QUICK,
+    };
+    sweep.measure(bench, values, |setup, payload| setup.payload = payload)
+}
+
+impl Sweep {
+    fn measure<'v>(
+        &self,
+        bench: &Bench<'_>,
+        values: impl Fn(Transport) -> &'v [usize],
+        set: impl Fn(&mut super::Setup, usize),
+    ) -> anyhow::Result<Vec<Figure>> {
+        let (mut rows, mut plots) = (Vec::new(), Vec::new());
+        for (wished, format) in CASES {
+            for resolution in bench.of_resolutions(&[wished])? {
+                let mut pictures = Pictures::draw(resolution)?;
+                let mut series = vec![Vec::new(); bench.transports.len()];
+                let what = format!("{} {format}", resolution.name());
+                for (&transport, series) in bench.transports.iter().zip(&mut series) {
+                    for &value in values(transport) {
+                        let by = name(transport);
+                        bench.progress(&format!("{}: {value}, {what} by {by}", self.name));
+                        let mut setup = bench.setup(&mut pictures, Kind::of(format), transport)?;
+                        set(&mut setup, value);
+                        let measured = point::measure(&setup, bench.turns())?;
+                        delivery::plot(series, &by, value as f64, &measured);
+                        let value = Cell::Count(value as u64);
+                        let mut row = vec![Cell::text(what.clone()), named(transport), value];
+                        row.extend(delivery::cells(&measured, bench.cores));
+                        rows.push(row);
+                    }
+                }
+                plots.push(Plot {
+                    name: format!("{}-{}", self.name, what.replace(' ', "-")),
+                    title: format!("{}, {what}, medians", self.title),
+                    x: self.x,
+                    y: "latency (ms)",
+                    across: Across::Octaves,
+                    decades: false,
+                    series: series.into_iter().flatten().collect(),
+                });
+            }
+        }
+        let heads = ["frame", "by", self.head].into_iter().chain(delivery::HEADS).collect();
+        Ok(vec![Figure { name: self.name, title: self.title.to_owned(), heads, rows, plots }])
+    }
+}
