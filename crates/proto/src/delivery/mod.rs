@@ -47,10 +47,12 @@ pub mod control;
 mod pace;
 mod plan;
 mod slot;
+mod window;
 mod wire;
 
 pub use assembly::{Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Landed, Place};
 pub use assembly::{Ending, Gap};
 pub use pace::Pace;
 pub use plan::{PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
+pub use window::{CREDIT_BYTES, Credit, Creditor, Window};
 pub use wire::{HEADER_BYTES, UnitHeader, extend};

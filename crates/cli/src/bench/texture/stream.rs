@@ -93,7 +93,7 @@ impl Stream {
         options.payload = setup.payload;
         options.timing = Timing::FlatOut;
         options.bit_rate = setup.bit_rate.unwrap_or(options.bit_rate);
-        options.burst = setup.socket_buffer;
+        options.in_flight = setup.socket_buffer;
         let buffer = setup.socket_buffer;
         (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
         (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);

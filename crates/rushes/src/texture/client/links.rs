@@ -15,6 +15,8 @@ use rushes_net::TcpSocket;
 use rushes_net::UdpSocket;
 use rushes_net::Waker;
 use rushes_proto::Ssrc;
+use rushes_proto::delivery::CREDIT_BYTES;
+use rushes_proto::delivery::Creditor;
 use rushes_proto::delivery::control::Offer;
 use rushes_proto::delivery::control::Opening;
 use rushes_proto::delivery::control::Transport;
@@ -46,6 +48,7 @@ struct Knocker {
     to: SocketAddr,
     queue: SendQueue,
     octets: Vec<u8>,
+    lengths: [u16; 2],
 }
 
 impl Links {
@@ -94,13 +97,17 @@ impl Links {
         // What others send, the system throws away.
         socket.connect(to)?;
         let socket = Arc::new(socket);
+        let creditor = Creditor::new(socket.buffers().receive.actual);
         let (waker, own, inner) = (Arc::new(Waker::new()?), socket.clone(), self.inner.clone());
         let woken = waker.clone();
         let thread = spawn(unit, move || {
-            units::receive_datagrams(&inner.shared, &own, &woken);
+            units::receive_datagrams(&inner.shared, &own, (to, creditor), &woken);
         })?;
         let queue = socket.send_queue();
-        let knocker = Knocker { socket, to, queue, octets: opening(offer, unit) };
+        let mut octets = opening(offer, unit);
+        let lengths = [octets.len() as u16, CREDIT_BYTES as u16];
+        octets.extend_from_slice(&creditor.first().write());
+        let knocker = Knocker { socket, to, queue, octets, lengths };
         Ok(Unit { waker, knocker: Some(knocker), thread: Some(thread) })
     }
 
@@ -149,8 +156,8 @@ impl Links {
     /// Says to the server's units where ours are.
     pub(super) fn knock(&mut self) {
         for knocker in self.units.iter_mut().filter_map(|unit| unit.knocker.as_mut()) {
-            let Knocker { socket, to, queue, octets } = knocker;
-            let sent = socket.send(queue, octets, &[octets.len() as u16], *to, Instant::now());
+            let Knocker { socket, to, queue, octets, lengths } = knocker;
+            let sent = socket.send(queue, octets, lengths, *to, Instant::now());
             if let Err(error) = sent {
                 tracing::debug!(%error, "a unit's opening was not sent");
             }

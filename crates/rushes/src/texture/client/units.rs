@@ -1,5 +1,6 @@
 //! The threads that receive: one for each unit's socket.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -13,6 +14,8 @@ use rushes_net::Read;
 use rushes_net::TcpSocket;
 use rushes_net::UdpSocket;
 use rushes_net::Waker;
+use rushes_proto::delivery::CREDIT_BYTES;
+use rushes_proto::delivery::Creditor;
 use rushes_proto::delivery::HEADER_BYTES;
 use rushes_proto::delivery::Place;
 use rushes_proto::delivery::UnitHeader;
@@ -86,9 +89,15 @@ impl Shared {
     }
 }
 
-/// Receives datagrams until the client stops.
-pub(super) fn receive_datagrams(shared: &Shared, socket: &UdpSocket, waker: &Waker) {
+/// Receives datagrams until the client stops, and says to the server's unit what came.
+pub(super) fn receive_datagrams(
+    shared: &Shared,
+    socket: &UdpSocket,
+    (to, mut creditor): (SocketAddr, Creditor),
+    waker: &Waker,
+) {
     let mut arena = socket.arena();
+    let mut queue = socket.send_queue();
     let stopped = || shared.is_stopped();
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());
@@ -99,13 +108,19 @@ pub(super) fn receive_datagrams(shared: &Shared, socket: &UdpSocket, waker: &Wak
         };
         // It may have changed meanwhile.
         let Some(frames) = shared.frames() else { continue };
-        let mut octets = 0;
+        let (mut octets, mut latest) = (0, None);
         let packets = datagrams.map(|datagram| {
-            octets += datagram.data.len() as u64;
+            octets += datagram.data.len();
+            latest = datagram.data.first_chunk().copied().or(latest);
             &*datagram.data
         });
         frames.take(packets, &stopped);
-        shared.octets.fetch_add(octets, Ordering::Relaxed);
+        shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
+        if let Some(credit) = latest.and_then(|it| creditor.note(UnitHeader::parse(it), octets)) {
+            let lengths = [CREDIT_BYTES as u16];
+            // One that is lost is followed by others.
+            let _ = socket.send(&mut queue, &credit.write(), &lengths, to, Instant::now());
+        }
         if due.is_some() {
             frames.handle_timeout(Instant::now());
         }

@@ -56,6 +56,7 @@ pub(super) struct Binding {
     pub(super) waker: Arc<Waker>,
     peer: IpAddr,
     bucket: Bucket,
+    in_flight: usize,
     streams: Option<Streams>,
     units: Vec<Unit>,
     state: Mutex<State>,
@@ -126,7 +127,11 @@ impl Binding {
             work: Arc::new(Work::new(count, waker.clone())),
             waker,
             peer: control.peer_address().ip().to_canonical(),
-            bucket: Bucket::new(options.bit_rate / count.max(1) as u64, options.burst),
+            bucket: Bucket::new(
+                options.paced(choice.transport) / count.max(1) as u64,
+                options.in_flight,
+            ),
+            in_flight: options.in_flight,
             streams,
             units,
             state: Mutex::new(state),
@@ -240,7 +245,9 @@ impl Binding {
             }
             Way::Datagrams(socket) => {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
-                Some(Box::new(UdpLink::new(socket.clone(), peer, self.bucket)))
+                let (bucket, waker) = (self.bucket, own.waker.clone());
+                let link = UdpLink::new(socket.clone(), peer, bucket, self.in_flight, waker);
+                Some(Box::new(link))
             }
             Way::Stream { ssrc, port, holds } => {
                 let (to, from) = self.wait_for_accept(unit)?;

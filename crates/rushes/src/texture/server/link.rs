@@ -2,10 +2,12 @@
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_net::Arena;
 use rushes_net::SendError;
 use rushes_net::SendErrorKind;
 use rushes_net::SendQueue;
@@ -13,9 +15,11 @@ use rushes_net::TcpSocket;
 use rushes_net::UdpSocket;
 use rushes_net::Waker;
 use rushes_proto::RtpTimestamp;
+use rushes_proto::delivery::Credit;
 use rushes_proto::delivery::HEADER_BYTES;
 use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::UnitHeader;
+use rushes_proto::delivery::Window;
 
 use super::super::rtp;
 use super::bucket::Bucket;
@@ -29,6 +33,9 @@ const SLAB_BYTES: usize = 65_000;
 
 /// How long a full socket buffer is waited for, before the rest of a stripe is given up (UDP).
 const BUFFER_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a client's credits are waited for: then they are lost, or the path is long.
+const CREDIT_WAIT: Duration = Duration::from_millis(20);
 
 /// How long a client may take nothing (TCP).
 const STALL_MAX: Duration = Duration::from_secs(10);
@@ -48,32 +55,105 @@ pub(super) struct UdpLink {
     socket: Arc<UdpSocket>,
     peer: SocketAddr,
     queue: SendQueue,
-    slab: Vec<u8>,
-    lengths: Vec<u16>,
+    slab: Slab,
     bucket: Bucket,
+    window: Window,
+    arena: Arena,
+    waker: Arc<Waker>,
+}
+
+/// Packets of one frame, numbered one by one, back to back.
+#[derive(Default)]
+struct Slab {
+    octets: Vec<u8>,
+    lengths: Vec<u16>,
+    frame: u8,
+    packets: Range<u32>,
+}
+
+impl Slab {
+    fn has_room(&self, packet: &[u8]) -> bool {
+        self.octets.is_empty() || self.octets.len() + HEADER_BYTES + packet.len() <= SLAB_BYTES
+    }
+
+    fn push(&mut self, header: UnitHeader, packet: &[u8]) {
+        if self.octets.is_empty() {
+            (self.frame, self.packets) = (header.frame, header.index..header.index);
+        }
+        self.packets.end = header.index + 1;
+        self.octets.extend_from_slice(&header.write());
+        self.octets.extend_from_slice(packet);
+        self.lengths.push((HEADER_BYTES + packet.len()) as u16);
+    }
+
+    fn clear(&mut self) {
+        self.octets.clear();
+        self.lengths.clear();
+    }
 }
 
 impl UdpLink {
-    pub(super) fn new(socket: Arc<UdpSocket>, peer: SocketAddr, bucket: Bucket) -> Self {
-        let queue = socket.send_queue();
-        let slab = Vec::with_capacity(2 * SLAB_BYTES);
-        Self { socket, peer, queue, slab, lengths: Vec::with_capacity(64), bucket }
+    /// At most `in_flight` octets are on their way at once.
+    pub(super) fn new(
+        socket: Arc<UdpSocket>,
+        peer: SocketAddr,
+        bucket: Bucket,
+        in_flight: usize,
+        waker: Arc<Waker>,
+    ) -> Self {
+        let (queue, arena) = (socket.send_queue(), socket.arena());
+        let (slab, window) = (Slab::default(), Window::new(in_flight));
+        Self { socket, peer, queue, slab, bucket, window, arena, waker }
     }
 
     fn flush(&mut self) -> Result<(), String> {
+        self.wait_for_room()?;
+        let octets = self.slab.octets.len();
         let now = Instant::now();
-        let wait = self.bucket.take(now, self.slab.len());
+        let wait = self.bucket.take(now, octets);
         sleep_until(now + wait);
         let deadline = now + wait + BUFFER_WAIT;
-        let (slab, lengths) = (&self.slab, &self.lengths);
+        let Slab { octets: slab, lengths, frame, packets } = &self.slab;
         let result = self.socket.send(&mut self.queue, slab, lengths, self.peer, deadline);
+        self.window.note_sent(*frame, packets.clone(), octets);
         self.slab.clear();
-        self.lengths.clear();
         match result {
             Ok(()) => Ok(()),
             // As if the network had lost them.
             Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => Ok(()),
             Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Waits until the client's socket has room for the slab, as far as is known.
+    fn wait_for_room(&mut self) -> Result<(), String> {
+        if !self.window.is_filling() {
+            return Ok(());
+        }
+        let octets = self.slab.octets.len();
+        let now = Instant::now();
+        let until = now + CREDIT_WAIT;
+        loop {
+            // With room enough, only a look.
+            let deadline = if self.window.has_room(octets) { now } else { until };
+            let datagrams = self.socket.receive(&mut self.arena, deadline, Some(&self.waker));
+            let datagrams = datagrams.map_err(|error| error.to_string())?;
+            let is_empty = datagrams.is_empty();
+            for datagram in datagrams.filter(|datagram| datagram.from == self.peer) {
+                if let Some(credit) = Credit::parse(datagram.data) {
+                    self.window.handle_credit(credit);
+                }
+            }
+            if self.window.has_room(octets) {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                self.window.handle_silence();
+                return Ok(());
+            }
+            if is_empty {
+                return Err("stopped".into());
+            }
         }
     }
 }
@@ -82,13 +162,10 @@ impl Link for UdpLink {
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
         let payload = job.encoding.shape().plan().payload();
         for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
-            if self.slab.len() + HEADER_BYTES + packet.len() > SLAB_BYTES && !self.slab.is_empty() {
+            if !self.slab.has_room(packet) {
                 self.flush()?;
             }
-            let header = UnitHeader { frame: job.frame as u8, index };
-            self.slab.extend_from_slice(&header.write());
-            self.slab.extend_from_slice(packet);
-            self.lengths.push((HEADER_BYTES + packet.len()) as u16);
+            self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
         }
         self.flush()
     }

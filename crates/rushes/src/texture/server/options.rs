@@ -25,15 +25,14 @@ pub struct ServerOptions {
     /// Octets of a packet behind its header of four, for clients that do not wish otherwise; 0, the
     /// default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over RTP.
     pub payload: usize,
-    /// Bits per second at which the units of one client send together (UDP), once each has sent
-    /// [`burst`](Self::burst) octets; 30 Gbit/s by default. 0 does not pace.
-    ///
-    /// A network that is slower than that paces by itself. This is for the receiver: what its
-    /// socket buffers cannot hold, and its threads not take at once, is lost.
+    /// Octets that a unit may have on their way (UDP): 4 MiB by default, as many as a client's
+    /// socket buffers, and never more than it says that it does. The unit waits for the client to
+    /// say what came, so that a fast path loses nothing in a full socket. Over RTP, where nobody
+    /// says so, they go out at once and the rest at [`bit_rate`](Self::bit_rate).
+    pub in_flight: usize,
+    /// Bits per second at which the units of one client send together; 0, the default, does not
+    /// pace UDP, and RTP at 10 Gbit/s.
     pub bit_rate: u64,
-    /// Octets that a unit may send at once, whatever the rate: 4 MiB by default, as many as a
-    /// client's socket buffer has.
-    pub burst: usize,
     /// Sessions at once; more clients are told to come again later. 4 by default.
     pub clients_max: usize,
     /// When pictures are taken from the source.
@@ -62,8 +61,8 @@ impl Default for ServerOptions {
             transport: Transport::Udp,
             units: processors.clamp(1, 8),
             payload: 0,
-            bit_rate: 30_000_000_000,
-            burst: 4 << 20,
+            in_flight: 4 << 20,
+            bit_rate: 0,
             clients_max: 4,
             timing: Timing::Live,
             loops: false,
@@ -73,6 +72,19 @@ impl Default for ServerOptions {
         }
     }
 }
+
+impl ServerOptions {
+    /// Bits per second at which all units of a client send; 0 for as fast as they can.
+    pub(super) fn paced(&self, transport: Transport) -> u64 {
+        match (self.bit_rate, transport) {
+            (0, Transport::Rtp) => RTP_BIT_RATE,
+            (bit_rate, _) => bit_rate,
+        }
+    }
+}
+
+/// What a core receives of RTP, secured, while another sends.
+const RTP_BIT_RATE: u64 = 10_000_000_000;
 
 /// Octets of a packet where nobody wishes otherwise.
 pub(super) fn default_payload(transport: Transport) -> usize {
