@@ -147,7 +147,10 @@ impl Control {
                     self.notices.pop_front();
                 }
                 self.inner.note_dropped(notice.dropped);
-                self.announced = notice.number + 1;
+                self.announced = notice.number.saturating_add(1);
+                if let Some(frames) = self.inner.shared.frames() {
+                    frames.hear_of(notice.number);
+                }
                 self.notices.push_back(notice);
             }
             ClientEvent::Stopped(stopped) => {

@@ -90,6 +90,11 @@ impl Frames {
         assembly.oldest() >= frame && assembly.is_idle()
     }
 
+    /// The server has sent this frame.
+    pub(super) fn hear_of(&self, frame: u64) {
+        lock(&self.assembly).hear_of(frame);
+    }
+
     /// When [`Frames::handle_timeout`] has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         lock(&self.assembly).poll_timeout()
