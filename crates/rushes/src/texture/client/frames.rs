@@ -5,6 +5,8 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::TryLockError;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -38,6 +40,8 @@ pub(super) struct Frames {
     /// A slot became free.
     room: Condvar,
     memory: Vec<Slot>,
+    /// Tiles of each memory that the sink is being told of; changed under the assembly's lock.
+    telling: Vec<AtomicU32>,
     sink: Arc<dyn TextureSink>,
     /// Held by the thread that hands frames over.
     handing: Mutex<Vec<Gap>>,
@@ -71,6 +75,7 @@ impl Frames {
         }
         Ok(Self {
             shape,
+            telling: slots.iter().map(|_| AtomicU32::new(0)).collect(),
             assembly: Mutex::new(assembly),
             room: Condvar::new(),
             memory: slots,
@@ -201,8 +206,12 @@ impl Frames {
 
     /// Packets of a unit are in place.
     pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
-        let landed = lock(&self.assembly).land(slot, unit, packets);
+        let mut assembly = lock(&self.assembly);
+        let landed = assembly.land(slot, unit, packets);
+        self.telling[slot].fetch_add(u32::from(landed.tile), Ordering::Relaxed);
+        drop(assembly);
         if landed.tile {
+            let _told = Told { frames: self, slot };
             self.sink.tile_ready(slot, unit);
         }
         if landed.ended {
@@ -252,7 +261,14 @@ impl Frames {
         Some(ending)
     }
 
+    /// Waits until the sink has heard of the tiles that other threads tell it of.
+    fn wait_until_told(&self, slot: usize) {
+        let is_telling = |_: &mut Assembly| self.telling[slot].load(Ordering::Relaxed) > 0;
+        drop(self.room.wait_while(lock(&self.assembly), is_telling));
+    }
+
     fn hand_over_one(&self, ending: Ending, gaps: &[Gap]) {
+        self.wait_until_told(ending.slot);
         let memory = &self.memory[ending.slot];
         let mut units_concealed = 0;
         for (at, gap) in gaps.iter().enumerate() {
@@ -276,6 +292,21 @@ impl Frames {
         self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
         lock(&self.assembly).release(ending.slot);
         self.room.notify_all();
+    }
+}
+
+/// The sink has heard of a tile when this goes, even if it panicked.
+struct Told<'a> {
+    frames: &'a Frames,
+    slot: usize,
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        let assembly = lock(&self.frames.assembly);
+        self.frames.telling[self.slot].fetch_sub(1, Ordering::Relaxed);
+        drop(assembly);
+        self.frames.room.notify_all();
     }
 }
 
