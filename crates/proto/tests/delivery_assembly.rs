@@ -346,7 +346,10 @@ fn small_frames_far_ahead_are_believed_together() {
 fn frames_that_the_sender_told_of_are_known_after_any_outage() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
-    assembly.hear_of(1_000);
+    assembly.hear_of(now + 99 * MS, 500);
+    assert_eq!(take_all(&mut assembly, now + 99 * MS, 1).frame, 1);
+    let now = now + 199 * MS;
+    assembly.hear_of(now, 1_000);
     assert_eq!(claim(&mut assembly, now, (1_001 % 256) as u8, 0), Claim::Blocked);
     let deadline = assembly.poll_timeout().unwrap();
     take(&mut assembly, deadline, (1_001 % 256) as u8, 0);

@@ -169,6 +169,8 @@ pub struct Assembly {
     previous: Option<usize>,
     /// The latest frame that is not believed yet, and how many packets speak for it.
     jump: (u64, u32),
+    /// When the latest packet was placed.
+    placed_at: Option<Instant>,
     /// Since when a near frame waits to become the next one.
     doubted_since: Option<Instant>,
     /// Since when a frame waits for those before it, of which nothing has come.
@@ -187,6 +189,7 @@ impl Assembly {
             next: options.first_frame,
             previous: None,
             jump: (0, 0),
+            placed_at: None,
             doubted_since: None,
             ahead_since: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
@@ -246,6 +249,7 @@ impl Assembly {
             return self.discard(Discard::Duplicate);
         }
         self.statistics.packets += 1;
+        self.placed_at = Some(now);
         Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
     }
 
@@ -311,9 +315,13 @@ impl Assembly {
     /// Takes it that the sender has sent this frame, and those before it.
     ///
     /// A header has eight bits of a frame's number: without this, an outage of 128 frames and more
-    /// would leave the numbers after it wrong.
-    pub fn hear_of(&mut self, frame: u64) {
-        self.next = self.next.max(frame.saturating_add(1));
+    /// would leave the numbers after it wrong. It counts only when nothing has come for as long as
+    /// the longest deadline: what was sent before may else still be on its way.
+    pub fn hear_of(&mut self, now: Instant, frame: u64) {
+        let since = *self.placed_at.get_or_insert(now);
+        if !self.options.reliable && since + self.options.deadline_max <= now {
+            self.next = self.next.max(frame.saturating_add(1));
+        }
     }
 
     /// Whether frames of which nothing has come yet, and which need memory before a later one takes
@@ -470,6 +478,11 @@ impl Assembly {
     /// The first frame that has not ended.
     pub fn oldest(&self) -> u64 {
         self.oldest
+    }
+
+    /// Whether memory becomes free only if packets come for the frames on their way in.
+    pub fn is_waiting(&self) -> bool {
+        self.slots.iter().all(|slot| slot.stage != Stage::Ended)
     }
 
     /// Whether no frame is on its way in, and none waits to be handed over.

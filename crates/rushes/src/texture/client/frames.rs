@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::TryLockError;
 use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
@@ -33,6 +34,9 @@ const BATCH: usize = 64;
 /// How long a thread waits at a time for memory to become free.
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
+/// How long all units together may wait for memory that nothing but their own packets makes free.
+const STUCK_MAX: Duration = Duration::from_secs(5);
+
 /// The frames of one shape on their way into a sink.
 pub(super) struct Frames {
     shape: TextureShape,
@@ -42,6 +46,8 @@ pub(super) struct Frames {
     memory: Vec<Slot>,
     /// Tiles of each memory that the sink is being told of; changed under the assembly's lock.
     telling: Vec<AtomicU32>,
+    /// Units that wait for memory before they read on.
+    blocked: AtomicUsize,
     sink: Arc<dyn TextureSink>,
     /// Held by the thread that hands frames over.
     handing: Mutex<Vec<Gap>>,
@@ -78,6 +84,7 @@ impl Frames {
             telling: slots.iter().map(|_| AtomicU32::new(0)).collect(),
             assembly: Mutex::new(assembly),
             room: Condvar::new(),
+            blocked: AtomicUsize::new(0),
             memory: slots,
             sink,
             handing: Mutex::new(Vec::new()),
@@ -97,7 +104,7 @@ impl Frames {
 
     /// The server has sent this frame.
     pub(super) fn hear_of(&self, frame: u64) {
-        lock(&self.assembly).hear_of(frame);
+        lock(&self.assembly).hear_of(Instant::now(), frame);
     }
 
     /// When [`Frames::handle_timeout`] has something to do.
@@ -186,16 +193,40 @@ impl Frames {
     /// Waits for memory, until `stopped`.
     pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
         let octets = self.shape.plan().locate(header.index)?.bytes.len();
-        loop {
-            match lock(&self.assembly).claim(Instant::now(), header, octets) {
+        match lock(&self.assembly).claim(Instant::now(), header, octets) {
+            Claim::Place(place) => return Some(place),
+            Claim::Discard(_) => return None,
+            Claim::Blocked => {}
+        }
+        self.blocked.fetch_add(1, Ordering::Relaxed);
+        let place = self.claim_when_free(header, octets, stopped);
+        self.blocked.fetch_sub(1, Ordering::Relaxed);
+        place
+    }
+
+    fn claim_when_free(
+        &self,
+        header: UnitHeader,
+        octets: usize,
+        stopped: &impl Fn() -> bool,
+    ) -> Option<Place> {
+        let mut stuck_since = None;
+        while self.wait_for_room(stopped) {
+            let now = Instant::now();
+            let mut assembly = lock(&self.assembly);
+            match assembly.claim(now, header, octets) {
                 Claim::Place(place) => return Some(place),
                 Claim::Discard(_) => return None,
                 Claim::Blocked => {}
             }
-            if !self.wait_for_room(stopped) {
+            let all_wait = self.blocked.load(Ordering::Relaxed) == self.shape.plan().units();
+            if !all_wait || !assembly.is_waiting() {
+                stuck_since = None;
+            } else if *stuck_since.get_or_insert(now) + STUCK_MAX <= now {
                 return None;
             }
         }
+        None
     }
 
     /// Lets a claimed place be written to.
