@@ -4,4 +4,5 @@
 
 pub(crate) mod noise;
 pub(crate) mod relay;
+pub(crate) mod stranger;
 pub(crate) mod witness;

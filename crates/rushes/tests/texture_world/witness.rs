@@ -56,6 +56,8 @@ pub(crate) struct Seen {
     pub(crate) last: Option<u64>,
     pub(crate) faults: Vec<String>,
     pub(crate) ends: u32,
+    /// How often memory was asked for.
+    pub(crate) begun: u32,
     before: Vec<u8>,
     /// Tiles told since the memory's last frame.
     told: Vec<Vec<bool>>,
@@ -182,6 +184,7 @@ impl TextureSink for Witness {
         let mut seen = self.lock();
         seen.told = vec![vec![false; shape.plan().units()]; slots];
         seen.before.clear();
+        seen.begun += 1;
         let region = |bytes: usize| {
             let octets = vec![GUARD_OCTET; bytes + 2 * GUARD];
             Box::new(Guarded { octets, broken: self.broken.clone() }) as Box<dyn Region>
