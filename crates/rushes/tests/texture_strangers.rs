@@ -324,8 +324,14 @@ fn strangers_are_told_why_and_hurt_nobody() {
     unbound.ask(wishes(Transport::Udp));
     unbound.accept();
 
-    let strangers: [fn(SocketAddr); 6] =
-        [wrong_openings, slow_openings, wrong_messages, wrong_units, wrong_datagrams, wrong_streams];
+    let strangers: [fn(SocketAddr); 6] = [
+        wrong_openings,
+        slow_openings,
+        wrong_messages,
+        wrong_units,
+        wrong_datagrams,
+        wrong_streams,
+    ];
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for transport in [Transport::Udp, Transport::Tcp] {

@@ -110,7 +110,9 @@ impl Stranger {
     /// Why it ends, whatever comes before.
     pub(crate) fn hear_end(&mut self) -> Option<(Reason, String)> {
         loop {
-            if let Message::Refuse { reason, text } | Message::Stop { reason, text } = self.hear()? {
+            if let Message::Refuse { reason, text } | Message::Stop { reason, text } =
+                self.hear()?
+            {
                 return Some((reason, text));
             }
         }
