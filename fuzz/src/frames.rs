@@ -78,8 +78,8 @@ struct Model {
     memory: Vec<Vec<Vec<u64>>>,
     /// Claimed and not in place yet.
     claimed: Vec<(Place, u64)>,
-    /// What the frame of each slot has been claimed of, by packet.
-    came: HashMap<usize, (u64, Vec<bool>)>,
+    /// Since when there is a frame in each slot, and which of its packets were claimed.
+    came: HashMap<usize, (Instant, Vec<bool>)>,
     /// The frame handed over last, and what it was.
     before: Option<(u64, usize, Vec<Vec<u64>>)>,
     frames: u64,
@@ -143,8 +143,8 @@ impl Model {
         assert!(place.slot < self.memory.len());
         assert!(self.before.as_ref().is_none_or(|(_, slot, _)| *slot != place.slot));
         let packets = self.assembly.plan().packets() as usize;
-        let fresh = || (0, vec![false; packets]);
-        let (_, came) = self.came.entry(place.slot).or_insert_with(fresh);
+        let (now, fresh) = (self.now, || vec![false; packets]);
+        let (_, came) = self.came.entry(place.slot).or_insert_with(|| (now, fresh()));
         assert!(!std::mem::replace(&mut came[header.index as usize], true), "placed twice");
         assert_eq!(self.assembly.oldest(), oldest);
         let mark = u64::from(header.frame) << 32 | u64::from(header.index);
@@ -202,15 +202,8 @@ impl Model {
             let mut guards = octets[..GUARD].iter().chain(&octets[end..]);
             assert!(octets.len() == end + GUARD && guards.all(|octet| *octet == GUARD_OCTET));
         }
-        let late = self.now - ending.first_at;
-        assert!(self.is_reliable || late <= self.deadline_max || !self.is_timely(ending));
         self.before = Some((ending.frame, ending.slot, self.memory[ending.slot].clone()));
         self.frames += 1;
-    }
-
-    /// Whether nothing but the deadline kept the frame back: time goes on in steps here.
-    fn is_timely(&self, ending: &Ending) -> bool {
-        ending.latest_at - ending.first_at <= self.deadline_max && self.claimed.is_empty()
     }
 
     /// Lets time pass, from one deadline to the next.
@@ -227,6 +220,11 @@ impl Model {
         }
         self.now = until;
         self.assembly.handle_timeout(self.now);
+        self.hand_over();
+        // What is claimed must be in place first.
+        let waits = self.claimed.is_empty() && !self.is_reliable;
+        let in_time = |(first, _): &(Instant, Vec<bool>)| *first + self.deadline_max > self.now;
+        assert!(!waits || self.came.values().all(in_time), "a frame is kept beyond its deadline");
     }
 }
 
@@ -265,8 +263,9 @@ pub fn assembly(octets: &[u8]) {
                 let near = model.assembly.oldest();
                 model.assembly.hear_of(model.now, near.saturating_add(number(body) as u64 & 0xfff));
             }
-            _ => model.hand_over(),
+            _ => {}
         }
+        model.hand_over();
     }
     while !model.claimed.is_empty() {
         model.land(0);

@@ -7,14 +7,19 @@
 //! saw as JSON; a deadline in milliseconds behind it is how long packets
 //! are waited for at least. Without arguments both meet here.
 
-#[path = "../tests/texture_world/mod.rs"]
-mod texture_world;
+#[path = "../tests/texture_world/noise.rs"]
+#[allow(dead_code, reason = "tests use the rest")]
+mod noise;
+#[path = "../tests/texture_world/witness.rs"]
+#[allow(dead_code, reason = "tests use the rest")]
+mod witness;
 
 use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use noise::Noise;
 use rushes::texture::ClientOptions;
 use rushes::texture::Format;
 use rushes::texture::Layout;
@@ -23,9 +28,8 @@ use rushes::texture::TextureClient;
 use rushes::texture::TextureServer;
 use rushes::texture::Timing;
 use rushes::texture::Transport;
-use texture_world::noise::Noise;
-use texture_world::witness::Pictures;
-use texture_world::witness::Witness;
+use witness::Pictures;
+use witness::Witness;
 
 /// How long a stream may take.
 const LONGEST: Duration = Duration::from_secs(30);

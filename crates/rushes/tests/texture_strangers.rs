@@ -339,7 +339,7 @@ fn strangers_are_told_why_and_hurt_nobody() {
             scope.spawn(move || watch(address, transport, is_over));
         }
         let running = strangers.map(|stranger| scope.spawn(move || stranger(address)));
-        let results: Vec<_> = running.into_iter().map(|it| it.join()).collect();
+        let results: Vec<_> = running.into_iter().map(thread::ScopedJoinHandle::join).collect();
         is_over.store(true, Ordering::Release);
         assert!(results.iter().all(Result::is_ok));
     });

@@ -74,7 +74,7 @@ impl Relay {
         let thread = thread::spawn(move || {
             let client = listener.accept().unwrap().0;
             let path = Path { server, weather, tally: counts, stopped: stop };
-            path.control(client);
+            path.control(&client);
         });
         Self { address, tally, stopped, thread: Some(thread) }
     }
@@ -110,16 +110,16 @@ impl Path {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn control(&self, client: TcpStream) {
+    fn control(&self, client: &TcpStream) {
         let server = TcpStream::connect(self.server).unwrap();
-        for socket in [&client, &server] {
+        for socket in [client, &server] {
             socket.set_read_timeout(Some(LOOK)).unwrap();
             socket.set_nodelay(true).unwrap();
         }
         thread::scope(|scope| {
-            scope.spawn(|| self.copy(&client, &server, |octets| std::mem::take(octets)));
+            scope.spawn(|| self.copy(client, &server, std::mem::take));
             let mut ways = Vec::new();
-            self.copy(&server, &client, |octets| {
+            self.copy(&server, client, |octets| {
                 let mut written = Vec::new();
                 while let Ok(Some((mut message, len))) = Message::parse(octets) {
                     octets.drain(..len);
@@ -137,7 +137,9 @@ impl Path {
             while !self.is_stopped() {
                 thread::sleep(LOOK);
             }
-            ways.into_iter().for_each(|way| way.join().unwrap());
+            for way in ways {
+                way.join().unwrap();
+            }
         });
     }
 

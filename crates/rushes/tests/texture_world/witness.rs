@@ -194,7 +194,7 @@ impl TextureSink for Witness {
     }
 
     fn tile_ready(&self, slot: usize, unit: usize) {
-        if !self.dawdle.is_zero() && unit % 2 == 0 {
+        if !self.dawdle.is_zero() && unit.is_multiple_of(2) {
             std::thread::sleep(self.dawdle);
         }
         let mut seen = self.lock();
