@@ -29,7 +29,7 @@ impl Dice {
 
 /// The octets of a picture.
 pub(crate) fn picture(bytes: usize, number: u64) -> Vec<u8> {
-    let mut dice = Dice::new(number + 1);
+    let mut dice = Dice::new(number.wrapping_add(1));
     let mut octets = Vec::with_capacity(bytes + 8);
     octets.extend(number.to_be_bytes());
     while octets.len() < bytes {
