@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod delivery;
+pub mod frames;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -255,23 +255,114 @@ fn nothing_is_ended_where_nothing_is_lost() {
     assert!(matches!(claim(&mut assembly, now, 2, 0), Claim::Place(_)));
 }
 
+/// So many packets of a frame ahead, which are not believed.
+fn believe(assembly: &mut Assembly, now: Instant, frame: u8, packets: u32) {
+    for index in 0..packets {
+        assert_eq!(claim(assembly, now, frame, index % 6), Claim::Discard(Discard::Jump));
+    }
+}
+
 #[test]
-fn one_packet_from_the_far_future_does_not_end_the_present() {
+fn one_packet_from_the_future_does_not_end_the_present() {
+    let plan = Plan::new(&[(400, 400)], 10).unwrap();
+    let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
+    // Any bit of the frame's number may be wrong; the lowest one names the next.
+    for (frame, bit) in (0..60_u8).zip((1..7).cycle()) {
+        for index in 0..40 {
+            take(&mut assembly, now, frame, index);
+            if index % 8 == 0 {
+                doubt(&mut assembly, now, frame.wrapping_add(1 << bit));
+            }
+        }
+        let ending = assembly.poll_ending().unwrap();
+        assert!(ending.whole && ending.frame == u64::from(frame));
+        assembly.release(ending.slot);
+    }
+}
+
+#[test]
+fn a_large_frame_after_a_lost_one_is_believed_with_its_third_packet() {
+    let plan = Plan::new(&[(400, 400)], 10).unwrap();
+    let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
+    for frame in [2, 3] {
+        doubt(&mut assembly, now, frame);
+    }
+    assert_eq!(claim(&mut assembly, now, 3, 2), Claim::Blocked);
+    let deadline = assembly.poll_timeout().unwrap();
+    take(&mut assembly, deadline, 3, 2);
+}
+
+/// A packet ahead that is not believed, nor forgotten at once.
+fn doubt(assembly: &mut Assembly, now: Instant, frame: u8) {
+    let claimed = claim(assembly, now, frame, 0);
+    if claimed == Claim::Blocked {
+        assert_eq!(claim(assembly, now + MS, frame, 0), Claim::Blocked);
+        assert_eq!(claim(assembly, now + 2 * MS, frame, 0), Claim::Discard(Discard::Jump));
+    } else {
+        assert_eq!(claimed, Claim::Discard(Discard::Jump));
+    }
+}
+
+#[test]
+fn a_frame_that_is_seen_early_waits_to_become_the_next() {
+    let plan = Plan::new(&[(400, 400)], 10).unwrap();
+    let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
+    assert_eq!(claim(&mut assembly, now, 2, 0), Claim::Blocked);
+    for frame in 0..2 {
+        (0..40).for_each(|index| {
+            take(&mut assembly, now, frame, index);
+        });
+        let ending = assembly.poll_ending().unwrap();
+        assembly.release(ending.slot);
+    }
+    take(&mut assembly, now, 2, 0);
+    assert_eq!(assembly.statistics().packets_invalid, 0);
+}
+
+#[test]
+fn frames_far_ahead_are_believed_when_enough_packets_say_so() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
-    assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Discard(Discard::Jump));
-    take_all(&mut assembly, now, 1);
-    for _ in 0..7 {
-        assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Discard(Discard::Jump));
-    }
+    believe(&mut assembly, now, 100, 7);
     assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Blocked);
     let deadline = assembly.poll_timeout().unwrap();
-    for _ in 0..7 {
-        claim(&mut assembly, deadline, 100, 0);
-    }
     take(&mut assembly, deadline, 100, 0);
     assert!(assembly.finish());
-    assert_eq!(assembly.statistics().frames_lost, 98);
+    assert_eq!(assembly.statistics().frames_lost, 99);
+}
+
+#[test]
+fn small_frames_far_ahead_are_believed_together() {
+    let plan = Plan::new(&[(10, 10)], 10).unwrap();
+    let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
+    for frame in [50, 51, 53, 54, 55, 59, 60] {
+        assert_eq!(claim(&mut assembly, now, frame, 0), Claim::Discard(Discard::Jump));
+    }
+    assert_eq!(claim(&mut assembly, now, 61, 0), Claim::Blocked);
+    let deadline = assembly.poll_timeout().unwrap();
+    take(&mut assembly, deadline, 61, 0);
+}
+
+#[test]
+fn frames_that_the_sender_told_of_are_known_after_any_outage() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take_all(&mut assembly, now, 0);
+    assembly.hear_of(now + 99 * MS, 500);
+    assert_eq!(take_all(&mut assembly, now + 99 * MS, 1).frame, 1);
+    let now = now + 199 * MS;
+    assembly.hear_of(now, 1_000);
+    assert_eq!(claim(&mut assembly, now, (1_001 % 256) as u8, 0), Claim::Blocked);
+    let deadline = assembly.poll_timeout().unwrap();
+    take(&mut assembly, deadline, (1_001 % 256) as u8, 0);
+    assert!(assembly.finish());
+    assert_eq!(assembly.poll_ending().map(|ending| ending.frame), Some(1_001));
+}
+
+#[test]
+fn the_last_frame_that_can_be_numbered_ends_nothing_else() {
+    let options = AssemblyOptions { first_frame: u64::MAX, ..AssemblyOptions::default() };
+    let (mut assembly, now) = (Assembly::new(plan(), options), Instant::now());
+    assert_eq!(take_all(&mut assembly, now, 255).frame, u64::MAX);
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub enum Discard {
     Duplicate,
     /// The frame has no packet of this number.
     Index,
-    /// Its frame is far ahead of the others: believed when more packets say so.
+    /// Its frame is ahead of the one that comes next: believed when more packets say so.
     Jump,
     /// Its frame has ended.
     Late,
@@ -139,11 +139,17 @@ pub struct AssemblyStatistics {
     pub packets_invalid: u64,
 }
 
-/// Frames ahead of the newest that are believed at once.
-const JUMP_MAX: u64 = 16;
+/// Frames after the one that comes next that are near.
+const NEAR_MAX: u64 = 16;
 
-/// Packets in a row that must name the same frame far ahead before it is believed.
-const JUMP_PACKETS: u32 = 8;
+/// Packets in a row that must name frames beyond the next one until it is believed that frames
+/// were lost whole: of near frames, as far as a frame has eight times as many, and of far ones.
+///
+/// A frame that is believed ends those before it, so that one wrong header would cost as many. A
+/// near one may also be right, and seen early because other threads are late: it has the shortest
+/// deadline until it is doubted.
+const NEAR_PACKETS: u32 = 3;
+const FAR_PACKETS: u32 = 8;
 
 /// The frames on their way in.
 ///
@@ -158,9 +164,15 @@ pub struct Assembly {
     ended: VecDeque<usize>,
     /// The first frame that has not ended.
     oldest: u64,
-    newest: u64,
+    /// The frame after the newest of which anything is known.
+    next: u64,
     previous: Option<usize>,
+    /// The latest frame that is not believed yet, and how many packets speak for it.
     jump: (u64, u32),
+    /// When the latest packet was placed.
+    placed_at: Option<Instant>,
+    /// Since when a near frame waits to become the next one.
+    doubted_since: Option<Instant>,
     /// Since when a frame waits for those before it, of which nothing has come.
     ahead_since: Option<Instant>,
     pace: Pace,
@@ -174,9 +186,11 @@ impl Assembly {
             slots: Vec::new(),
             ended: VecDeque::with_capacity(8),
             oldest: options.first_frame,
-            newest: options.first_frame,
+            next: options.first_frame,
             previous: None,
             jump: (0, 0),
+            placed_at: None,
+            doubted_since: None,
             ahead_since: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
             statistics: AssemblyStatistics::default(),
@@ -213,13 +227,19 @@ impl Assembly {
         if span.bytes.len() != octets {
             return self.discard(Discard::Length);
         }
-        let frame = extend(self.newest, header.frame);
+        let frame = extend(self.next, header.frame);
         if frame < self.oldest {
+            if frame.saturating_add(NEAR_MAX) >= self.oldest {
+                self.jump = (0, 0);
+            }
             return self.discard(Discard::Late);
         }
         let filling = |slot: &Slot| slot.stage == Stage::Filling && slot.frame == frame;
         let slot = match self.slots.iter().position(filling) {
-            Some(slot) => slot,
+            Some(slot) => {
+                self.jump = (0, 0);
+                slot
+            }
             None => match self.open(now, frame) {
                 Ok(slot) => slot,
                 Err(claim) => return claim,
@@ -229,6 +249,7 @@ impl Assembly {
             return self.discard(Discard::Duplicate);
         }
         self.statistics.packets += 1;
+        self.placed_at = Some(now);
         Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
     }
 
@@ -244,14 +265,9 @@ impl Assembly {
 
     /// Finds memory for a frame of which nothing has come yet.
     fn open(&mut self, now: Instant, frame: u64) -> Result<usize, Claim> {
-        if frame > self.newest + JUMP_MAX && !self.options.reliable {
-            let hits = if self.jump.0 == frame { self.jump.1 + 1 } else { 1 };
-            self.jump = (frame, hits);
-            if hits < JUMP_PACKETS {
-                return Err(self.discard(Discard::Jump));
-            }
+        if let Some(claim) = self.doubt(now, frame) {
+            return Err(claim);
         }
-        self.jump = (0, 0);
         if frame - self.oldest > self.options.slots as u64 - 2 && !self.is_skipped(now) {
             return Err(Claim::Blocked);
         }
@@ -264,8 +280,48 @@ impl Assembly {
             return Err(Claim::Blocked);
         };
         self.slots[slot].begin(frame, now);
-        self.newest = self.newest.max(frame);
+        self.next = self.next.max(frame.saturating_add(1));
+        self.jump = (0, 0);
         Ok(slot)
+    }
+
+    /// What to say of a frame that is too far ahead to be believed.
+    ///
+    /// What speaks for it are packets of the same frame or of later ones: small frames have too few
+    /// packets each.
+    fn doubt(&mut self, now: Instant, frame: u64) -> Option<Claim> {
+        let has_memory = frame - self.oldest <= self.options.slots as u64 - 2;
+        let (before, packets) = self.jump;
+        let follows = (before..=before.saturating_add(NEAR_MAX)).contains(&frame);
+        let packets = if follows { packets.saturating_add(1) } else { 1 };
+        let is_near = frame <= self.next.saturating_add(NEAR_MAX);
+        let near_packets = (self.plan.packets() / 8).clamp(1, NEAR_PACKETS);
+        let is_right = self.options.reliable || has_memory || frame <= self.next;
+        if is_right || packets >= if is_near { near_packets } else { FAR_PACKETS } {
+            self.doubted_since = None;
+            return None;
+        }
+        if is_near {
+            let since = *self.doubted_since.get_or_insert(now);
+            if now < since + self.options.deadline_min.min(self.options.deadline_max) {
+                return Some(Claim::Blocked);
+            }
+            self.doubted_since = None;
+        }
+        self.jump = (frame, packets);
+        Some(self.discard(Discard::Jump))
+    }
+
+    /// Takes it that the sender has sent this frame, and those before it.
+    ///
+    /// A header has eight bits of a frame's number: without this, an outage of 128 frames and more
+    /// would leave the numbers after it wrong. It counts only when nothing has come for as long as
+    /// the longest deadline: what was sent before may else still be on its way.
+    pub fn hear_of(&mut self, now: Instant, frame: u64) {
+        let since = *self.placed_at.get_or_insert(now);
+        if !self.options.reliable && since + self.options.deadline_max <= now {
+            self.next = self.next.max(frame.saturating_add(1));
+        }
     }
 
     /// Whether frames of which nothing has come yet, and which need memory before a later one takes
@@ -322,8 +378,8 @@ impl Assembly {
         } else {
             self.statistics.frames_damaged += 1;
         }
-        self.oldest = it.frame + 1;
-        self.newest = self.newest.max(self.oldest);
+        self.oldest = it.frame.saturating_add(1);
+        self.next = self.next.max(self.oldest);
         self.ended.push_back(slot);
     }
 
@@ -422,6 +478,11 @@ impl Assembly {
     /// The first frame that has not ended.
     pub fn oldest(&self) -> u64 {
         self.oldest
+    }
+
+    /// Whether memory becomes free only if packets come for the frames on their way in.
+    pub fn is_waiting(&self) -> bool {
+        self.slots.iter().all(|slot| slot.stage != Stage::Ended)
     }
 
     /// Whether no frame is on its way in, and none waits to be handed over.

@@ -38,6 +38,9 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// How long the last word to the server may take.
 const FAREWELL_MAX: Duration = Duration::from_millis(500);
 
+/// How long the server may take to say why it closed a unit's connection.
+const UNEXPLAINED_MAX: Duration = Duration::from_secs(1);
+
 /// Frames announced that are not yet whole.
 const NOTICES_MAX: usize = 256;
 
@@ -147,7 +150,10 @@ impl Control {
                     self.notices.pop_front();
                 }
                 self.inner.note_dropped(notice.dropped);
-                self.announced = notice.number + 1;
+                self.announced = notice.number.saturating_add(1);
+                if let Some(frames) = self.inner.shared.frames() {
+                    frames.hear_of(notice.number);
+                }
                 self.notices.push_back(notice);
             }
             ClientEvent::Stopped(stopped) => {
@@ -207,6 +213,11 @@ impl Control {
         }
         if let Some(why) = self.inner.shared.failure() {
             self.machine.stop(Reason::Unsupported, &why);
+        }
+        let closed_at = self.inner.shared.closed_at();
+        if closed_at.is_some_and(|at| at + UNEXPLAINED_MAX <= now) {
+            let text = "the server closed a unit's connection";
+            self.machine.stop(Reason::Unsupported, text);
         }
         if let Some(change) = self.inner.take_change() {
             // It fails where there is nothing to change any more.

@@ -5,6 +5,9 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::TryLockError;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -31,6 +34,9 @@ const BATCH: usize = 64;
 /// How long a thread waits at a time for memory to become free.
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
+/// How long all units together may wait for memory that nothing but their own packets makes free.
+const STUCK_MAX: Duration = Duration::from_secs(5);
+
 /// The frames of one shape on their way into a sink.
 pub(super) struct Frames {
     shape: TextureShape,
@@ -38,6 +44,10 @@ pub(super) struct Frames {
     /// A slot became free.
     room: Condvar,
     memory: Vec<Slot>,
+    /// Tiles of each memory that the sink is being told of; changed under the assembly's lock.
+    telling: Vec<AtomicU32>,
+    /// Units that wait for memory before they read on.
+    blocked: AtomicUsize,
     sink: Arc<dyn TextureSink>,
     /// Held by the thread that hands frames over.
     handing: Mutex<Vec<Gap>>,
@@ -71,8 +81,10 @@ impl Frames {
         }
         Ok(Self {
             shape,
+            telling: slots.iter().map(|_| AtomicU32::new(0)).collect(),
             assembly: Mutex::new(assembly),
             room: Condvar::new(),
+            blocked: AtomicUsize::new(0),
             memory: slots,
             sink,
             handing: Mutex::new(Vec::new()),
@@ -88,6 +100,11 @@ impl Frames {
     pub(super) fn is_past(&self, frame: u64) -> bool {
         let assembly = lock(&self.assembly);
         assembly.oldest() >= frame && assembly.is_idle()
+    }
+
+    /// The server has sent this frame.
+    pub(super) fn hear_of(&self, frame: u64) {
+        lock(&self.assembly).hear_of(Instant::now(), frame);
     }
 
     /// When [`Frames::handle_timeout`] has something to do.
@@ -176,16 +193,40 @@ impl Frames {
     /// Waits for memory, until `stopped`.
     pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
         let octets = self.shape.plan().locate(header.index)?.bytes.len();
-        loop {
-            match lock(&self.assembly).claim(Instant::now(), header, octets) {
+        match lock(&self.assembly).claim(Instant::now(), header, octets) {
+            Claim::Place(place) => return Some(place),
+            Claim::Discard(_) => return None,
+            Claim::Blocked => {}
+        }
+        self.blocked.fetch_add(1, Ordering::Relaxed);
+        let place = self.claim_when_free(header, octets, stopped);
+        self.blocked.fetch_sub(1, Ordering::Relaxed);
+        place
+    }
+
+    fn claim_when_free(
+        &self,
+        header: UnitHeader,
+        octets: usize,
+        stopped: &impl Fn() -> bool,
+    ) -> Option<Place> {
+        let mut stuck_since = None;
+        while self.wait_for_room(stopped) {
+            let now = Instant::now();
+            let mut assembly = lock(&self.assembly);
+            match assembly.claim(now, header, octets) {
                 Claim::Place(place) => return Some(place),
                 Claim::Discard(_) => return None,
                 Claim::Blocked => {}
             }
-            if !self.wait_for_room(stopped) {
+            let all_wait = self.blocked.load(Ordering::Relaxed) == self.shape.plan().units();
+            if !all_wait || !assembly.is_waiting() {
+                stuck_since = None;
+            } else if *stuck_since.get_or_insert(now) + STUCK_MAX <= now {
                 return None;
             }
         }
+        None
     }
 
     /// Lets a claimed place be written to.
@@ -196,8 +237,12 @@ impl Frames {
 
     /// Packets of a unit are in place.
     pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
-        let landed = lock(&self.assembly).land(slot, unit, packets);
+        let mut assembly = lock(&self.assembly);
+        let landed = assembly.land(slot, unit, packets);
+        self.telling[slot].fetch_add(u32::from(landed.tile), Ordering::Relaxed);
+        drop(assembly);
         if landed.tile {
+            let _told = Told { frames: self, slot };
             self.sink.tile_ready(slot, unit);
         }
         if landed.ended {
@@ -247,7 +292,14 @@ impl Frames {
         Some(ending)
     }
 
+    /// Waits until the sink has heard of the tiles that other threads tell it of.
+    fn wait_until_told(&self, slot: usize) {
+        let is_telling = |_: &mut Assembly| self.telling[slot].load(Ordering::Relaxed) > 0;
+        drop(self.room.wait_while(lock(&self.assembly), is_telling));
+    }
+
     fn hand_over_one(&self, ending: Ending, gaps: &[Gap]) {
+        self.wait_until_told(ending.slot);
         let memory = &self.memory[ending.slot];
         let mut units_concealed = 0;
         for (at, gap) in gaps.iter().enumerate() {
@@ -271,6 +323,21 @@ impl Frames {
         self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
         lock(&self.assembly).release(ending.slot);
         self.room.notify_all();
+    }
+}
+
+/// The sink has heard of a tile when this goes, even if it panicked.
+struct Told<'a> {
+    frames: &'a Frames,
+    slot: usize,
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        let assembly = lock(&self.frames.assembly);
+        self.frames.telling[self.slot].fetch_sub(1, Ordering::Relaxed);
+        drop(assembly);
+        self.frames.room.notify_all();
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Shared {
     frames: Mutex<Option<Arc<Frames>>>,
     stopped: AtomicBool,
     failure: Mutex<Option<String>>,
+    /// When the server closed a unit's connection.
+    closed_at: Mutex<Option<Instant>>,
     octets: AtomicU64,
     /// Wakes the thread of the control connection.
     pub(super) control: Waker,
@@ -51,6 +53,7 @@ impl Shared {
             frames: Mutex::new(None),
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
+            closed_at: Mutex::new(None),
             octets: AtomicU64::new(0),
             control,
         }
@@ -81,6 +84,17 @@ impl Shared {
 
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.failure).clone()
+    }
+
+    /// A unit's connection has ended: the control connection should say why.
+    fn close(&self) {
+        lock(&self.closed_at).get_or_insert_with(Instant::now);
+        self.control.wake();
+    }
+
+    /// When the server closed a unit's connection, if it has.
+    pub(super) fn closed_at(&self) -> Option<Instant> {
+        *lock(&self.closed_at)
     }
 
     /// Octets received, headers included.
@@ -147,8 +161,7 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
                     return shared.fail(error.to_string());
                 }
             }
-            // The control connection says why.
-            Ok(Progress::End) => return shared.control.wake(),
+            Ok(Progress::End) => return shared.close(),
             Err(why) => return shared.fail(why),
         }
     }

@@ -1,0 +1,120 @@
+//! A texture server of noise, or a client that compares every octet of it: for trials on networks
+//! that lose.
+//!
+//! `cargo run --example texture_peer -- serve 127.0.0.1:7000 rgb24 640 360 4 30 100` serves a
+//! hundred pictures of four units at 30 a second to one client, and
+//! `cargo run --example texture_peer -- view 127.0.0.1:7000 udp 100` checks them and prints what it
+//! saw as JSON; a deadline in milliseconds behind it is how long packets
+//! are waited for at least. Without arguments both meet here.
+
+#[path = "../tests/texture_world/noise.rs"]
+#[allow(dead_code, reason = "tests use the rest")]
+mod noise;
+#[path = "../tests/texture_world/witness.rs"]
+#[allow(dead_code, reason = "tests use the rest")]
+mod witness;
+
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noise::Noise;
+use rushes::texture::ClientOptions;
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::ServerOptions;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureServer;
+use rushes::texture::Timing;
+use rushes::texture::Transport;
+use witness::Pictures;
+use witness::Witness;
+
+/// How long a stream may take.
+const LONGEST: Duration = Duration::from_secs(30);
+
+const USAGE: &str = "usage: texture_peer serve ADDRESS FORMAT WIDTH HEIGHT UNITS FPS FRAMES\n\
+                            texture_peer view ADDRESS udp|tcp FRAMES [DEADLINE]";
+
+type Error = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match *arguments {
+        ["serve", ref rest @ ..] => serve(rest).and_then(|server| wait(&server)),
+        ["view", ref rest @ ..] => view(rest),
+        [] => serve(&["127.0.0.1:0", "bc1", "320", "180", "2", "60", "30"])
+            .and_then(|server| view(&[&server.local_address().to_string(), "udp", "30"])),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn serve(arguments: &[&str]) -> Result<TextureServer, Error> {
+    let [address, format, width, height, units, fps, frames] = *arguments else {
+        return Err(USAGE.into());
+    };
+    let layout = Layout::new(format.parse::<Format>()?, width.parse()?, height.parse()?)?;
+    let mut options = ServerOptions::default();
+    (options.units, options.timing) = (units.parse()?, Timing::EveryFrame);
+    // What the buffers of any network hold.
+    (options.bit_rate, options.burst) = (400_000_000, 64 << 10);
+    let noise = Noise::new(layout, fps.parse()?, frames.parse()?);
+    Ok(TextureServer::serve(address.parse()?, noise, options)?)
+}
+
+/// Serves until its input ends.
+fn wait(server: &TextureServer) -> Result<bool, Error> {
+    println!("{}", server.local_address());
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(true)
+}
+
+fn view(arguments: &[&str]) -> Result<bool, Error> {
+    let [address, transport, frames, ref deadline @ ..] = *arguments else {
+        return Err(USAGE.into());
+    };
+    let transport = match transport {
+        "udp" => Transport::Udp,
+        "tcp" => Transport::Tcp,
+        _ => return Err(USAGE.into()),
+    };
+    let witness = Arc::new(Witness::new(Pictures::Numbered(frames.parse()?)));
+    let mut options = ClientOptions::default();
+    options.transport = Some(transport);
+    if let Some(deadline) = deadline.first() {
+        let deadline = Duration::from_millis(deadline.parse()?);
+        (options.deadline_min, options.deadline_max) = (deadline, deadline);
+    }
+    let client = TextureClient::connect(address.parse()?, witness.clone(), options)?;
+    let packets = client.shape().map_or(0, |shape| shape.plan().packets());
+    let end = client.wait(LONGEST);
+    let statistics = client.stop();
+    let seen = witness.seen();
+    let report = serde_json::json!({
+        "end": end.map_or_else(|| "none".into(), |end| end.to_string()),
+        "frames": seen.frames,
+        "last": seen.last,
+        "faults": seen.faults,
+        "packets_of_a_frame": packets,
+        "frames_whole": statistics.frames_whole,
+        "frames_damaged": statistics.frames_damaged,
+        "frames_lost": statistics.frames_lost,
+        "packets": statistics.packets,
+        "packets_lost": statistics.packets_lost,
+        "packets_duplicate": statistics.packets_duplicate,
+        "packets_late": statistics.packets_late,
+        "packets_invalid": statistics.packets_invalid,
+    });
+    println!("{report}");
+    Ok(seen.faults.is_empty() && seen.frames > 0)
+}

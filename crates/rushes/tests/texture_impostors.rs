@@ -1,0 +1,335 @@
+//! A texture client whose server lies: it ends with a clear reason, and takes no memory before it
+//! knows what for.
+#![cfg(feature = "texture")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod texture_world;
+
+use std::net::Shutdown;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rushes::proto::delivery::UnitHeader;
+use rushes::proto::delivery::control::FrameNotice;
+use rushes::proto::delivery::control::FrameRate;
+use rushes::proto::delivery::control::Message;
+use rushes::proto::delivery::control::Offer;
+use rushes::proto::delivery::control::Opening;
+use rushes::proto::delivery::control::Pong;
+use rushes::proto::delivery::control::Reason;
+use rushes::proto::delivery::control::ServerStatistics;
+use rushes::proto::delivery::control::Token;
+use rushes::proto::delivery::control::VideoMode;
+use rushes::texture::ClientOptions;
+use rushes::texture::Format;
+use rushes::texture::Stopped;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureError;
+use rushes::texture::Transport;
+
+use texture_world::noise::picture;
+use texture_world::stranger::Stranger;
+use texture_world::witness::Pictures;
+use texture_world::witness::Seen;
+use texture_world::witness::Witness;
+
+/// How long anything may take before it counts as one that hangs.
+const HANGS: Duration = Duration::from_secs(30);
+
+/// Octets of a BC1 frame of 64 x 64.
+const BYTES: usize = 64 / 4 * 64 / 4 * 8;
+
+const PAYLOAD: usize = 1_408;
+
+/// An offer that makes sense, in two units.
+fn offer() -> Offer {
+    let rate = FrameRate { numerator: 50, denominator: 1 };
+    Offer {
+        token: Token([7; 16]),
+        epoch: 0,
+        mode: VideoMode { width: 64, height: 64, rate, format: Format::Bc1.number() },
+        transport: Transport::Tcp,
+        units: [2, 0, 0],
+        stripe_rows: 100,
+        payload: PAYLOAD as u32,
+        first_frame: 0,
+        ports: Vec::new(),
+        ssrcs: Vec::new(),
+        clock_rate: 0,
+    }
+}
+
+/// A server of which a test says what it does.
+fn with_server<T: Send>(
+    serve: impl FnOnce(Stranger, &TcpListener) + Send,
+    watch: impl FnOnce(Result<TextureClient, TextureError>, &Witness) -> T,
+) -> T {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        let server = scope.spawn(move || {
+            let mut control = Stranger::new(listener.accept().unwrap().0);
+            assert!(matches!(control.hear_opening(), Some(Opening::Control(_))));
+            serve(control, &listener);
+        });
+        let witness = Arc::new(Witness::new(Pictures::Numbered(10)));
+        let mut options = ClientOptions::default();
+        options.frame_bytes_max = 1 << 20;
+        let client = TextureClient::connect(address, witness.clone(), options);
+        let result = watch(client, &witness);
+        server.join().unwrap();
+        result
+    })
+}
+
+fn refuses(change: impl Fn(&mut Offer) + Sync, reason: Reason, text: &str) {
+    let serve = |mut control: Stranger, _: &TcpListener| {
+        let mut offer = offer();
+        change(&mut offer);
+        control.tell(&Message::Offer(Box::new(offer)));
+        let (said, _) = control.hear_end().unwrap();
+        assert_eq!(said, reason);
+    };
+    with_server(serve, |client, witness| {
+        let error = client.unwrap_err();
+        assert!(matches!(&error, TextureError::Ended(stopped) if stopped.reason == reason));
+        assert!(error.to_string().contains(text), "{error}, not {text}");
+        assert_eq!(witness.seen().begun, 0);
+    });
+}
+
+#[test]
+fn absurd_offers_are_refused_before_there_is_memory() {
+    let size = |width, height, format: Format| {
+        move |offer: &mut Offer| {
+            (offer.mode.width, offer.mode.height) = (width, height);
+            offer.mode.format = format.number();
+        }
+    };
+    refuses(size(32_768, 32_768, Format::Rgb24), Reason::Unsupported, "over 1048576");
+    refuses(size(2_048, 2_048, Format::Bc1), Reason::Unsupported, "over 1048576");
+    refuses(size(32_769, 1, Format::Bc1), Reason::Malformed, "32769x1");
+    refuses(size(0, 64, Format::Bc1), Reason::Malformed, "0x64");
+    refuses(|offer| offer.payload = 0, Reason::PacketSize, "0 octets");
+    refuses(|offer| offer.payload = u32::MAX, Reason::PacketSize, "4294967295");
+    refuses(|offer| offer.units = [64, 0, 0], Reason::Malformed, "64");
+    refuses(|offer| offer.units = [0, 0, 0], Reason::Units, "[0, 0, 0]");
+    refuses(|offer| offer.units = [65, 0, 0], Reason::Units, "65");
+    refuses(|offer| offer.units = [1, 1, 0], Reason::Malformed, "more planes");
+    refuses(|offer| offer.stripe_rows = 0, Reason::Malformed, "no block rows");
+    refuses(|offer| offer.mode.format = 63, Reason::Format, "63");
+    refuses(|offer| offer.mode.rate.numerator = 0, Reason::Malformed, "0/1");
+    refuses(|offer| offer.epoch = 3, Reason::Malformed, "epoch 3");
+    let no_port = |offer: &mut Offer| {
+        (offer.transport, offer.ports) = (Transport::Udp, vec![9, 0]);
+    };
+    refuses(no_port, Reason::Malformed, "port of 0");
+}
+
+#[test]
+fn what_a_server_says_for_a_refusal_is_told() {
+    let serve = |mut control: Stranger, _: &TcpListener| {
+        let text = "version 1 is too old".into();
+        control.tell(&Message::Refuse { reason: Reason::Version, text });
+    };
+    with_server(serve, |client, _| {
+        let error = client.unwrap_err().to_string();
+        assert!(error.contains("version 1 is too old"), "{error}");
+    });
+    let serve = |mut control: Stranger, _: &TcpListener| {
+        control.say(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        control.hear_end();
+    };
+    with_server(serve, |client, _| {
+        let error = client.unwrap_err().to_string();
+        assert!(error.contains("72") && error.contains("message type"), "{error}");
+    });
+    with_server(
+        |control, _| drop(control),
+        |client, _| {
+            let error = client.unwrap_err().to_string();
+            assert!(error.contains("closed"), "{error}");
+        },
+    );
+}
+
+/// A stream to the client, of which a test says what goes over its units.
+struct Units {
+    control: Stranger,
+    units: Vec<Stranger>,
+}
+
+impl Units {
+    fn begin(mut control: Stranger, listener: &TcpListener, offer: Offer) -> Self {
+        let count = offer.unit_count();
+        control.tell(&Message::Offer(Box::new(offer)));
+        assert!(matches!(control.hear(), Some(Message::Accept(_))));
+        let mut units: Vec<Option<Stranger>> = (0..count).map(|_| None).collect();
+        for _ in 0..count {
+            let mut unit = Stranger::new(listener.accept().unwrap().0);
+            let Some(Opening::Unit(opening)) = unit.hear_opening() else { panic!() };
+            assert_eq!(opening.token, Token([7; 16]));
+            units[usize::from(opening.unit)] = Some(unit);
+        }
+        control.tell(&Message::Start { epoch: 0 });
+        Self { control, units: units.into_iter().map(Option::unwrap).collect() }
+    }
+
+    fn chunk(&mut self, unit: usize, frame: u8, index: u32, octets: &[u8]) -> bool {
+        let header = UnitHeader { frame, index }.write();
+        self.units[unit].say(&header) && self.units[unit].say(octets)
+    }
+
+    /// A whole frame: two units of a packet each.
+    fn frame(&mut self, frame: u8) {
+        let octets = picture(BYTES, frame.into());
+        let (first, second) = octets.split_at(BYTES / 2);
+        self.chunk(0, frame, 0, first);
+        self.chunk(1, frame, 1, second);
+    }
+
+    /// Answers pings until the client ends, and says what it said then.
+    fn until_the_end(mut self) -> String {
+        loop {
+            match self.control.hear() {
+                Some(Message::Ping(ping)) => {
+                    let pong = Pong { id: ping.id, t1: ping.t1, t2: u64::MAX, t3: u64::MAX };
+                    self.control.tell(&Message::Pong(pong));
+                }
+                Some(Message::Stop { text, .. }) => return text,
+                Some(_) => {}
+                None => return String::new(),
+            }
+        }
+    }
+}
+
+/// What a client ends with whose units get what `send` sends, and what its sink has seen.
+fn streams(send: impl Fn(&mut Units) + Sync) -> (Stopped, Seen) {
+    let serve = |control: Stranger, listener: &TcpListener| {
+        let mut units = Units::begin(control, listener, offer());
+        send(&mut units);
+        units.until_the_end();
+    };
+    with_server(serve, |client, witness| {
+        let client = client.unwrap();
+        let end = client.wait(HANGS).unwrap_or_else(|| panic!("it hangs"));
+        client.stop();
+        let seen = witness.seen();
+        assert_eq!(seen.faults, [""; 0]);
+        assert_eq!(seen.ends, 1);
+        (end, seen)
+    })
+}
+
+fn ends(send: impl Fn(&mut Units) + Sync, frames: u64, text: &str) {
+    let (end, seen) = streams(send);
+    assert!(end.to_string().contains(text), "{end}, not {text}");
+    assert_eq!(seen.frames, frames, "{end}");
+}
+
+#[test]
+fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
+    let unknown = "a chunk that the frame does not have";
+    let within = "closed a connection within a frame";
+    let garbage = |units: &mut Units| {
+        units.frame(0);
+        units.units[0].say(&[0xff; 10_000]);
+    };
+    let too_large = |units: &mut Units| {
+        units.frame(0);
+        // What is right is kept, what is behind it is no header.
+        let mut octets = picture(BYTES, 1);
+        octets[BYTES / 2..].fill(0xff);
+        units.chunk(0, 1, 0, &octets);
+    };
+    let twice = |units: &mut Units| {
+        units.frame(0);
+        units.frame(1);
+        let octets = [0; BYTES];
+        units.chunk(0, 1, 0, &octets[..BYTES / 2]);
+    };
+    let within_frame = |units: &mut Units| {
+        units.frame(0);
+        units.chunk(0, 1, 0, &[0; 100]);
+        units.units[0].socket.shutdown(Shutdown::Both).unwrap();
+    };
+    let within_header = |units: &mut Units| {
+        units.frame(0);
+        units.units[1].say(&[1, 0]);
+        units.units[1].socket.shutdown(Shutdown::Both).unwrap();
+    };
+    ends(too_large, 2, unknown);
+    ends(twice, 2, unknown);
+    ends(within_frame, 1, within);
+    ends(within_header, 1, within);
+    let (end, _) = streams(garbage);
+    assert!(end.to_string().contains(unknown), "{end}");
+}
+
+#[test]
+fn a_server_that_goes_silent_in_any_way_is_left_with_a_reason() {
+    thread::scope(|scope| {
+        // All units send a frame that is not next: nothing can go on.
+        scope.spawn(|| {
+            let skip = |units: &mut Units| {
+                units.frame(0);
+                units.frame(5);
+            };
+            ends(skip, 1, "a chunk that the frame does not have");
+        });
+        // A unit is closed between frames, and the control connection goes on as if nothing were.
+        scope.spawn(|| {
+            let close = |units: &mut Units| {
+                units.frame(0);
+                units.units[0].socket.shutdown(Shutdown::Both).unwrap();
+            };
+            ends(close, 1, "closed a unit's connection");
+        });
+        // It stops within a frame and says nothing any more.
+        scope.spawn(|| {
+            let serve = |control: Stranger, listener: &TcpListener| {
+                let mut units = Units::begin(control, listener, offer());
+                units.frame(0);
+                units.chunk(0, 1, 0, &[0; 100]);
+                while units.control.hear().is_some() {}
+            };
+            with_server(serve, |client, witness| {
+                let end = client.unwrap().wait(HANGS).unwrap_or_else(|| panic!("it hangs"));
+                assert!(end.to_string().contains("silent for 5 s"), "{end}");
+                assert_eq!(witness.seen().frames, 1);
+            });
+        });
+    });
+}
+
+#[test]
+fn the_highest_numbers_that_a_server_can_say_break_nothing() {
+    let high = |units: &mut Units| {
+        units.frame(0);
+        let high = u64::MAX;
+        let notice =
+            FrameNotice { number: high, captured: high, sent: high, octets: high, dropped: high };
+        units.control.tell(&Message::Frame(notice));
+        let counts = ServerStatistics { frames: high, encode_p99: u32::MAX, ..Default::default() };
+        units.control.tell(&Message::Statistics(counts));
+        units.frame(1);
+        units.control.tell(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });
+    };
+    let (end, _) = streams(high);
+    assert!(end.to_string().contains("enough"), "{end}");
+
+    let serve = |control: Stranger, listener: &TcpListener| {
+        let last = Offer { first_frame: u64::MAX, ..offer() };
+        let mut units = Units::begin(control, listener, last);
+        units.frame(255);
+        units.control.tell(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });
+        units.until_the_end();
+    };
+    with_server(serve, |client, _| {
+        let end = client.unwrap().wait(HANGS).unwrap_or_else(|| panic!("it hangs"));
+        assert!(end.to_string().contains("enough"), "{end}");
+    });
+}

@@ -1,0 +1,240 @@
+//! Frames over a network that loses, holds back, repeats and forges datagrams: what comes is right,
+//! what does not is told, and every stream ends.
+#![cfg(feature = "texture")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod texture_world;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use rushes::texture::ClientOptions;
+use rushes::texture::ClientStatistics;
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::ServerOptions;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureServer;
+use rushes::texture::Timing;
+use rushes::texture::Transport;
+
+use texture_world::noise::Noise;
+use texture_world::relay::Relay;
+use texture_world::relay::Weather;
+use texture_world::witness::Pictures;
+use texture_world::witness::Seen;
+use texture_world::witness::Witness;
+
+/// How long a stream may take before it counts as one that hangs.
+const HANGS: Duration = Duration::from_secs(30);
+
+const FORMATS: [Format; 3] = [Format::Bc1, Format::Yuv420, Format::Rgb24];
+
+/// A stream that goes through the relay.
+#[derive(Clone, Debug)]
+struct Trial {
+    format: Format,
+    size: (u32, u32),
+    units: usize,
+    frames: u64,
+    fps: u32,
+    slots: usize,
+    weather: Weather,
+}
+
+/// What came of it.
+struct Outcome {
+    seen: Seen,
+    statistics: ClientStatistics,
+    packets: u64,
+    went: u64,
+    came: u64,
+}
+
+impl Trial {
+    fn small(format: Format, units: usize, weather: Weather) -> Self {
+        Self { format, size: (319, 181), units, frames: 20, fps: 100, slots: 3, weather }
+    }
+
+    fn run(&self) -> Outcome {
+        let layout = Layout::new(self.format, self.size.0, self.size.1).unwrap();
+        let mut options = ServerOptions::default();
+        (options.units, options.transport) = (self.units, Transport::Udp);
+        (options.timing, options.bit_rate) = (Timing::EveryFrame, 800_000_000);
+        let noise = Noise::new(layout, self.fps, self.frames);
+        let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+        let relay = Relay::new(server.local_address(), self.weather.clone());
+
+        let witness = Witness::new(Pictures::Numbered(self.frames));
+        let witness = Arc::new(witness.with_forged(relay.tally.forged.clone()));
+        let mut options = ClientOptions::default();
+        options.slots = self.slots;
+        options.deadline_max = Duration::from_millis(50);
+        let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
+        let packets = u64::from(client.shape().unwrap().plan().packets());
+        let end = client.wait(HANGS).unwrap_or_else(|| panic!("{self:?}: no end"));
+        assert!(end.text.contains("source has ended"), "{self:?}: {end}");
+        let statistics = client.stop();
+        let seen = witness.seen();
+        let went = relay.tally.went.load(Ordering::Relaxed);
+        let came = relay.tally.came.load(Ordering::Relaxed);
+        let outcome = Outcome { seen, statistics, packets, went, came };
+        self.check(&outcome);
+        outcome
+    }
+
+    /// What holds in any weather.
+    fn check(&self, outcome: &Outcome) {
+        let Outcome { seen, statistics, packets, went, .. } = outcome;
+        assert_eq!(seen.faults, [""; 0], "{self:?}: {statistics:?}");
+        assert_eq!(seen.ends, 1, "{self:?}");
+        let handed = statistics.frames_whole + statistics.frames_damaged;
+        assert_eq!((handed, statistics.frames_damaged), (seen.frames, seen.damaged), "{self:?}");
+        // A forged header may name frames that there never were.
+        let counted = handed + statistics.frames_lost <= self.frames;
+        assert!(counted || self.weather.forged > 0, "{self:?}: {statistics:?}");
+        assert_eq!(statistics.packets_lost, seen.packets_missing, "{self:?}");
+        let all = statistics.packets + statistics.packets_lost;
+        assert_eq!(all, handed * packets, "{self:?}: {statistics:?}");
+        let heard = statistics.packets
+            + statistics.packets_duplicate
+            + statistics.packets_late
+            + statistics.packets_invalid;
+        assert!(heard <= *went, "{self:?}: {heard} of {went}");
+    }
+}
+
+/// Runs trials, a few at a time.
+fn run_all(trials: &[Trial]) -> Vec<Outcome> {
+    thread::scope(|scope| {
+        let mut outcomes = Vec::new();
+        for some in trials.chunks(6) {
+            let running: Vec<_> = some.iter().map(|trial| scope.spawn(|| trial.run())).collect();
+            outcomes.extend(running.into_iter().map(|trial| trial.join().unwrap()));
+        }
+        outcomes
+    })
+}
+
+/// Small frames of every format, in one to four units.
+fn small(weather: &Weather) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (place, format) in FORMATS.into_iter().enumerate() {
+        for units in [1 + place, 4] {
+            let seed = weather.seed + trials.len() as u64;
+            trials.push(Trial::small(format, units, Weather { seed, ..weather.clone() }));
+        }
+    }
+    trials
+}
+
+#[test]
+fn a_network_that_does_nothing_changes_nothing() {
+    for (trial, outcome) in
+        small(&Weather::default()).iter().zip(run_all(&small(&Weather::default())))
+    {
+        let lacks = outcome.went - outcome.statistics.packets.min(outcome.went);
+        assert!(outcome.seen.frames > 0 && lacks == outcome.statistics.packets_late, "{trial:?}");
+        assert_eq!(outcome.came, outcome.packets * trial.frames);
+    }
+}
+
+#[test]
+fn lost_packets_are_concealed_and_nothing_else_is() {
+    for lost in [1, 10, 100] {
+        let outcomes = run_all(&small(&Weather { lost, seed: lost, ..Weather::default() }));
+        let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
+        assert!(lost == 1 || missing > 0);
+    }
+}
+
+#[test]
+fn packets_out_of_order_find_their_places() {
+    run_all(&small(&Weather { held: 200, seed: 5, ..Weather::default() }));
+}
+
+#[test]
+fn packets_that_come_twice_count_once() {
+    for outcome in run_all(&small(&Weather { twice: 300, seed: 6, ..Weather::default() })) {
+        let statistics = outcome.statistics;
+        assert!(statistics.packets_duplicate + statistics.packets_late > 0, "{statistics:?}");
+    }
+}
+
+#[test]
+fn forged_headers_spoil_no_octets_but_those_they_name() {
+    for outcome in run_all(&small(&Weather { forged: 50, seed: 7, ..Weather::default() })) {
+        assert!(outcome.statistics.packets_invalid > 0);
+    }
+}
+
+#[test]
+fn everything_at_once_still_ends() {
+    let weather =
+        Weather { lost: 50, held: 100, twice: 100, forged: 20, seed: 8, ..Weather::default() };
+    let mut trials = small(&weather);
+    trials.iter_mut().zip(2..).for_each(|(trial, slots)| trial.slots = slots);
+    run_all(&trials);
+}
+
+#[test]
+fn large_frames_survive_bad_weather() {
+    let weather = |seed| Weather { lost: 10, held: 20, twice: 20, seed, ..Weather::default() };
+    let trial = |(seed, format)| Trial {
+        size: (1_918, 1_078),
+        frames: 6,
+        fps: 20,
+        ..Trial::small(format, 4, weather(seed))
+    };
+    for trial in (20..).zip(FORMATS).map(trial) {
+        let outcome = trial.run();
+        assert!(outcome.seen.frames > 0, "{trial:?}");
+    }
+}
+
+#[test]
+fn a_network_that_falls_silent_for_good_ends_nothing_but_the_pictures() {
+    let outage = 40..u64::MAX;
+    for outcome in run_all(&small(&Weather { outage, seed: 9, ..Weather::default() })) {
+        assert!(outcome.seen.frames > 0 && outcome.seen.frames < 20);
+    }
+}
+
+/// A frame of one packet.
+fn tiny(frames: u64, outage: std::ops::Range<u64>) -> Trial {
+    let weather = Weather { outage, ..Weather::default() };
+    Trial { size: (30, 26), frames, fps: 400, ..Trial::small(Format::Bc1, 1, weather) }
+}
+
+#[test]
+fn after_an_outage_small_frames_come_again() {
+    let outcome = tiny(200, 50..100).run();
+    let Seen { frames, last, .. } = outcome.seen;
+    assert!(frames > 100 && last == Some(199), "{frames} until {last:?}");
+}
+
+#[test]
+fn after_an_outage_of_more_frames_than_a_header_can_count_numbers_are_still_right() {
+    let outcome = tiny(700, 100..500).run();
+    let Seen { frames, last, .. } = outcome.seen;
+    assert!(frames > 100 && last == Some(699), "{frames} until {last:?}");
+}
+
+#[test]
+fn every_tile_is_told_before_its_frame() {
+    let layout = Layout::new(Format::Bc1, 319, 181).unwrap();
+    let mut options = ServerOptions::default();
+    (options.units, options.timing) = (4, Timing::EveryFrame);
+    let noise = Noise::new(layout, 100, 20);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+    let witness = Witness::new(Pictures::Numbered(20)).slow(Duration::from_millis(3));
+    let witness = Arc::new(witness);
+    let options = ClientOptions::default();
+    let client = TextureClient::connect(server.local_address(), witness.clone(), options).unwrap();
+    client.wait(HANGS).unwrap();
+    client.stop();
+    assert_eq!(witness.seen().faults, [""; 0]);
+    assert!(witness.seen().frames > 0);
+}

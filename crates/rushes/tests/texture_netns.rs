@@ -1,0 +1,179 @@
+//! Frames between two network namespaces, whose link is too narrow (`tc tbf`), or loses, swaps and
+//! repeats packets (`tc netem`): needs root, `ip`, `tc` and its kernel's part; says so and does
+//! nothing without.
+#![cfg(all(feature = "texture", target_os = "linux"))]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+/// Frames of each stream.
+const FRAMES: u64 = 40;
+
+/// Runs a command of the system; what it said if it failed.
+fn run(command: &str) -> Result<(), String> {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).output();
+    let output = output.map_err(|error| format!("{command}: {error}"))?;
+    let said = || format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    if output.status.success() { Ok(()) } else { Err(said()) }
+}
+
+/// Two namespaces and a link between them; both go with it.
+struct Network {
+    server: String,
+    client: String,
+}
+
+impl Network {
+    fn new(name: &str) -> Result<Self, String> {
+        let id = std::process::id();
+        let network = Self { server: format!("rtx{id}{name}s"), client: format!("rtx{id}{name}c") };
+        let Self { server, client } = &network;
+        run(&format!("ip netns add {server}"))?;
+        run(&format!("ip netns add {client}"))?;
+        run(&format!("ip -n {server} link add veth0 type veth peer name veth0 netns {client}"))?;
+        for (namespace, host) in [(server, 1), (client, 2)] {
+            run(&format!("ip -n {namespace} address add 192.0.2.{host}/24 dev veth0"))?;
+            run(&format!("ip -n {namespace} link set veth0 mtu 1500 up"))?;
+        }
+        Ok(network)
+    }
+
+    /// What the link does with what the server sends.
+    fn set_weather(&self, weather: &str) -> Result<(), String> {
+        let server = &self.server;
+        run(&format!("ip netns exec {server} tc qdisc replace dev veth0 root {weather}"))
+    }
+
+    fn command(namespace: &str, program: &PathBuf) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]).arg(program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for namespace in [&self.server, &self.client] {
+            // One that was never made is not there.
+            let _ = run(&format!("ip netns delete {namespace}"));
+        }
+    }
+}
+
+/// A program that ends with this.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The example beside this test's own program.
+fn peer() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let path = own
+        .parent()
+        .and_then(|folder| folder.parent())
+        .map(|folder| folder.join("examples").join("texture_peer"));
+    path.filter(|path| path.exists()).ok_or_else(|| "the example is not built".into())
+}
+
+/// A stream over the network; what the client saw.
+///
+/// It waits for packets for so many milliseconds, or as long as it finds right.
+fn stream(network: &Network, transport: &str, shape: &str, deadline: Option<u64>) -> Value {
+    let peer = peer().unwrap();
+    let mut server = Network::command(&network.server, &peer);
+    let server = server.args(["serve", "192.0.2.1:0"]).args(shape.split(' '));
+    let mut server = Running(server.arg(FRAMES.to_string()).spawn().unwrap());
+    let mut address = String::new();
+    let said = server.0.stdout.take().unwrap();
+    BufReader::new(said).read_line(&mut address).unwrap();
+    let mut client = Network::command(&network.client, &peer);
+    let client = client.args(["view", address.trim(), transport, &FRAMES.to_string()]);
+    let output = client.args(deadline.map(|it| it.to_string())).output().unwrap();
+    let seen: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    assert!(seen["faults"].as_array().unwrap().is_empty(), "{seen}");
+    assert!(seen["end"].as_str().unwrap().contains("source has ended"), "{seen}");
+    let number = |name: &str| seen[name].as_u64().unwrap();
+    let (frames, all) = (number("frames"), number("packets_of_a_frame"));
+    assert_eq!(number("packets") + number("packets_lost"), frames * all, "{seen}");
+    assert_eq!(number("frames_whole") + number("frames_damaged"), frames, "{seen}");
+    assert!(frames > 0 && frames + number("frames_lost") <= FRAMES, "{seen}");
+    seen
+}
+
+/// Runs a trial if there can be one here, in this weather.
+fn with_network(name: &str, weather: Option<&str>, trial: impl FnOnce(&Network)) {
+    let network = peer().and_then(|_| Network::new(name)).and_then(|network| {
+        weather.map_or(Ok(()), |weather| network.set_weather(weather))?;
+        Ok(network)
+    });
+    match network {
+        Ok(network) => trial(&network),
+        Err(why) => println!("skipped: {why}"),
+    }
+}
+
+#[test]
+fn a_link_that_loses_nothing_loses_nothing() {
+    with_network("a", None, |network| {
+        for (transport, shape) in [("udp", "bc1 640 360 2 50"), ("tcp", "rgb24 320 180 3 50")] {
+            // However late a thread gets its turn, nothing is given up.
+            let seen = stream(network, transport, shape, Some(10_000));
+            assert_eq!(seen["frames_whole"], FRAMES, "{seen}");
+            assert_eq!(seen["packets_lost"], 0, "{seen}");
+        }
+    });
+}
+
+#[test]
+fn a_link_that_is_too_narrow_drops_packets_and_spoils_no_octet() {
+    let narrow = "tbf rate 40mbit burst 8k limit 24k";
+    with_network("n", Some(narrow), |network| {
+        for shape in ["bc1 640 360 2 50", "yuv420 320 180 4 100"] {
+            let seen = stream(network, "udp", shape, None);
+            assert!(seen["packets_lost"].as_u64().unwrap() > 0, "{seen}");
+        }
+        let seen = stream(network, "tcp", "rgb24 320 180 2 20", None);
+        assert_eq!(seen["frames_whole"], FRAMES, "{seen}");
+    });
+}
+
+#[test]
+fn a_link_that_loses_swaps_and_repeats_packets_spoils_no_octet() {
+    with_network("b", Some("netem loss 1%"), |network| {
+        // Of the control connection's packets, too.
+        let mild = "netem loss 1% delay 1ms reorder 5% 50% duplicate 1%";
+        let rough = "netem loss 10% delay 2ms 1ms reorder 25% 50% duplicate 5%";
+        for (weather, shape) in [
+            (mild, "bc1 640 360 2 50"),
+            (rough, "yuv420 320 180 4 50"),
+            ("netem loss 10%", "rgb24 320 180 1 50"),
+            ("netem duplicate 30%", "bc1 640 360 3 50"),
+        ] {
+            network.set_weather(weather).unwrap();
+            let seen = stream(network, "udp", shape, None);
+            let spoilt = seen["packets_lost"].as_u64().unwrap()
+                + seen["packets_duplicate"].as_u64().unwrap()
+                + seen["packets_late"].as_u64().unwrap();
+            assert!(spoilt > 0, "{weather} did nothing: {seen}");
+        }
+        network.set_weather(mild).unwrap();
+        let seen = stream(network, "tcp", "rgb24 320 180 2 50", None);
+        assert_eq!(seen["frames_whole"], FRAMES, "{seen}");
+    });
+}

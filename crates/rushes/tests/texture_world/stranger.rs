@@ -1,0 +1,134 @@
+//! The control connection by hand: one that says what it likes, to a server or to a client.
+
+use std::io::Read;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rushes::proto::delivery::control::Accept;
+use rushes::proto::delivery::control::FormatSet;
+use rushes::proto::delivery::control::Message;
+use rushes::proto::delivery::control::Offer;
+use rushes::proto::delivery::control::Opening;
+use rushes::proto::delivery::control::Reason;
+use rushes::proto::delivery::control::Token;
+use rushes::proto::delivery::control::TransportSet;
+use rushes::proto::delivery::control::UnitOpening;
+use rushes::proto::delivery::control::Wishes;
+use rushes::texture::Transport;
+
+/// What anybody may wish.
+pub(crate) fn wishes(transport: Transport) -> Wishes {
+    Wishes {
+        formats: FormatSet(u64::MAX),
+        transports: TransportSet::ALL,
+        format: 0,
+        transport: Some(transport),
+        units: 2,
+        payload: 0,
+        rate: None,
+    }
+}
+
+pub(crate) fn opening(opening: Opening) -> Vec<u8> {
+    let mut octets = Vec::new();
+    opening.write(&mut octets);
+    octets
+}
+
+/// The octets that bind a unit.
+pub(crate) fn binding(token: Token, unit: u8) -> Vec<u8> {
+    opening(Opening::Unit(UnitOpening { token, unit }))
+}
+
+pub(crate) struct Stranger {
+    pub(crate) socket: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Stranger {
+    pub(crate) fn new(socket: TcpStream) -> Self {
+        // Longer than every deadline that is waited for.
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_nodelay(true).unwrap();
+        Self { socket, unread: Vec::new() }
+    }
+
+    pub(crate) fn connect(server: SocketAddr) -> Self {
+        Self::new(TcpStream::connect(server).unwrap())
+    }
+
+    /// Says something, if the other side still listens.
+    pub(crate) fn say(&mut self, octets: &[u8]) -> bool {
+        self.socket.write_all(octets).is_ok()
+    }
+
+    pub(crate) fn tell(&mut self, message: &Message) -> bool {
+        let mut octets = Vec::new();
+        message.write(&mut octets);
+        self.say(&octets)
+    }
+
+    fn read(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        match self.socket.read(&mut buffer) {
+            Ok(count @ 1..) => {
+                self.unread.extend(&buffer[..count]);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The next message; `None` at the end.
+    pub(crate) fn hear(&mut self) -> Option<Message> {
+        loop {
+            if let Some((message, len)) = Message::parse(&self.unread).unwrap() {
+                self.unread.drain(..len);
+                return Some(message);
+            }
+            if !self.read() {
+                return None;
+            }
+        }
+    }
+
+    /// The opening that a client begins with.
+    pub(crate) fn hear_opening(&mut self) -> Option<Opening> {
+        loop {
+            if let Some((opening, len)) = Opening::parse(&self.unread).unwrap() {
+                self.unread.drain(..len);
+                return Some(opening);
+            }
+            if !self.read() {
+                return None;
+            }
+        }
+    }
+
+    /// Why it ends, whatever comes before.
+    pub(crate) fn hear_end(&mut self) -> Option<(Reason, String)> {
+        loop {
+            if let Message::Refuse { reason, text } | Message::Stop { reason, text } =
+                self.hear()?
+            {
+                return Some((reason, text));
+            }
+        }
+    }
+
+    /// Asks for a session.
+    pub(crate) fn ask(&mut self, wishes: Wishes) -> Offer {
+        self.say(&opening(Opening::Control(wishes)));
+        match self.hear() {
+            Some(Message::Offer(offer)) => *offer,
+            other => panic!("{other:?} for an offer"),
+        }
+    }
+
+    pub(crate) fn accept(&mut self) {
+        let accept = Accept { epoch: 0, ports: Vec::new(), ssrcs: Vec::new() };
+        assert!(self.tell(&Message::Accept(accept)));
+    }
+}

@@ -1,0 +1,280 @@
+//! Plans of any units, and frames put together from any packets, in memory with guards around it.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use rushes_proto::delivery::{Assembly, AssemblyOptions, Claim, Ending, Place, Plan, UnitHeader};
+
+use crate::packets;
+
+/// Octets around each unit that nobody may write to.
+const GUARD: usize = 32;
+
+/// What a guard is made of.
+const GUARD_OCTET: u64 = u64::MAX;
+
+/// Packets of a plan that are looked at one by one.
+const PACKETS_MAX: u32 = 5_000;
+
+fn number(octets: &[u8]) -> usize {
+    octets.iter().fold(0, |number, octet| number << 8 | usize::from(*octet))
+}
+
+/// Cuts units of any size, and checks that packets and stripes cover them once.
+pub fn plan(octets: &[u8]) {
+    let Some((head, octets)) = octets.split_first_chunk::<4>() else { return };
+    // Small numbers as often as large ones.
+    let number = |octets: &[u8]| number(&octets[1..]) >> (octets[0] & 63);
+    let payload = number(head);
+    let units: Vec<_> =
+        octets.chunks_exact(16).map(|it| (number(&it[..8]), number(&it[8..]))).collect();
+    let Ok(plan) = Plan::new(&units, payload) else { return };
+    assert_eq!(plan.units(), units.len());
+    assert_eq!(plan.bytes(), units.iter().map(|(bytes, _)| bytes).sum::<usize>());
+    assert_eq!(plan.locate(plan.packets()), None);
+    assert_eq!(plan.locate(u32::MAX), None);
+    let mut first = 0;
+    for (unit, (bytes, stripe_bytes)) in units.iter().enumerate() {
+        let numbers = plan.unit_packets(unit);
+        assert_eq!((numbers.start, plan.unit_bytes(unit)), (first, *bytes));
+        first = numbers.end;
+        check_packets(&plan, unit);
+        check_stripes(&plan, unit, *stripe_bytes);
+    }
+    assert_eq!(first, plan.packets());
+}
+
+/// The first packets of a unit follow each other, and its last one ends it.
+fn check_packets(plan: &Plan, unit: usize) {
+    let (numbers, mut at) = (plan.unit_packets(unit), 0);
+    for index in numbers.clone().take(PACKETS_MAX as usize) {
+        let span = plan.locate(index).unwrap();
+        assert_eq!((span.unit, span.bytes.start), (unit, at));
+        assert!(!span.bytes.is_empty() && span.bytes.len() <= plan.payload());
+        at = span.bytes.end;
+    }
+    let last = plan.locate(numbers.end - 1).unwrap();
+    assert_eq!((last.unit, last.bytes.end), (unit, plan.unit_bytes(unit)));
+}
+
+fn check_stripes(plan: &Plan, unit: usize, stripe_bytes: usize) {
+    let (count, mut at) = (plan.stripe_count(unit), 0);
+    assert_eq!(plan.stripe(unit, count), None);
+    for index in 0..count.min(PACKETS_MAX as usize) {
+        let stripe = plan.stripe(unit, index).unwrap();
+        let first = plan.locate(stripe.first_packet).unwrap();
+        assert_eq!((first.unit, first.bytes.start), (unit, stripe.bytes.start));
+        assert_eq!(stripe.bytes.start, at);
+        assert!(stripe.bytes.len() <= stripe_bytes && stripe.bytes.end <= plan.unit_bytes(unit));
+        at = stripe.bytes.end;
+    }
+}
+
+/// Frames in memory: each octet says which packet of which frame wrote it.
+struct Model {
+    assembly: Assembly,
+    now: Instant,
+    /// Of each slot and unit: guard, octets, guard.
+    memory: Vec<Vec<Vec<u64>>>,
+    /// Claimed and not in place yet.
+    claimed: Vec<(Place, u64)>,
+    /// Since when there is a frame in each slot, and which of its packets were claimed.
+    came: HashMap<usize, (Instant, Vec<bool>)>,
+    /// The frame handed over last, and what it was.
+    before: Option<(u64, usize, Vec<Vec<u64>>)>,
+    frames: u64,
+    deadline_max: Duration,
+    is_reliable: bool,
+}
+
+impl Model {
+    fn new(head: [u8; 12]) -> Option<Self> {
+        let [
+            units,
+            size,
+            size_low,
+            stripe,
+            stripe_low,
+            payload,
+            slots,
+            flags,
+            min,
+            max,
+            first,
+            low,
+        ] = head;
+        let bytes = number(&[size & 7, size_low]) + 1;
+        let stripe = number(&[stripe & 7, stripe_low]) + 1;
+        let of = |unit: usize| (bytes / (unit + 1) + 1, stripe);
+        let units: Vec<_> = (0..usize::from(units & 7) + 1).map(of).collect();
+        let plan = Plan::new(&units, usize::from(payload) + 1).ok()?;
+        let is_reliable = flags & 1 == 1;
+        let deadline_max = Duration::from_millis(max.into());
+        let options = AssemblyOptions {
+            slots: usize::from(slots & 15),
+            reliable: is_reliable,
+            // Not the very highest: they cannot be counted on from.
+            first_frame: if first > 127 { u64::MAX - (1 << 40) } else { u64::from(low) },
+            deadline_min: Duration::from_millis(min.into()),
+            deadline_max,
+        };
+        let guarded = |unit: &(usize, usize)| vec![GUARD_OCTET; unit.0 + 2 * GUARD];
+        let slot: Vec<_> = units.iter().map(guarded).collect();
+        let assembly = Assembly::new(plan, options);
+        Some(Self {
+            now: Instant::now(),
+            memory: vec![slot; assembly.slots()],
+            assembly,
+            claimed: Vec::new(),
+            came: HashMap::new(),
+            before: None,
+            frames: 0,
+            deadline_max,
+            is_reliable,
+        })
+    }
+
+    fn claim(&mut self, header: UnitHeader, octets: usize) {
+        let oldest = self.assembly.oldest();
+        let Claim::Place(place) = self.assembly.claim(self.now, header, octets) else { return };
+        let span = self.assembly.plan().locate(header.index).unwrap();
+        assert_eq!((place.unit, &place.bytes), (span.unit, &span.bytes));
+        assert_eq!(place.bytes.len(), octets);
+        assert!(place.slot < self.memory.len());
+        assert!(self.before.as_ref().is_none_or(|(_, slot, _)| *slot != place.slot));
+        let packets = self.assembly.plan().packets() as usize;
+        let (now, fresh) = (self.now, || vec![false; packets]);
+        let (_, came) = self.came.entry(place.slot).or_insert_with(|| (now, fresh()));
+        assert!(!std::mem::replace(&mut came[header.index as usize], true), "placed twice");
+        assert_eq!(self.assembly.oldest(), oldest);
+        let mark = u64::from(header.frame) << 32 | u64::from(header.index);
+        self.claimed.push((place, mark));
+    }
+
+    /// Puts one claimed packet in place.
+    fn land(&mut self, which: usize) {
+        if self.claimed.is_empty() {
+            return;
+        }
+        let (place, mark) = self.claimed.swap_remove(which % self.claimed.len());
+        let unit = &mut self.memory[place.slot][place.unit];
+        unit[GUARD + place.bytes.start..GUARD + place.bytes.end].fill(mark);
+        self.assembly.land(place.slot, place.unit, 1);
+    }
+
+    fn hand_over(&mut self) {
+        while let Some(ending) = self.assembly.poll_ending() {
+            self.check(&ending);
+            self.assembly.release(ending.slot);
+        }
+    }
+
+    fn check(&mut self, ending: &Ending) {
+        let previous = self.before.as_ref().map(|(_, slot, _)| *slot);
+        assert_eq!(ending.previous, previous);
+        assert!(self.before.as_ref().is_none_or(|(frame, ..)| *frame < ending.frame));
+        assert!(self.claimed.iter().all(|(place, _)| place.slot != ending.slot));
+        if let Some((_, slot, units)) = &self.before {
+            assert!(self.memory[*slot] == *units, "the previous frame has changed");
+        }
+        let (_, came) = self.came.remove(&ending.slot).unwrap();
+        let missing = came.iter().filter(|came| !**came).count();
+        assert_eq!((ending.missing as usize, ending.whole), (missing, missing == 0));
+        let mut gaps = Vec::new();
+        self.assembly.gaps(ending.slot, &mut gaps);
+        let plan = self.assembly.plan();
+        for (index, came) in (0..).zip(&came) {
+            let span = plan.locate(index).unwrap();
+            let is_in = |gap: &&rushes_proto::delivery::Gap| {
+                let covers = gap.bytes.start <= span.bytes.start && span.bytes.end <= gap.bytes.end;
+                let apart = gap.bytes.end <= span.bytes.start || span.bytes.end <= gap.bytes.start;
+                assert!(gap.unit != span.unit || covers || apart, "a gap within a packet");
+                gap.unit == span.unit && covers
+            };
+            assert_eq!(gaps.iter().filter(is_in).count(), usize::from(!came));
+            let mark = (ending.frame & 0xff) << 32 | u64::from(index);
+            let octets = &self.memory[ending.slot][span.unit];
+            let mut octets = octets[GUARD..][span.bytes].iter();
+            assert!(!came || octets.all(|octet| *octet == mark));
+        }
+        for (unit, octets) in self.memory[ending.slot].iter().enumerate() {
+            let end = GUARD + plan.unit_bytes(unit);
+            let mut guards = octets[..GUARD].iter().chain(&octets[end..]);
+            assert!(octets.len() == end + GUARD && guards.all(|octet| *octet == GUARD_OCTET));
+        }
+        self.before = Some((ending.frame, ending.slot, self.memory[ending.slot].clone()));
+        self.frames += 1;
+    }
+
+    /// Lets time pass, from one deadline to the next.
+    fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        while let Some(due) = self.assembly.poll_timeout().filter(|due| *due <= until) {
+            self.now = self.now.max(due);
+            self.assembly.handle_timeout(self.now);
+            self.hand_over();
+            if self.assembly.poll_timeout() == Some(due) {
+                // It waits for a packet that is asked for again.
+                break;
+            }
+        }
+        self.now = until;
+        self.assembly.handle_timeout(self.now);
+        self.hand_over();
+        // What is claimed must be in place first.
+        let waits = self.claimed.is_empty() && !self.is_reliable;
+        let in_time = |(first, _): &(Instant, Vec<bool>)| *first + self.deadline_max > self.now;
+        assert!(!waits || self.came.values().all(in_time), "a frame is kept beyond its deadline");
+    }
+}
+
+/// Puts frames together from packets that are what `octets` say.
+pub fn assembly(octets: &[u8]) {
+    let Some((head, octets)) = octets.split_first_chunk::<12>() else { return };
+    let Some(mut model) = Model::new(*head) else { return };
+    let mut frame = head[11];
+    for (flags, body) in packets(octets) {
+        match flags & 7 {
+            // A run of packets of a frame near the last one, as they should be.
+            0..=2 => {
+                let [step, first, count, ..] = *body else { continue };
+                frame = frame.wrapping_add(step & 3);
+                let packets = model.assembly.plan().packets();
+                let first = u32::from(first) % packets;
+                for index in first..(first + u32::from(count)).min(packets) {
+                    let octets = model.assembly.plan().locate(index).unwrap().bytes.len();
+                    model.claim(UnitHeader { frame, index }, octets);
+                    if flags & 64 == 0 {
+                        model.land(0);
+                    }
+                }
+            }
+            // Any packet.
+            3 => {
+                let [frame, a, b, c, d, ..] = *body else { continue };
+                let index = u32::from_be_bytes([0, a, b, c]) >> (d & 31);
+                let right = model.assembly.plan().locate(index).map_or(0, |it| it.bytes.len());
+                let octets = if d & 32 == 0 { right } else { usize::from(d) };
+                model.claim(UnitHeader { frame, index }, octets);
+            }
+            4 => model.land(flags.into()),
+            5 => model.pass(Duration::from_micros(number(body.get(..2).unwrap_or(&[1])) as u64)),
+            6 => {
+                let near = model.assembly.oldest();
+                model.assembly.hear_of(model.now, near.saturating_add(number(body) as u64 & 0xfff));
+            }
+            _ => {}
+        }
+        model.hand_over();
+    }
+    while !model.claimed.is_empty() {
+        model.land(0);
+    }
+    model.assembly.finish();
+    model.hand_over();
+    assert!(model.assembly.is_idle());
+    let counts = model.assembly.statistics();
+    assert_eq!(counts.frames_whole + counts.frames_damaged, model.frames);
+    let all = u64::from(model.assembly.plan().packets()) * model.frames;
+    assert_eq!(counts.packets + counts.packets_lost, all);
+}
