@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ArgGroup;
 use clap::Args;
 use clap::value_parser;
 use rushes::texture::Format;
@@ -186,11 +187,12 @@ pub(crate) struct ServeArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("to").required(true).args(["output", "null"]))]
 #[command(after_help = "\
 A file is whole or not there: after the server's end, --frames, --duration or Ctrl-C it has the
-frames so far. It is written by a thread of its own, behind a queue of 8 frames. What does not fit,
-because the disk is slow, is left out and told; with --every-frame, receiving waits instead, which
-makes the server wait over TCP, and loses packets over UDP.
+frames so far. It is decoded and written by a thread of its own, behind a queue of 8 frames. What
+does not fit, because the disk is slow, is left out and told; with --every-frame, receiving waits
+instead, which makes the server wait over TCP, and loses packets over UDP.
 
 The exit code is 1 if no frame came, if the server vanished, or if a file is written and frames were
 lost, damaged or left out (--allow-loss: 0). Damaged frames are written with what is missing as it
@@ -200,6 +202,7 @@ Examples:
   rushes texture view 127.0.0.1:7000 --null --stats-interval 1s
   rushes texture view 192.0.2.7:7000 --output film.y4m --every-frame --transport tcp
   rushes texture view 192.0.2.7:7000 --output shot_%05d.png --frames 1
+  rushes texture view 192.0.2.7:7000 --output - --quiet | ffplay -
   rushes texture view [2001:db8::7]:7000 --output film.ktx2 --format bc1 --units 4
   rushes texture view 127.0.0.1:7000 --null --packet-size 8K --duration 10s --json")]
 pub(crate) struct ViewArgs {
@@ -207,14 +210,8 @@ pub(crate) struct ViewArgs {
     #[arg(value_name = "HOST:PORT")]
     pub(crate) server: Endpoint,
     /// File to write: .y4m and .png, .rgb .rgba .yuv (octets without a header) are decoded; .ktx2
-    /// and .raw take frames as they come
-    #[arg(
-        long,
-        short,
-        value_name = "FILE",
-        conflicts_with = "null",
-        required_unless_present = "null"
-    )]
+    /// and .raw take frames as they come; - is Y4M on the standard output
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write nothing, only measure
     #[arg(long)]
@@ -234,6 +231,10 @@ pub(crate) struct ViewArgs {
     /// Give up after this time without a frame
     #[arg(long, value_parser = parse_duration, default_value = "10s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
+    /// The longest wait for packets that are missing (UDP and RTP); by default 100ms, and for a file,
+    /// where nobody looks on, 1s
+    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) deadline: Option<Duration>,
     /// Let receiving wait for the disk rather than leave frames out
     #[arg(long, requires = "output")]
     pub(crate) every_frame: bool,

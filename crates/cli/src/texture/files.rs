@@ -1,11 +1,13 @@
 //! `rushes texture encode` and `decode`: one file into another.
 
+use std::path::Path;
 use std::time::Duration;
 use std::time::Instant;
 
 use rushes::texture::Format;
 use rushes::texture::Layout;
 use rushes::texture::metric;
+use rushes::texture::source::PatternSpec;
 use rushes::texture::source::Source;
 use serde_json::Value;
 use serde_json::json;
@@ -20,6 +22,7 @@ use super::live::per_second;
 use super::output::Output;
 use super::source;
 use crate::Outcome;
+use crate::Usage;
 use crate::interrupt::Interrupt;
 use crate::report;
 
@@ -44,17 +47,27 @@ struct Done {
     likeness: Option<Likeness>,
 }
 
+/// Which of both wants the standard output.
+fn check_pipe(args: &FileArgs) -> anyhow::Result<()> {
+    if args.report.json && args.output == Path::new("-") {
+        let reason = "--json and - both want the standard output; name a file";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    Ok(())
+}
+
 fn convert(
     args: &FileArgs,
     choose: impl FnOnce(Format) -> Format,
     psnr: bool,
 ) -> anyhow::Result<Outcome> {
+    check_pipe(args)?;
     let interrupt = Interrupt::listen()?;
     let mut source = source::open(&args.input, &args.source)?;
     let input = *source.layout();
     if source.length().is_none() && args.source.frames.is_none() && is_pattern(args) {
         let reason = format!("{}: has no end; say --frames", args.input.display());
-        return Err(crate::Usage(reason).into());
+        return Err(Usage(reason).into());
     }
     let mut output = Output::create(&args.output, input, choose(input.format()), source.rate())?;
     let mut done = Done::default();
@@ -91,7 +104,7 @@ fn convert(
 }
 
 fn is_pattern(args: &FileArgs) -> bool {
-    args.input.to_str().is_some_and(rushes::texture::source::PatternSpec::is_one)
+    args.input.to_str().is_some_and(PatternSpec::is_one)
 }
 
 fn megapixels(done: &Done, layout: &Layout) -> f64 {

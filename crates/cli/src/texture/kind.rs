@@ -24,6 +24,9 @@ impl Kind {
     /// # Errors
     /// [`Usage`] if it names none.
     pub(crate) fn of(path: &Path) -> Result<Self, Usage> {
+        if path == Path::new("-") {
+            return Ok(Self::Y4m);
+        }
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
         Ok(match extension.to_str().unwrap_or_default() {
             "y4m" => Self::Y4m,

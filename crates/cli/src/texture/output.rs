@@ -1,5 +1,8 @@
 //! A file of frames that are turned into what it holds.
 
+use std::io::BufWriter;
+use std::io::Stdout;
+use std::io::stdout;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -8,7 +11,9 @@ use rushes::texture::Format;
 use rushes::texture::Layout;
 use rushes::texture::Rate;
 use rushes::texture::file;
+use rushes::texture::file::FileError;
 use rushes::texture::file::FrameWriter;
+use rushes::texture::file::Y4mWriter;
 
 use super::convert::Converter;
 
@@ -34,7 +39,13 @@ impl Output {
     ) -> anyhow::Result<Self> {
         let name = || path.display().to_string();
         let converter = Converter::new(input, format).with_context(name)?;
-        let writer = file::create(path, *converter.output(), rate).with_context(name)?;
+        let layout = *converter.output();
+        let writer = match path.to_str() {
+            Some("-") => Y4mWriter::new(BufWriter::new(stdout()), layout, rate)
+                .map(|writer| Box::new(Pipe(writer)) as Box<dyn FrameWriter>),
+            _ => file::create(path, layout, rate),
+        };
+        let writer = writer.with_context(name)?;
         let frame = vec![0; converter.output().bytes()];
         Ok(Self { path: path.to_owned(), writer, converter, frame, frames: 0 })
     }
@@ -101,5 +112,18 @@ impl Output {
             return Ok(());
         }
         self.writer.finish().with_context(|| self.path.display().to_string())
+    }
+}
+
+/// Frames for another program.
+struct Pipe(Y4mWriter<BufWriter<Stdout>>);
+
+impl FrameWriter for Pipe {
+    fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        self.0.write(frame)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FileError> {
+        self.0.into_inner().map(|_| ())
     }
 }

@@ -217,7 +217,12 @@ impl Tally {
         );
         if counts.dropped > 0 {
             let now = counts.dropped - self.before.dropped;
-            let _ = write!(line, "  DROPPED {now} pictures now, {} in all", counts.dropped);
+            let _ = write!(
+                line,
+                "  DROPPED {} now, {} in all",
+                counted(now, "picture"),
+                counts.dropped
+            );
         }
         if self.lost > 0 {
             let _ = write!(line, "  clients lost {} packets", self.lost);

@@ -1,5 +1,6 @@
 //! `rushes texture view`: a server's frames into a file, or only measured.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -28,6 +29,10 @@ use crate::interrupt::Interrupt;
 /// How often the stream is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// How long packets are waited for where nobody looks on, and for how many frames at once.
+const FILE_DEADLINE: Duration = Duration::from_secs(1);
+const FILE_SLOTS: usize = 8;
+
 /// Why nothing more is received.
 #[derive(Debug)]
 pub(crate) enum End {
@@ -44,6 +49,10 @@ pub(crate) enum End {
 pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     if args.server.port == 0 {
         return Err(Usage("a server has a port from 1 to 65535".to_owned()).into());
+    }
+    if args.report.json && args.output.as_deref() == Some(Path::new("-")) {
+        let reason = "--json and --output - both want the standard output; name a file";
+        return Err(Usage(reason.to_owned()).into());
     }
     let kind = args.output.as_deref().map(Kind::of).transpose()?;
     let interrupt = Interrupt::listen()?;
@@ -93,6 +102,14 @@ fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     options.rate = args
         .fps
         .map(|rate| FrameRate { numerator: rate.numerator(), denominator: rate.denominator() });
+    if args.output.is_some() {
+        (options.deadline_min, options.deadline_max) = (FILE_DEADLINE, FILE_DEADLINE);
+        options.slots = FILE_SLOTS;
+    }
+    if let Some(deadline) = args.deadline {
+        options.deadline_max = deadline;
+        options.deadline_min = options.deadline_min.min(deadline);
+    }
     let buffer = delivery.socket_buffer;
     (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
     (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);

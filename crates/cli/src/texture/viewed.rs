@@ -115,8 +115,12 @@ fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
         }
         _ => "latency not known yet".to_owned(),
     };
+    let late = match statistics.packets_late {
+        0 => String::new(),
+        late => format!(" ({late} came late)"),
+    };
     let mut line = format!(
-        "{latency}  lost {}, {}  concealed {}",
+        "{latency}  lost {}{late}, {}  concealed {}",
         counted(statistics.packets_lost, "packet"),
         counted(frames.lost, "frame"),
         counted(statistics.tiles_concealed, "tile"),
@@ -125,7 +129,7 @@ fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
         let _ = write!(line, "  server dropped {}", counted(statistics.frames_dropped, "picture"));
     }
     if frames.left_out > 0 {
-        let _ = write!(line, "  LEFT OUT {}: the disk is slow", counted(frames.left_out, "frame"));
+        let _ = write!(line, "  LEFT OUT {}: writing is slow", counted(frames.left_out, "frame"));
     }
     line
 }
@@ -247,7 +251,7 @@ impl Viewed {
         let Frames { damaged, lost, left_out, .. } = self.frames;
         Some(format!(
             "the file is incomplete: {damaged} frames damaged, {lost} lost, {left_out} left out \
-             because the disk is slow"
+             because decoding and writing did not keep up"
         ))
     }
 }

@@ -4,6 +4,10 @@
 mod agreed;
 mod rig;
 mod secured;
+#[cfg(unix)]
+mod texture;
+mod texture_files;
+mod texture_rig;
 
 use std::path::Path;
 
