@@ -111,7 +111,9 @@ impl Tally {
 fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
     let latency = match (statistics.latency_p50, statistics.latency_p99) {
         (Some(p50), Some(p99)) => {
-            format!("latency {} / {} ms (p50 / p99)", milliseconds(p50), milliseconds(p99))
+            let error = statistics.latency_error.unwrap_or_default();
+            let [p50, p99, error] = [p50, p99, error].map(milliseconds);
+            format!("latency {p50} / {p99} ms ± {error} (p50 / p99)")
         }
         _ => "latency not known yet".to_owned(),
     };
