@@ -12,6 +12,7 @@ use rushes::{
 use crate::bench::BenchArgs;
 use crate::inspect::InspectArgs;
 use crate::security::SecurityArgs;
+use crate::texture::TextureArgs;
 use crate::values::{
     Endpoint, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
     parse_rate, parse_size, parse_ssrc,
@@ -26,6 +27,7 @@ Examples:
   rushes loopback film.265 --fps 60        the same with a file, in its own time
   rushes recv --from 5004 --codec h265 -o copy.265
   rushes send film.265 --to 127.0.0.1:5004 --fps 30
+  rushes texture serve pattern --listen 7000
   rushes inspect call.pcap                 which streams a capture holds, and how they fared
 
 Exit code: 0 if what was asked for happened, 1 if not, 2 for a wrong command line.")]
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     /// Say what a capture holds, and take streams out of it
     Inspect(InspectArgs),
+    /// Frames in texture formats: encode, decode, send, receive
+    Texture(TextureArgs),
     /// Measure this machine
     Bench(BenchArgs),
     /// Print a completion script for a shell

@@ -18,6 +18,7 @@ mod security;
 mod send;
 mod source;
 mod stream;
+mod texture;
 mod values;
 mod zrtp;
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Loopback(args) => loopback::run(args),
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
+        Command::Texture(args) => texture::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Completions { shell } => pages::completions(*shell),

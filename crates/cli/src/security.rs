@@ -63,7 +63,7 @@ impl fmt::Debug for SecretText {
     }
 }
 
-fn parse_suite(name: &str) -> Result<Suite, String> {
+pub(crate) fn parse_suite(name: &str) -> Result<Suite, String> {
     let known = || Suite::ALL.map(Suite::name).join(", ");
     name.parse().map_err(|_| format!("not a suite that is known here; known are {}", known()))
 }

@@ -5,6 +5,10 @@ mod agreed;
 mod bench_texture;
 mod rig;
 mod secured;
+#[cfg(unix)]
+mod texture;
+mod texture_files;
+mod texture_rig;
 
 use std::path::Path;
 

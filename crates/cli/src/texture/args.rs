@@ -1,0 +1,248 @@
+//! The command lines of `rushes texture`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ArgGroup;
+use clap::Args;
+use clap::value_parser;
+use rushes::texture::Format;
+use rushes::texture::Rate;
+use rushes::texture::Transport;
+
+use super::security::SecurityArgs;
+use super::values::parse_bit_rate;
+use super::values::parse_packet;
+use super::values::parse_pixels;
+use super::values::parse_transport;
+use crate::args::OutputArgs;
+use crate::values::Endpoint;
+use crate::values::parse_duration;
+use crate::values::parse_size;
+
+/// What a source does not say of itself.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SourceArgs {
+    /// Width and height of frames in a file without a header, or of the pattern
+    #[arg(long, value_parser = parse_pixels, value_name = "WIDTHxHEIGHT",
+        help_heading = "Source")]
+    pub(crate) size: Option<(u32, u32)>,
+    /// Format of frames in a file without a header, or of the pattern
+    #[arg(long, value_name = "FORMAT", help_heading = "Source")]
+    pub(crate) input_format: Option<Format>,
+    /// Frames per second, whatever the source says: 60, 59.94, 30000/1001
+    #[arg(long, value_name = "RATE", help_heading = "Source")]
+    pub(crate) fps: Option<Rate>,
+    /// Take the first frames only
+    #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER",
+        help_heading = "Source")]
+    pub(crate) frames: Option<u64>,
+}
+
+/// One file into another.
+#[derive(Args, Debug)]
+pub(crate) struct FileArgs {
+    /// Frames to read: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
+    /// (with --size), or pattern:WIDTHxHEIGHT@RATE,frames=NUMBER
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// File to write, by its extension: .ktx2, .y4m, .png (a file for each frame), .rgb .rgba
+    /// .yuv .raw (octets without a header)
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) report: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+OUT appears when it is whole: after an error nothing of it is left, after Ctrl-C the frames so far.
+The speed is that of encoding alone, on one core.
+
+Examples:
+  rushes texture encode film.y4m film.ktx2                     BC1, half an octet a pixel
+  rushes texture encode film.y4m film.ktx2 --format ycocg-bc3 --psnr
+  rushes texture encode shot_%05d.png shots.ktx2 --fps 24
+  rushes texture encode pattern:3840x2160@60 test.ktx2 --frames 100
+  rushes texture encode film.rgb film.ktx2 --size 1920x1080")]
+pub(crate) struct EncodeArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// What frames are encoded to; by default what OUT is for: bc1 in .ktx2 and .raw
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Decode every frame again and tell how far it is from the input, in decibels
+    #[arg(long)]
+    pub(crate) psnr: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+OUT appears when it is whole: after an error nothing of it is left, after Ctrl-C the frames so far.
+
+Examples:
+  rushes texture decode film.ktx2 film.y4m
+  rushes texture decode film.ktx2 frame_%05d.png --frames 10
+  rushes texture decode film.raw film.rgb --input-format bc1 --size 1920x1080")]
+pub(crate) struct DecodeArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+/// How tiles travel.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeliveryArgs {
+    /// How tiles travel: udp, tcp or rtp; the client's wish goes before the server's
+    #[arg(long, value_parser = parse_transport, value_name = "TRANSPORT",
+        help_heading = "Delivery")]
+    pub(crate) transport: Option<Transport>,
+    /// Tiles of a frame, each with a socket and a thread on both sides; by default as many as the
+    /// server has processors, up to 8
+    #[arg(long, value_parser = value_parser!(u8).range(1..=64), value_name = "1..64",
+        help_heading = "Delivery")]
+    pub(crate) units: Option<u8>,
+    /// Octets of a packet, its header of 4 included; by default 1412 over UDP, 256K over TCP, over
+    /// RTP what fits into 1500 octets of IP
+    #[arg(long, value_parser = parse_packet, value_name = "OCTETS", help_heading = "Delivery")]
+    pub(crate) packet_size: Option<usize>,
+    /// Socket buffers, with K, M or G for binary multiples
+    #[arg(long, default_value = "4M", value_parser = parse_size, value_name = "OCTETS",
+        help_heading = "Delivery")]
+    pub(crate) socket_buffer: usize,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+}
+
+/// When pictures are taken from the source.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(multiple = false)]
+pub(crate) struct TimingArgs {
+    /// At the source's rate; who cannot keep up misses whole frames. This is the default
+    #[arg(long, help_heading = "Timing")]
+    pub(crate) live: bool,
+    /// At the source's rate or more slowly, so that every client gets every frame
+    #[arg(long, help_heading = "Timing")]
+    pub(crate) every_frame: bool,
+    /// As fast as the slowest client takes them, every frame
+    #[arg(long, help_heading = "Timing")]
+    pub(crate) flat_out: bool,
+}
+
+#[derive(Args, Debug)]
+#[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
+#[command(after_help = "\
+The source plays from its beginning whenever the first client has come; at its end, clients are told
+and the next may come. Ctrl-C tells clients that it is over, too.
+
+The exit code is 0 after Ctrl-C, --duration or --once, and 1 if the source cannot be read, or if
+with --once the client got no frame.
+
+Examples:
+  rushes texture serve pattern:3840x2160@60 --listen 7000 --format bc1
+  rushes texture serve film.y4m --listen 192.0.2.7:7000 --format ycocg-bc3 --loop
+  rushes texture serve film.ktx2 --listen [::]:7000 --preload --loop --transport tcp
+  rushes texture serve film.y4m --listen 127.0.0.1:7000 --every-frame --once
+  rushes texture serve film.rgb --size 1920x1080 --fps 30 --listen 7000 --stats-interval 1s")]
+pub(crate) struct ServeArgs {
+    /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
+    /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]
+    pub(crate) source: PathBuf,
+    /// Address and port to listen on; without an address, every IPv4 one. Port 0 takes a free one
+    #[arg(long, value_name = "[ADDRESS:]PORT")]
+    pub(crate) listen: Endpoint,
+    /// What frames are encoded to for clients that do not wish otherwise; by default the source's
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Clients at once; more are told to come again later
+    #[arg(long, default_value_t = 4, value_name = "NUMBER",
+        value_parser = value_parser!(u16).range(1..=256))]
+    pub(crate) clients: u16,
+    /// End when the first client has left
+    #[arg(long, conflicts_with = "clients")]
+    pub(crate) once: bool,
+    /// End after this time, for example 10s
+    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) input: SourceArgs,
+    /// Begin again at the source's end
+    #[arg(long = "loop", help_heading = "Source")]
+    pub(crate) repeat: bool,
+    /// Read frames into memory first, up to so many octets
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "1G",
+        value_parser = parse_size, value_name = "OCTETS", help_heading = "Source")]
+    pub(crate) preload: Option<usize>,
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
+    /// Bits per second to each client (UDP), for example 900M; off sends all at once. By default
+    /// 30G, after the first 4 MiB of each tile
+    #[arg(long, value_parser = parse_bit_rate, value_name = "RATE", help_heading = "Timing")]
+    pub(crate) bit_rate: Option<u64>,
+    #[command(flatten)]
+    pub(crate) delivery: DeliveryArgs,
+    #[command(flatten)]
+    pub(crate) report: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("to").required(true).args(["output", "null"]))]
+#[command(after_help = "\
+A file is whole or not there: after the server's end, --frames, --duration or Ctrl-C it has the
+frames so far. It is decoded and written by a thread of its own, behind a queue of 8 frames. What
+does not fit, because the disk is slow, is left out and told; with --every-frame, receiving waits
+instead, which makes the server wait over TCP, and loses packets over UDP.
+
+The exit code is 1 if no frame came, if the server vanished, or if a file is written and frames were
+lost, damaged or left out (--allow-loss: 0). Damaged frames are written with what is missing as it
+was in the frame before. Pictures that a --live server drops are told, and are no loss.
+
+Examples:
+  rushes texture view 127.0.0.1:7000 --null --stats-interval 1s
+  rushes texture view 192.0.2.7:7000 --output film.y4m --every-frame --transport tcp
+  rushes texture view 192.0.2.7:7000 --output shot_%05d.png --frames 1
+  rushes texture view 192.0.2.7:7000 --output - --quiet | ffplay -
+  rushes texture view [2001:db8::7]:7000 --output film.ktx2 --format bc1 --units 4
+  rushes texture view 127.0.0.1:7000 --null --packet-size 8K --duration 10s --json")]
+pub(crate) struct ViewArgs {
+    /// The server's host and port
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) server: Endpoint,
+    /// File to write: .y4m and .png, .rgb .rgba .yuv (octets without a header) are decoded; .ktx2
+    /// and .raw take frames as they come; - is Y4M on the standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write nothing, only measure
+    #[arg(long)]
+    pub(crate) null: bool,
+    /// The format wished; by default the server chooses
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Frames per second wished, up to what the server has
+    #[arg(long, value_name = "RATE")]
+    pub(crate) fps: Option<Rate>,
+    /// End after so many frames
+    #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER")]
+    pub(crate) frames: Option<u64>,
+    /// End after this time, for example 10s
+    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) duration: Option<Duration>,
+    /// Give up after this time without a frame
+    #[arg(long, value_parser = parse_duration, default_value = "10s", value_name = "TIME")]
+    pub(crate) idle_timeout: Duration,
+    /// The longest wait for packets that are missing (UDP and RTP); by default 100ms, and for a file,
+    /// where nobody looks on, 1s
+    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) deadline: Option<Duration>,
+    /// Let receiving wait for the disk rather than leave frames out
+    #[arg(long, requires = "output")]
+    pub(crate) every_frame: bool,
+    /// A file that lacks something is no failure
+    #[arg(long, requires = "output")]
+    pub(crate) allow_loss: bool,
+    #[command(flatten)]
+    pub(crate) delivery: DeliveryArgs,
+    #[command(flatten)]
+    pub(crate) report: OutputArgs,
+}

@@ -1,0 +1,213 @@
+//! `rushes texture encode` and `decode`: one file into another.
+
+use std::path::Path;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::metric;
+use rushes::texture::source::PatternSpec;
+use rushes::texture::source::Source;
+use serde_json::Value;
+use serde_json::json;
+
+use super::args::DecodeArgs;
+use super::args::EncodeArgs;
+use super::args::FileArgs;
+use super::convert::Converter;
+use super::kind::Kind;
+use super::live::Live;
+use super::live::per_second;
+use super::output::Output;
+use super::source;
+use crate::Outcome;
+use crate::Usage;
+use crate::interrupt::Interrupt;
+use crate::report;
+
+pub(crate) fn encode(args: &EncodeArgs) -> anyhow::Result<Outcome> {
+    let kind = Kind::of(&args.files.output)?;
+    let choose = |input: Format| args.format.unwrap_or_else(|| kind.encoded(input));
+    convert(&args.files, choose, args.psnr)
+}
+
+pub(crate) fn decode(args: &DecodeArgs) -> anyhow::Result<Outcome> {
+    let kind = Kind::of(&args.files.output)?;
+    convert(&args.files, |input| kind.picture(input), false)
+}
+
+/// What was done.
+#[derive(Default)]
+struct Done {
+    frames: u64,
+    /// How long turning alone took.
+    busy: Duration,
+    time: Duration,
+    likeness: Option<Likeness>,
+}
+
+/// Which of both wants the standard output.
+fn check_pipe(args: &FileArgs) -> anyhow::Result<()> {
+    if args.report.json && args.output == Path::new("-") {
+        let reason = "--json and - both want the standard output; name a file";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    Ok(())
+}
+
+fn convert(
+    args: &FileArgs,
+    choose: impl FnOnce(Format) -> Format,
+    psnr: bool,
+) -> anyhow::Result<Outcome> {
+    check_pipe(args)?;
+    let interrupt = Interrupt::listen()?;
+    let mut source = source::open(&args.input, &args.source)?;
+    let input = *source.layout();
+    if source.length().is_none() && args.source.frames.is_none() && is_pattern(args) {
+        let reason = format!("{}: has no end; say --frames", args.input.display());
+        return Err(Usage(reason).into());
+    }
+    let mut output = Output::create(&args.output, input, choose(input.format()), source.rate())?;
+    let mut done = Done::default();
+    if psnr {
+        done.likeness = Some(Likeness::new(&input, output.layout())?);
+    }
+    let mut live = Live::new(args.report);
+    let (length, start) = (source.length(), Instant::now());
+    while !interrupt.came() {
+        let Some(frame) = source.next_frame()? else { break };
+        let began = Instant::now();
+        let turned = output.convert(&frame)?;
+        done.busy += began.elapsed();
+        if let Some(likeness) = &mut done.likeness {
+            likeness.count(&frame, turned)?;
+        }
+        output.write()?;
+        done.frames += 1;
+        done.time = start.elapsed();
+        if live.due().is_some() {
+            let of = length.map_or_else(String::new, |length| format!(" of {length}"));
+            let line = format!("{} frames{of}  {}", done.frames, speed(&done, &input));
+            live.show(&line, || json!({ "frames": done.frames }));
+        }
+    }
+    live.finish();
+    if done.frames == 0 {
+        anyhow::bail!("{}: no frame in it; nothing was written", args.input.display());
+    }
+    let layout = *output.layout();
+    output.finish()?;
+    print(args, &done, (&input, &layout))?;
+    Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
+}
+
+fn is_pattern(args: &FileArgs) -> bool {
+    args.input.to_str().is_some_and(PatternSpec::is_one)
+}
+
+fn megapixels(done: &Done, layout: &Layout) -> f64 {
+    let pixels = u64::from(layout.width()) * u64::from(layout.height()) * done.frames;
+    per_second(pixels, done.busy) * 1e-6
+}
+
+fn speed(done: &Done, layout: &Layout) -> String {
+    format!(
+        "{:.0} MPixel/s, {:.1} frames/s with files",
+        megapixels(done, layout),
+        per_second(done.frames, done.time)
+    )
+}
+
+fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::Result<()> {
+    let (input, output) = layouts;
+    let octets = done.frames * output.bytes() as u64;
+    if args.report.json {
+        report::say(json!({
+            "input": args.input.display().to_string(),
+            "output": args.output.display().to_string(),
+            "input_format": input.format().name(),
+            "format": output.format().name(),
+            "width": output.width(),
+            "height": output.height(),
+            "frames": done.frames,
+            "octets": octets,
+            "seconds": done.time.as_secs_f64(),
+            "megapixels_per_second": megapixels(done, input),
+            "psnr": done.likeness.as_ref().map(Likeness::object),
+        }))?;
+    } else if !args.report.quiet {
+        eprintln!(
+            "{}: {} frames of {}×{} {} to {}, {octets} octets, {}",
+            args.output.display(),
+            done.frames,
+            output.width(),
+            output.height(),
+            input.format(),
+            output.format(),
+            speed(done, input),
+        );
+        if let Some(likeness) = &done.likeness {
+            eprintln!("{}", likeness.words());
+        }
+    }
+    Ok(())
+}
+
+/// How near frames are to their originals.
+struct Likeness {
+    original: (Converter, Vec<u8>),
+    turned: (Converter, Vec<u8>),
+    /// Mean squared differences, added up.
+    squares: f64,
+    frames: u64,
+    least: f64,
+}
+
+impl Likeness {
+    fn new(original: &Layout, turned: &Layout) -> anyhow::Result<Self> {
+        let looking = |layout: &Layout| -> anyhow::Result<_> {
+            let converter = Converter::new(*layout, Format::Rgba8)?;
+            let picture = vec![0; converter.output().bytes()];
+            Ok((converter, picture))
+        };
+        Ok(Self {
+            original: looking(original)?,
+            turned: looking(turned)?,
+            squares: 0.0,
+            frames: 0,
+            least: f64::INFINITY,
+        })
+    }
+
+    fn count(&mut self, original: &[u8], turned: &[u8]) -> anyhow::Result<()> {
+        for ((converter, picture), frame) in
+            [(&mut self.original, original), (&mut self.turned, turned)]
+        {
+            converter.convert(frame, picture)?;
+        }
+        let decibels = metric::psnr_rgb(&self.original.1, &self.turned.1);
+        self.squares += 10_f64.powf(-decibels / 10.0);
+        self.least = self.least.min(decibels);
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// That of all frames together.
+    fn all(&self) -> f64 {
+        -10.0 * (self.squares / self.frames.max(1) as f64).log10()
+    }
+
+    fn words(&self) -> String {
+        if self.least.is_infinite() {
+            return "PSNR: every pixel is as it was".to_owned();
+        }
+        format!("PSNR of RGB: {:.2} dB, worst frame {:.2} dB", self.all(), self.least)
+    }
+
+    /// Decibels; `null` where nothing differs.
+    fn object(&self) -> Value {
+        json!({ "decibels": self.all(), "worst_frame": self.least })
+    }
+}

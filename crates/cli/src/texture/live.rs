@@ -1,0 +1,115 @@
+//! One line that changes on a terminal, and lines or JSON objects at intervals elsewhere.
+
+use std::io::IsTerminal;
+use std::io::stderr;
+use std::time::Duration;
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use indicatif::ProgressDrawTarget;
+use indicatif::ProgressStyle;
+use serde_json::Value;
+
+use crate::args::OutputArgs;
+use crate::report;
+
+/// How often the line is drawn anew.
+const REDRAW: Duration = Duration::from_millis(250);
+
+/// What a person sees while it runs.
+pub(crate) struct Live {
+    output: OutputArgs,
+    bar: Option<ProgressBar>,
+    start: Instant,
+    next: Instant,
+}
+
+impl Live {
+    pub(crate) fn new(output: OutputArgs) -> Self {
+        let shows = stderr().is_terminal() && !output.quiet && !output.json;
+        let bar = shows.then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        let start = Instant::now();
+        Self { next: start + interval_of(output), output, bar, start }
+    }
+
+    /// Whether it is time for [`show`](Self::show), and how long it was since the last time.
+    pub(crate) fn due(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let wanted = self.bar.is_some() || self.output.stats_interval.is_some();
+        if !wanted || now < self.next {
+            return None;
+        }
+        let interval = interval_of(self.output);
+        let since = interval + (now - self.next);
+        self.next = now + interval;
+        Some(since)
+    }
+
+    /// Shows where things stand.
+    pub(crate) fn show(&self, line: &str, object: impl FnOnce() -> Value) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(line.to_owned());
+        }
+        if self.output.stats_interval.is_none() || self.output.quiet {
+            return;
+        }
+        let time = self.start.elapsed().as_secs_f64();
+        if self.output.json {
+            let mut object = object();
+            object["time"] = time.into();
+            // The object at the end tells of an output that cannot be written.
+            let _ = report::say(object);
+        } else {
+            self.tell(&format!("{time:8.1} s  {line}"));
+        }
+    }
+
+    /// Tells something that stays to be seen.
+    pub(crate) fn tell(&self, line: &str) {
+        if self.output.quiet {
+            return;
+        }
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn interval_of(output: OutputArgs) -> Duration {
+    output.stats_interval.unwrap_or(REDRAW)
+}
+
+/// A time in milliseconds, as precise as it is worth.
+pub(crate) fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    if milliseconds < 10.0 { format!("{milliseconds:.2}") } else { format!("{milliseconds:.1}") }
+}
+
+/// Octets in a time, in Gbit/s.
+pub(crate) fn gigabits(octets: u64, time: Duration) -> f64 {
+    report::megabits(octets, time) * 1e-3
+}
+
+/// How often something happened in a second.
+pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64().max(1e-9)
+}
+
+/// A word for one or several.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}

@@ -1,0 +1,56 @@
+//! `rushes texture`: frames in texture formats, in files and over the network.
+
+mod args;
+mod convert;
+mod files;
+mod kind;
+mod live;
+mod output;
+mod security;
+mod serve;
+mod sink;
+mod source;
+mod values;
+mod view;
+mod viewed;
+
+use clap::Args;
+use clap::Subcommand;
+
+use crate::Outcome;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Formats: rgb24 rgba8 rgb565 yuv420 yuv422 ycocg420 bc1 bc3 ycocg-bc3, and as they are in a file:
+etc1 etc2 astc-4x4 astc-5x4 astc-5x5 astc-6x5 astc-6x6 astc-8x5 astc-8x6 astc-8x8
+
+Examples:
+  rushes texture serve pattern:1920x1080@60 --listen 7000 --format bc1
+  rushes texture view 127.0.0.1:7000 --null --duration 10s
+  rushes texture encode film.y4m film.ktx2 --format ycocg-bc3 --psnr
+  rushes texture decode film.ktx2 copy.y4m")]
+pub(crate) struct TextureArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Encode a file's pictures to a texture format
+    Encode(args::EncodeArgs),
+    /// Decode a file's frames to pictures
+    Decode(args::DecodeArgs),
+    /// Send frames to whoever asks
+    Serve(args::ServeArgs),
+    /// Receive a server's frames, and write or measure them
+    View(args::ViewArgs),
+}
+
+pub(crate) fn run(args: &TextureArgs) -> anyhow::Result<Outcome> {
+    match &args.what {
+        What::Encode(args) => files::encode(args),
+        What::Decode(args) => files::decode(args),
+        What::Serve(args) => serve::run(args),
+        What::View(args) => view::run(args),
+    }
+}

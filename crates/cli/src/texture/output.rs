@@ -1,0 +1,129 @@
+//! A file of frames that are turned into what it holds.
+
+use std::io::BufWriter;
+use std::io::Stdout;
+use std::io::stdout;
+use std::path::Path;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::Rate;
+use rushes::texture::file;
+use rushes::texture::file::FileError;
+use rushes::texture::file::FrameWriter;
+use rushes::texture::file::Y4mWriter;
+
+use super::convert::Converter;
+
+/// A file that is being written.
+pub(crate) struct Output {
+    path: PathBuf,
+    writer: Box<dyn FrameWriter>,
+    converter: Converter,
+    frame: Vec<u8>,
+    frames: u64,
+}
+
+impl Output {
+    /// Begins a file of `format` for frames of `input`.
+    ///
+    /// # Errors
+    /// If the file cannot be created, cannot hold the format, or that cannot be made of the input.
+    pub(crate) fn create(
+        path: &Path,
+        input: Layout,
+        format: Format,
+        rate: Rate,
+    ) -> anyhow::Result<Self> {
+        let name = || path.display().to_string();
+        let converter = Converter::new(input, format).with_context(name)?;
+        let layout = *converter.output();
+        let writer = match path.to_str() {
+            Some("-") => Y4mWriter::new(BufWriter::new(stdout()), layout, rate)
+                .map(|writer| Box::new(Pipe(writer)) as Box<dyn FrameWriter>),
+            _ => file::create(path, layout, rate),
+        };
+        let writer = writer.with_context(name)?;
+        let frame = vec![0; converter.output().bytes()];
+        Ok(Self { path: path.to_owned(), writer, converter, frame, frames: 0 })
+    }
+
+    /// What the file holds.
+    pub(crate) fn layout(&self) -> &Layout {
+        self.converter.output()
+    }
+
+    /// Frames come in another layout from now on; the file holds what it held.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    pub(crate) fn change(&mut self, input: Layout) -> anyhow::Result<()> {
+        if *self.converter.input() == input {
+            return Ok(());
+        }
+        let now = *self.layout();
+        let (width, height) = (input.width(), input.height());
+        if (width, height) != (now.width(), now.height()) {
+            anyhow::bail!(
+                "{}: frames are {width}×{height} now, and the file's are {}×{}",
+                self.path.display(),
+                now.width(),
+                now.height()
+            );
+        }
+        let name = || self.path.display().to_string();
+        self.converter = Converter::new(input, now.format()).with_context(name)?;
+        Ok(())
+    }
+
+    /// Turns a frame into what the file holds; it is what [`write`](Self::write) writes.
+    ///
+    /// # Errors
+    /// If it has another size than its layout.
+    pub(crate) fn convert(&mut self, frame: &[u8]) -> anyhow::Result<&[u8]> {
+        self.converter.convert(frame, &mut self.frame)?;
+        Ok(&self.frame)
+    }
+
+    /// Writes the frame that was converted last.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub(crate) fn write(&mut self) -> anyhow::Result<()> {
+        let written = self.writer.write_frame(&self.frame);
+        written.with_context(|| self.path.display().to_string())?;
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// Frames written.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Gives the file its name; without a frame there is none.
+    ///
+    /// # Errors
+    /// If it cannot be completed; then nothing of it is left.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        if self.frames == 0 {
+            return Ok(());
+        }
+        self.writer.finish().with_context(|| self.path.display().to_string())
+    }
+}
+
+/// Frames for another program.
+struct Pipe(Y4mWriter<BufWriter<Stdout>>);
+
+impl FrameWriter for Pipe {
+    fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
+        self.0.write(frame)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FileError> {
+        self.0.into_inner().map(|_| ())
+    }
+}

@@ -1,0 +1,292 @@
+//! `rushes texture serve`: frames to whoever asks.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rushes::net::resolve;
+use rushes::texture::Format;
+use rushes::texture::SentFrame;
+use rushes::texture::ServerCounts;
+use rushes::texture::ServerOptions;
+use rushes::texture::TextureServer;
+use rushes::texture::Timing;
+use rushes::texture::Transport;
+use rushes::texture::source::Source;
+use serde_json::Value;
+use serde_json::json;
+
+use super::args::ServeArgs;
+use super::live::Live;
+use super::live::counted;
+use super::live::gigabits;
+use super::live::milliseconds;
+use super::live::per_second;
+use super::source;
+use super::source::Log;
+use super::source::Played;
+use super::values::HEADER;
+use crate::Outcome;
+use crate::interrupt::Interrupt;
+use crate::latency::Latencies;
+use crate::report;
+
+/// How often the server is looked at: it remembers 1 024 frames.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Ended sessions that the report at the end names.
+const ENDS_MAX: usize = 100;
+
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
+    let interrupt = Interrupt::listen()?;
+    let options = options(args)?;
+    let mut played = source::open(&args.source, &args.input)?;
+    if let Some(bound) = args.preload {
+        let (loaded, frames) = played.preload(bound)?;
+        played = loaded;
+        if !args.report.quiet {
+            eprintln!("{} in memory", counted(frames as u64, "frame"));
+        }
+    }
+    let host = args.listen.host.as_deref().unwrap_or("0.0.0.0");
+    let local = resolve(host, args.listen.port)?;
+    let transport = options.transport;
+    let (log, what) = (played.log(), describe(args, &played, &options));
+    let server = TextureServer::serve(local, played, options)
+        .with_context(|| format!("cannot serve {} at {local}", args.source.display()))?;
+    let live = Live::new(args.report);
+    live.tell(&format!("serving {what}; listening on {}", server.local_address()));
+    let mut watch = Watch { server, log, live, tally: Tally::new() };
+    watch.run(args, &interrupt);
+    let failure = watch.log.failure();
+    let Watch { server, live, mut tally, .. } = watch;
+    let local = server.local_address();
+    live.finish();
+    tally.take_up(&server);
+    let (counts, latest) = (server.counts(), server.take_ends());
+    // Clients are told.
+    drop(server);
+    tally.ends.extend(latest);
+    print(args, &tally, &counts, (local, transport))?;
+    if let Some(why) = failure {
+        anyhow::bail!("{why}");
+    }
+    if args.once && counts.frames == 0 && !interrupt.came() {
+        anyhow::bail!("no client got a frame");
+    }
+    Ok(Outcome::Done)
+}
+
+fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
+    let (delivery, mut options) = (&args.delivery, ServerOptions::default());
+    options.security = delivery.security.security(delivery.transport)?;
+    options.format = args.format;
+    options.transport =
+        delivery.security.transport(delivery.transport).unwrap_or(options.transport);
+    options.units = delivery.units.map_or(options.units, usize::from);
+    options.payload = delivery.packet_size.map_or(options.payload, |octets| octets - HEADER);
+    options.bit_rate = args.bit_rate.unwrap_or(options.bit_rate);
+    options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
+    options.loops = args.repeat;
+    options.timing = match args.timing {
+        timing if timing.every_frame => Timing::EveryFrame,
+        timing if timing.flat_out => Timing::FlatOut,
+        _ => Timing::Live,
+    };
+    let buffer = delivery.socket_buffer;
+    (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
+    (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);
+    Ok(options)
+}
+
+/// What is served, in words.
+fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> String {
+    let layout = played.layout();
+    let format = options.format.unwrap_or_else(|| layout.format());
+    let is_as = if format == layout.format() { String::new() } else { format!(" as {format}") };
+    format!(
+        "{}: {}×{} {}{is_as} at {} frames/s",
+        args.source.display(),
+        layout.width(),
+        layout.height(),
+        layout.format(),
+        played.rate(),
+    )
+}
+
+/// What is looked at while the server works.
+struct Watch {
+    server: TextureServer,
+    log: Arc<Log>,
+    live: Live,
+    tally: Tally,
+}
+
+impl Watch {
+    /// Until it is over.
+    fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
+        let start = Instant::now();
+        let mut clients = 0;
+        while !interrupt.came() && self.log.failure().is_none() {
+            if args.duration.is_some_and(|duration| start.elapsed() >= duration) {
+                return;
+            }
+            interrupt.sleep_until(Instant::now() + LOOK);
+            self.tally.take_up(&self.server);
+            let counts = self.server.counts();
+            if counts.clients > clients {
+                self.live.tell(&format!("{} now", counted(counts.clients as u64, "client")));
+            }
+            clients = counts.clients;
+            let ends = self.server.take_ends();
+            let is_over = args.once && !ends.is_empty();
+            for (client, reason) in ends {
+                self.live.tell(&format!("client {client} has left: {reason}"));
+                self.tally.note_end(client, reason);
+            }
+            if is_over {
+                return;
+            }
+            if let Some(since) = self.live.due() {
+                let line = self.tally.line(&counts, since);
+                self.live.show(&line, || self.tally.object(&counts));
+                self.tally.begin_interval(&counts);
+            }
+        }
+    }
+}
+
+/// What the server has done: since the last line, and in all.
+struct Tally {
+    start: Instant,
+    /// Clients' own counts of packets lost.
+    lost: u64,
+    before: ServerCounts,
+    latest: Latencies,
+    all: Latencies,
+    ends: VecDeque<(SocketAddr, String)>,
+    clients: u64,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            lost: 0,
+            before: ServerCounts::default(),
+            latest: Latencies::new(),
+            all: Latencies::new(),
+            ends: VecDeque::new(),
+            clients: 0,
+        }
+    }
+
+    fn take_up(&mut self, server: &TextureServer) {
+        for SentFrame { took, .. } in server.take_frames() {
+            self.latest.count(took);
+            self.all.count(took);
+        }
+        self.lost = server.reports().iter().map(|report| report.packets_lost).sum();
+    }
+
+    fn note_end(&mut self, client: SocketAddr, reason: String) {
+        self.clients += 1;
+        if self.ends.len() == ENDS_MAX {
+            self.ends.pop_front();
+        }
+        self.ends.push_back((client, reason));
+    }
+
+    fn line(&self, counts: &ServerCounts, since: Duration) -> String {
+        let clients = counted(counts.clients as u64, "client");
+        let frames = counts.frames - self.before.frames;
+        if frames == 0 && counts.clients == 0 {
+            return clients;
+        }
+        // Counted for each client.
+        let each = per_second(frames, since) / counts.clients.max(1) as f64;
+        let mut line = format!(
+            "{clients}  {each:.1} fps  {:.2} Gbit/s  encode+send {} / {} ms (p50 / p99)",
+            gigabits(counts.octets - self.before.octets, since),
+            milliseconds(self.latest.quantile(0.5)),
+            milliseconds(self.latest.quantile(0.99)),
+        );
+        if counts.dropped > 0 {
+            let now = counts.dropped - self.before.dropped;
+            let _ = write!(
+                line,
+                "  DROPPED {} now, {} in all",
+                counted(now, "picture"),
+                counts.dropped
+            );
+        }
+        if self.lost > 0 {
+            let _ = write!(line, "  clients lost {} packets", self.lost);
+        }
+        line
+    }
+
+    fn begin_interval(&mut self, counts: &ServerCounts) {
+        self.before = *counts;
+        self.latest = Latencies::new();
+    }
+
+    fn object(&self, counts: &ServerCounts) -> Value {
+        let time = self.start.elapsed();
+        let took = |share| self.all.quantile(share).as_secs_f64() * 1e3;
+        json!({
+            "clients": counts.clients,
+            "clients_served": self.clients,
+            "frames": counts.frames,
+            "octets": counts.octets,
+            "dropped": counts.dropped,
+            "gigabits_per_second": gigabits(counts.octets, time),
+            "seconds": time.as_secs_f64(),
+            "encode_and_send_ms": {
+                "p50": took(0.5), "p99": took(0.99), "most": self.all.most().as_secs_f64() * 1e3,
+            },
+        })
+    }
+}
+
+fn print(
+    args: &ServeArgs,
+    tally: &Tally,
+    counts: &ServerCounts,
+    (local, transport): (SocketAddr, Transport),
+) -> anyhow::Result<()> {
+    if args.report.json {
+        let mut object = tally.object(counts);
+        let ends = tally
+            .ends
+            .iter()
+            .map(|(client, reason)| json!({ "client": client.to_string(), "reason": reason }));
+        object["source"] = args.source.display().to_string().into();
+        object["listen"] = local.to_string().into();
+        object["format"] = args.format.map(Format::name).into();
+        object["transport"] = transport.to_string().to_lowercase().into();
+        object["security"] = args.delivery.security.name().into();
+        object["ends"] = ends.collect();
+        report::say(object)?;
+    } else if !args.report.quiet {
+        eprintln!(
+            "sent {} to {}, {} octets, encode+send {} / {} ms (p50 / p99)",
+            counted(counts.frames, "frame"),
+            counted(tally.clients, "client"),
+            counts.octets,
+            milliseconds(tally.all.quantile(0.5)),
+            milliseconds(tally.all.quantile(0.99)),
+        );
+        if counts.dropped > 0 {
+            eprintln!(
+                "dropped {}: encoding and sending did not keep up with the source",
+                counted(counts.dropped, "picture")
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Received frames on their way to a file: a bounded queue, and a thread that writes.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::thread::JoinHandle;
+
+use rushes::texture::Layout;
+use rushes::texture::Rate;
+use rushes::texture::TextureFrame;
+use rushes::texture::TextureSink;
+
+use super::kind::Kind;
+use super::output::Output;
+
+/// Frames that wait for the disk, or are being written.
+const QUEUE: usize = 8;
+
+/// A frame that waits, and what it looks like.
+type Taken = (Layout, Vec<u8>);
+
+/// Counts frames, and queues them if they are to be written.
+pub(crate) struct ViewSink {
+    /// Frames that are wanted; more are passed over.
+    most: u64,
+    closed: AtomicBool,
+    frames: AtomicU64,
+    damaged: AtomicU64,
+    lost: AtomicU64,
+    left_out: AtomicU64,
+    /// The number that the next frame has if none is lost.
+    next: AtomicU64,
+    queue: Option<Queue>,
+}
+
+/// What became of the frames that were wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Frames {
+    /// Frames that came, whatever was made of them.
+    pub(crate) all: u64,
+    /// Frames of them that lacked something.
+    pub(crate) damaged: u64,
+    /// Frames between them of which nothing came.
+    pub(crate) lost: u64,
+    /// Frames that found no room in the queue to the file.
+    pub(crate) left_out: u64,
+}
+
+struct Queue {
+    full: Mutex<Option<Sender<Taken>>>,
+    /// Memory for frames, which bounds the queue: it goes round and is never allocated anew.
+    free: Mutex<Receiver<Vec<u8>>>,
+    waits: bool,
+}
+
+/// The other end of a sink's queue.
+pub(crate) struct Waiting {
+    full: Receiver<Taken>,
+    free: Sender<Vec<u8>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ViewSink {
+    /// Only counts.
+    pub(crate) fn counting(most: Option<u64>) -> Self {
+        let none = || AtomicU64::new(0);
+        Self {
+            most: most.unwrap_or(u64::MAX),
+            closed: AtomicBool::new(false),
+            frames: none(),
+            damaged: none(),
+            lost: none(),
+            left_out: none(),
+            next: none(),
+            queue: None,
+        }
+    }
+
+    /// Queues frames; if `waits`, until there is room.
+    pub(crate) fn queueing(most: Option<u64>, waits: bool) -> (Self, Waiting) {
+        let (to_writer, full) = mpsc::channel();
+        let (free, from_writer) = mpsc::channel();
+        for _ in 0..QUEUE {
+            // The other end is here.
+            let _ = free.send(Vec::new());
+        }
+        let queue =
+            Queue { full: Mutex::new(Some(to_writer)), free: Mutex::new(from_writer), waits };
+        let sink = Self { queue: Some(queue), ..Self::counting(most) };
+        (sink, Waiting { full, free })
+    }
+
+    /// What became of the frames so far.
+    pub(crate) fn frames(&self) -> Frames {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Frames {
+            all: of(&self.frames),
+            damaged: of(&self.damaged),
+            lost: of(&self.lost),
+            left_out: of(&self.left_out),
+        }
+    }
+
+    /// Whether there are as many as are wanted.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.frames.load(Ordering::Relaxed) >= self.most
+    }
+
+    /// Wants no more frames: those under way when the client stops are damaged by that.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Queue {
+    /// Whether the frame has found room.
+    fn push(&self, frame: &TextureFrame<'_>) -> bool {
+        let free = lock(&self.free);
+        let room = if self.waits { free.recv().ok() } else { free.try_recv().ok() };
+        let Some(mut octets) = room else { return false };
+        let layout = *frame.shape().layout();
+        octets.resize(layout.bytes(), 0);
+        frame.copy_to(&mut octets);
+        lock(&self.full).as_ref().is_some_and(|full| full.send((layout, octets)).is_ok())
+    }
+}
+
+impl TextureSink for ViewSink {
+    fn frame_done(&self, frame: &TextureFrame<'_>) {
+        if self.has_enough() || self.closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let count = |count: &AtomicU64, more: u64| {
+            count.fetch_add(more, Ordering::Relaxed);
+        };
+        let expected = self.next.swap(frame.number() + 1, Ordering::Relaxed);
+        count(&self.lost, frame.number().saturating_sub(expected));
+        count(&self.damaged, u64::from(!frame.is_whole()));
+        if let Some(queue) = &self.queue {
+            count(&self.left_out, u64::from(!queue.push(frame)));
+        }
+        count(&self.frames, 1);
+    }
+
+    fn end(&self) {
+        // The writer sees the end behind the last frame.
+        if let Some(queue) = &self.queue {
+            lock(&queue.full).take();
+        }
+    }
+}
+
+/// The thread that writes.
+pub(crate) struct FileThread {
+    thread: JoinHandle<anyhow::Result<u64>>,
+}
+
+impl FileThread {
+    /// Writes what is queued to `path`.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub(crate) fn start(
+        path: PathBuf,
+        kind: Kind,
+        rate: Rate,
+        waiting: Waiting,
+    ) -> anyhow::Result<Self> {
+        let thread = thread::Builder::new().name("rushes-file".into());
+        Ok(Self { thread: thread.spawn(move || write(&path, kind, rate, &waiting))? })
+    }
+
+    /// Whether it has given up, or come to the end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for the file to be whole, and says how many frames it has.
+    ///
+    /// # Errors
+    /// Why it could not be written.
+    pub(crate) fn finish(self) -> anyhow::Result<u64> {
+        self.thread.join().unwrap_or_else(|_| anyhow::bail!("the writing thread panicked"))
+    }
+}
+
+fn write(path: &Path, kind: Kind, rate: Rate, waiting: &Waiting) -> anyhow::Result<u64> {
+    let mut output: Option<Output> = None;
+    while let Ok((layout, octets)) = waiting.full.recv() {
+        let output = match &mut output {
+            Some(output) => output,
+            none => {
+                let format = kind.received(layout.format());
+                none.insert(Output::create(path, layout, format, rate)?)
+            }
+        };
+        output.change(layout)?;
+        output.convert(&octets)?;
+        output.write()?;
+        // Nobody wants it after the end.
+        let _ = waiting.free.send(octets);
+    }
+    let Some(output) = output else { return Ok(0) };
+    let frames = output.frames();
+    output.finish()?;
+    Ok(frames)
+}

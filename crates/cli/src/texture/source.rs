@@ -1,0 +1,108 @@
+//! What is encoded or sent: a file or a pattern, at another rate or cut short if asked for.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use rushes::texture::Layout;
+use rushes::texture::Rate;
+use rushes::texture::source;
+use rushes::texture::source::Frame;
+use rushes::texture::source::Preloaded;
+use rushes::texture::source::RawHint;
+use rushes::texture::source::Source;
+use rushes::texture::source::SourceError;
+
+use super::args::SourceArgs;
+
+/// Opens what a command line names.
+///
+/// # Errors
+/// What is wrong with the source, with the options that would help.
+pub(crate) fn open(path: &Path, args: &SourceArgs) -> anyhow::Result<Played> {
+    let hint = RawHint { format: args.input_format, size: args.size, rate: args.fps };
+    let source = source::open(path, &hint).map_err(|error| match error {
+        SourceError::Hint(_) | SourceError::Kind(_) => anyhow::Error::from(error)
+            .context("frames without a header need --size WIDTHxHEIGHT and --input-format FORMAT"),
+        error => error.into(),
+    })?;
+    let rate = args.fps.unwrap_or_else(|| source.rate());
+    Ok(Played { source, rate, most: args.frames, taken: 0, log: Arc::default() })
+}
+
+/// A source as the command line wants it played.
+pub(crate) struct Played {
+    source: Box<dyn Source>,
+    rate: Rate,
+    most: Option<u64>,
+    taken: u64,
+    log: Arc<Log>,
+}
+
+/// What has become of a source that another thread reads.
+#[derive(Default)]
+pub(crate) struct Log {
+    failure: Mutex<Option<String>>,
+}
+
+impl Log {
+    /// Why it cannot be read, if it cannot.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note<T>(&self, result: Result<T, SourceError>) -> Result<T, SourceError> {
+        result.inspect_err(|error| {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert_with(|| error.to_string());
+        })
+    }
+}
+
+impl Played {
+    pub(crate) fn log(&self) -> Arc<Log> {
+        self.log.clone()
+    }
+
+    /// The same out of memory, and how many frames that are.
+    ///
+    /// # Errors
+    /// If not even one frame fits into `bound` octets, or the source cannot be read.
+    pub(crate) fn preload(mut self, bound: usize) -> anyhow::Result<(Self, usize)> {
+        let loaded = Preloaded::new(&mut self, bound)?;
+        let frames = loaded.frames().len();
+        Ok((Self { source: Box::new(loaded), taken: 0, log: Arc::default(), ..self }, frames))
+    }
+}
+
+impl Source for Played {
+    fn layout(&self) -> &Layout {
+        self.source.layout()
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn length(&self) -> Option<u64> {
+        match (self.source.length(), self.most) {
+            (Some(length), Some(most)) => Some(length.min(most)),
+            (length, most) => length.or(most),
+        }
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        if self.most.is_some_and(|most| self.taken >= most) {
+            return Ok(None);
+        }
+        let frame = self.log.note(self.source.next_frame())?;
+        self.taken += u64::from(frame.is_some());
+        Ok(frame)
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.taken = 0;
+        self.log.note(self.source.rewind())
+    }
+}

@@ -1,0 +1,163 @@
+//! `rushes texture view`: a server's frames into a file, or only measured.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rushes::net::resolve;
+use rushes::texture::ClientOptions;
+use rushes::texture::FrameRate;
+use rushes::texture::Rate;
+use rushes::texture::Stopped;
+use rushes::texture::TextureClient;
+
+use super::args::ViewArgs;
+use super::kind::Kind;
+use super::live::Live;
+use super::sink::FileThread;
+use super::sink::ViewSink;
+use super::values::HEADER;
+use super::viewed::Beginning;
+use super::viewed::Tally;
+use super::viewed::Viewed;
+use crate::Outcome;
+use crate::Usage;
+use crate::interrupt::Interrupt;
+
+/// How often the stream is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How long packets are waited for where nobody looks on, and for how many frames at once.
+const FILE_DEADLINE: Duration = Duration::from_secs(1);
+const FILE_SLOTS: usize = 8;
+
+/// Why nothing more is received.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Ctrl-C, `--frames` or `--duration`.
+    Asked,
+    /// The server said so, or is no longer there.
+    Stopped(Stopped),
+    /// No frame came for too long.
+    Idle,
+    /// The file cannot be written.
+    File,
+}
+
+pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
+    if args.server.port == 0 {
+        return Err(Usage("a server has a port from 1 to 65535".to_owned()).into());
+    }
+    if args.report.json && args.output.as_deref() == Some(Path::new("-")) {
+        let reason = "--json and --output - both want the standard output; name a file";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    let kind = args.output.as_deref().map(Kind::of).transpose()?;
+    let interrupt = Interrupt::listen()?;
+    let options = options(args)?;
+    let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
+    let server = resolve(host, args.server.port)?;
+    let (sink, waiting) = if kind.is_some() {
+        let (sink, waiting) = ViewSink::queueing(args.frames, args.every_frame);
+        (sink, Some(waiting))
+    } else {
+        (ViewSink::counting(args.frames), None)
+    };
+    let sink = Arc::new(sink);
+    let client = TextureClient::connect(server, sink.clone(), options);
+    let client = client.with_context(|| format!("cannot view {server}"))?;
+    let rate = client.rate().map_or(Rate::DEFAULT, rate_of);
+    let file = match (&args.output, kind, waiting) {
+        (Some(path), Some(kind), Some(waiting)) => {
+            Some(FileThread::start(path.clone(), kind, rate, waiting)?)
+        }
+        _ => None,
+    };
+    let beginning = Beginning::new(server, &client);
+    let live = Live::new(args.report);
+    live.tell(&format!("receiving {beginning}"));
+    let mut watch = Watch { client, sink, file, live };
+    let (end, time) = watch.run(args, &interrupt);
+    let Watch { client, sink, file, live } = watch;
+    sink.close();
+    let mut statistics = client.statistics();
+    let stopped = client.stop();
+    if matches!(end, End::Stopped(_)) {
+        statistics = stopped;
+    }
+    live.finish();
+    let written = file.map(FileThread::finish).transpose()?;
+    Viewed { beginning, frames: sink.frames(), statistics, written, end, time }.print(args)
+}
+
+fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
+    let (delivery, mut options) = (&args.delivery, ClientOptions::default());
+    options.security = delivery.security.security(delivery.transport)?;
+    options.transport = delivery.security.transport(delivery.transport);
+    options.format = args.format;
+    options.units = delivery.units.unwrap_or_default();
+    options.payload = delivery.packet_size.map_or(0, |octets| (octets - HEADER) as u32);
+    options.rate = args
+        .fps
+        .map(|rate| FrameRate { numerator: rate.numerator(), denominator: rate.denominator() });
+    if args.output.is_some() {
+        (options.deadline_min, options.deadline_max) = (FILE_DEADLINE, FILE_DEADLINE);
+        options.slots = FILE_SLOTS;
+    }
+    if let Some(deadline) = args.deadline {
+        options.deadline_max = deadline;
+        options.deadline_min = options.deadline_min.min(deadline);
+    }
+    let buffer = delivery.socket_buffer;
+    (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
+    (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);
+    Ok(options)
+}
+
+/// A server may say a rate that no file has.
+fn rate_of(rate: FrameRate) -> Rate {
+    Rate::new(rate.numerator, rate.denominator).unwrap_or(Rate::DEFAULT)
+}
+
+/// What is looked at while frames come.
+struct Watch {
+    client: TextureClient,
+    sink: Arc<ViewSink>,
+    file: Option<FileThread>,
+    live: Live,
+}
+
+impl Watch {
+    /// Until it is over; why, and how long that was.
+    fn run(&mut self, args: &ViewArgs, interrupt: &Interrupt) -> (End, Duration) {
+        let start = Instant::now();
+        let mut tally = Tally::default();
+        let (mut frames, mut last) = (0, start);
+        let end = loop {
+            if let Some(stopped) = self.client.wait(LOOK) {
+                break End::Stopped(stopped);
+            }
+            if self.file.as_ref().is_some_and(FileThread::has_ended) {
+                break End::File;
+            }
+            let is_over = args.duration.is_some_and(|duration| start.elapsed() >= duration);
+            if interrupt.came() || is_over || self.sink.has_enough() {
+                break End::Asked;
+            }
+            let now = self.sink.frames();
+            if now.all != frames {
+                (frames, last) = (now.all, Instant::now());
+            } else if last.elapsed() >= args.idle_timeout {
+                break End::Idle;
+            }
+            if let Some(since) = self.live.due() {
+                let statistics = self.client.statistics();
+                let line = tally.line(now, &statistics, since);
+                self.live.show(&line, || super::viewed::object(now, &statistics));
+            }
+        };
+        (end, start.elapsed())
+    }
+}

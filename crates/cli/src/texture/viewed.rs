@@ -1,0 +1,259 @@
+//! What was seen of a server's frames, in words and as JSON.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rushes::texture::ClientStatistics;
+use rushes::texture::Rate;
+use rushes::texture::Reason;
+use rushes::texture::StoppedBy;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureShape;
+use serde_json::Value;
+use serde_json::json;
+
+use super::args::ViewArgs;
+use super::live::counted;
+use super::live::gigabits;
+use super::live::milliseconds;
+use super::live::per_second;
+use super::sink::Frames;
+use super::values::HEADER;
+use super::view::End;
+use crate::Outcome;
+use crate::report;
+
+/// What was agreed on with the server.
+pub(crate) struct Beginning {
+    server: SocketAddr,
+    shape: Option<TextureShape>,
+    rate: String,
+    transport: String,
+}
+
+impl Beginning {
+    pub(crate) fn new(server: SocketAddr, client: &TextureClient) -> Self {
+        let rate = client.rate().map_or_else(String::new, |rate| {
+            let (frames, seconds) = (rate.numerator, rate.denominator);
+            Rate::new(frames, seconds)
+                .map_or_else(|_| format!("{frames}/{seconds}"), |rate| rate.to_string())
+        });
+        let transport = client.transport().map_or_else(String::new, |it| it.to_string());
+        Self { server, shape: client.shape(), rate, transport }
+    }
+
+    fn packet(shape: &TextureShape) -> usize {
+        shape.plan().payload() + HEADER
+    }
+
+    fn object(&self) -> Value {
+        let mut object = json!({
+            "server": self.server.to_string(),
+            "rate": self.rate,
+            "transport": self.transport.to_lowercase(),
+        });
+        if let Some(shape) = &self.shape {
+            object["format"] = shape.layout().format().name().into();
+            object["width"] = shape.layout().width().into();
+            object["height"] = shape.layout().height().into();
+            object["units"] = shape.tiling().tiles().len().into();
+            object["packet_octets"] = Self::packet(shape).into();
+        }
+        object
+    }
+}
+
+impl fmt::Display for Beginning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(shape) = &self.shape {
+            let layout = shape.layout();
+            write!(
+                f,
+                "{}×{} {} at {} frames/s by {}, {} of packets of {} octets, ",
+                layout.width(),
+                layout.height(),
+                layout.format(),
+                self.rate,
+                self.transport,
+                counted(shape.tiling().tiles().len() as u64, "unit"),
+                Self::packet(shape),
+            )?;
+        }
+        write!(f, "from {}", self.server)
+    }
+}
+
+/// What the last line said.
+#[derive(Default)]
+pub(crate) struct Tally {
+    frames: u64,
+    octets: u64,
+}
+
+impl Tally {
+    /// What has come since the last line, and how it fares.
+    pub(crate) fn line(
+        &mut self,
+        frames: Frames,
+        statistics: &ClientStatistics,
+        since: Duration,
+    ) -> String {
+        let rate = per_second(frames.all - self.frames, since);
+        let flow = gigabits(statistics.octets - self.octets, since);
+        (self.frames, self.octets) = (frames.all, statistics.octets);
+        format!("{rate:.1} fps  {flow:.2} Gbit/s  {}", fares(frames, statistics))
+    }
+}
+
+/// Latency and loss.
+fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
+    let latency = match (statistics.latency_p50, statistics.latency_p99) {
+        (Some(p50), Some(p99)) => {
+            let error = statistics.latency_error.unwrap_or_default();
+            let [p50, p99, error] = [p50, p99, error].map(milliseconds);
+            format!("latency {p50} / {p99} ms ± {error} (p50 / p99)")
+        }
+        _ => "latency not known yet".to_owned(),
+    };
+    let late = match statistics.packets_late {
+        0 => String::new(),
+        late => format!(" ({late} came late)"),
+    };
+    let mut line = format!(
+        "{latency}  lost {}{late}, {}  concealed {}",
+        counted(statistics.packets_lost, "packet"),
+        counted(frames.lost, "frame"),
+        counted(statistics.tiles_concealed, "tile"),
+    );
+    if statistics.frames_dropped > 0 {
+        let _ = write!(line, "  server dropped {}", counted(statistics.frames_dropped, "picture"));
+    }
+    if frames.left_out > 0 {
+        let _ = write!(line, "  LEFT OUT {}: writing is slow", counted(frames.left_out, "frame"));
+    }
+    line
+}
+
+/// The same for programs.
+pub(crate) fn object(frames: Frames, statistics: &ClientStatistics) -> Value {
+    let milliseconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+    json!({
+        "frames": frames.all,
+        "frames_damaged": frames.damaged,
+        "frames_lost": frames.lost,
+        "frames_left_out": frames.left_out,
+        "frames_dropped_by_server": statistics.frames_dropped,
+        "tiles_concealed": statistics.tiles_concealed,
+        "packets": statistics.packets,
+        "packets_lost": statistics.packets_lost,
+        "packets_late": statistics.packets_late,
+        "packets_duplicate": statistics.packets_duplicate,
+        "packets_invalid": statistics.packets_invalid,
+        "octets": statistics.octets,
+        "latency_ms": {
+            "p50": milliseconds(statistics.latency_p50),
+            "p99": milliseconds(statistics.latency_p99),
+            "error": milliseconds(statistics.latency_error),
+        },
+    })
+}
+
+/// What was seen from beginning to end.
+pub(crate) struct Viewed {
+    pub(crate) beginning: Beginning,
+    pub(crate) frames: Frames,
+    pub(crate) statistics: ClientStatistics,
+    /// Frames in the file, if there is one.
+    pub(crate) written: Option<u64>,
+    pub(crate) end: End,
+    pub(crate) time: Duration,
+}
+
+impl Viewed {
+    /// Prints the report; whether what was asked for happened.
+    ///
+    /// # Errors
+    /// If the standard output does not take it.
+    pub(crate) fn print(&self, args: &ViewArgs) -> anyhow::Result<Outcome> {
+        let failure = self.failure(args);
+        let rate = per_second(self.frames.all, self.time);
+        let flow = gigabits(self.statistics.octets, self.time);
+        if args.report.json {
+            let mut all = self.beginning.object();
+            let objects = [
+                object(self.frames, &self.statistics),
+                json!({
+                    "complete": self.is_complete() && failure.is_none(),
+                    "frames_written": self.written,
+                    "seconds": self.time.as_secs_f64(),
+                    "frames_per_second": rate,
+                    "gigabits_per_second": flow,
+                    "security": args.delivery.security.name(),
+                    "end": self.end_in_words(args),
+                }),
+            ];
+            if let Value::Object(all) = &mut all {
+                for object in objects {
+                    all.extend(object.as_object().cloned().unwrap_or_default());
+                }
+            }
+            report::say(all)?;
+        } else if !args.report.quiet {
+            let written = self.written.map_or_else(String::new, |written| {
+                format!(", {} written", counted(written, "frame"))
+            });
+            eprintln!(
+                "received {}{written} in {:.2} s, {rate:.1} fps, {flow:.2} Gbit/s, {}",
+                counted(self.frames.all, "frame"),
+                self.time.as_secs_f64(),
+                fares(self.frames, &self.statistics),
+            );
+            eprintln!("{}", self.end_in_words(args));
+        }
+        if let Some(why) = failure {
+            eprintln!("rushes: {why}");
+            return Ok(Outcome::Fell);
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn end_in_words(&self, args: &ViewArgs) -> String {
+        match &self.end {
+            End::Asked => "ended as asked".to_owned(),
+            End::Stopped(stopped) => stopped.to_string(),
+            End::Idle => format!("no frame for {:.1} s", args.idle_timeout.as_secs_f64()),
+            End::File => "the file could not be written".to_owned(),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        let Frames { all, damaged, lost, left_out } = self.frames;
+        all > 0 && damaged + lost + left_out == 0
+    }
+
+    /// Why this is a failure, if it is one.
+    fn failure(&self, args: &ViewArgs) -> Option<String> {
+        match &self.end {
+            End::Stopped(stopped)
+                if stopped.by != StoppedBy::Peer || stopped.reason != Reason::Ended =>
+            {
+                return Some(format!("the server did not end the stream: {stopped}"));
+            }
+            End::Idle => return Some(self.end_in_words(args)),
+            _ => {}
+        }
+        if self.frames.all == 0 {
+            return Some("no frame came; no file was written".to_owned());
+        }
+        if args.null || args.allow_loss || self.is_complete() {
+            return None;
+        }
+        let Frames { damaged, lost, left_out, .. } = self.frames;
+        Some(format!(
+            "the file is incomplete: {damaged} frames damaged, {lost} lost, {left_out} left out \
+             because decoding and writing did not keep up"
+        ))
+    }
+}

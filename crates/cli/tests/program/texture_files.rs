@@ -1,0 +1,100 @@
+//! `rushes texture encode` and `decode`: files.
+
+use crate::rig::{json, text};
+use crate::texture_rig::{counters, frames, must, texture};
+
+const PATTERN: &str = "pattern:320x180@60";
+
+#[test]
+fn a_film_encoded_and_decoded_is_much_like_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let name = |name: &str| file(name).to_str().unwrap().to_owned();
+    must(&["encode", PATTERN, &name("film.y4m"), "--frames", "6", "--fps", "24"]);
+    let (layout, original) = frames(&file("film.y4m"));
+    // The pattern has edges that few colours a block do not follow.
+    for (format, least) in [("bc1", 26.0), ("ycocg-bc3", 34.0), ("rgb24", 40.0)] {
+        let encode = ["encode", &name("film.y4m"), &name("film.ktx2"), "--format", format];
+        let report = json(&must(&[&encode[..], &["--psnr", "--json"]].concat()));
+        assert_eq!((&report["frames"], &report["format"]), (&6.into(), &format.into()));
+        // Where nothing differs there is no number.
+        let decibels = report["psnr"]["decibels"].as_f64().unwrap_or(f64::INFINITY);
+        assert!(decibels > least, "{format}: {report}");
+        must(&["decode", &name("film.ktx2"), &name("copy.y4m"), "-q"]);
+        let (copied, copy) = frames(&file("copy.y4m"));
+        assert_eq!((copied, copy.len()), (layout, 6));
+        for (copy, original) in copy.iter().zip(&original) {
+            let likeness = rushes::texture::metric::psnr(copy, original);
+            assert!(likeness > least, "{format}: {likeness}");
+        }
+        assert_eq!(counters(&file("copy.y4m")), [0, 1, 2, 3, 4, 5]);
+    }
+}
+
+#[test]
+fn images_and_octets_without_a_header_lead_back_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    must(&["encode", PATTERN, &name("a.rgb"), "--frames", "3"]);
+    must(&["decode", &name("a.rgb"), &name("i_%02d.png"), "--size", "320x180"]);
+    must(&["decode", &name("i_%02d.png"), &name("b.rgb")]);
+    assert!(std::fs::read(name("a.rgb")).unwrap() == std::fs::read(name("b.rgb")).unwrap());
+    must(&["encode", &name("a.rgb"), &name("a.raw"), "--size", "320x180", "--format", "bc1"]);
+    assert_eq!(std::fs::metadata(name("a.raw")).unwrap().len(), 3 * 80 * 45 * 8);
+    let size = ["--size", "320x180", "--input-format", "bc1"];
+    must(&[&["decode", &name("a.raw"), &name("c.y4m")], &size[..]].concat());
+    assert_eq!(counters(&folder.path().join("c.y4m")), [0, 1, 2]);
+}
+
+#[test]
+fn an_error_leaves_nothing_behind_and_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let frame = [&b"FRAME\n"[..], &[128; 6]].concat();
+    let cut = [&b"YUV4MPEG2 W2 H2 F25:1\n"[..], &frame, b"FRAME\nab"].concat();
+    std::fs::write(name("cut.y4m"), cut).unwrap();
+    std::fs::write(name("text.ktx2"), "no texture").unwrap();
+    for (arguments, word) in [
+        (["encode", &name("cut.y4m"), &name("a.ktx2")], "cut.y4m: the file ends within frame 1"),
+        (["decode", &name("text.ktx2"), &name("a.y4m")], "text.ktx2"),
+        (["decode", &name("none.ktx2"), &name("a.y4m")], "none.ktx2"),
+        (["decode", &name("cut.y4m"), &name("no/a.rgb")], "a.rgb"),
+        (["decode", &name("cut.rgb"), &name("a.y4m")], "--size"),
+        (["encode", "pattern:9x", &name("a.y4m")], "pattern:9x"),
+        (["encode", "pattern:32x32,frames=0", &name("a.y4m")], "no frame in it"),
+    ] {
+        let output = texture(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(text(&output.stderr).contains(word), "{arguments:?}: {}", text(&output.stderr));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2_and_says_what_is_right() {
+    for (arguments, word) in [
+        (&["encode", PATTERN, "a.mp4", "--frames", "1"][..], ".ktx2"),
+        (&["encode", PATTERN, "a.ktx2"], "--frames"),
+        (&["encode", PATTERN, "a.ktx2", "--format", "bc9"], "ycocg-bc3"),
+        (&["decode", "a.ktx2"], "--help"),
+        (&["serve", PATTERN], "--listen"),
+        (&["serve", PATTERN, "--listen", "0", "--live", "--flat-out"], "--flat-out"),
+        (&["serve", PATTERN, "--listen", "0", "--packet-size", "4"], "5 to"),
+        (&["serve", PATTERN, "--listen", "0", "--srtp", "AEAD_AES_128_GCM"], "--key"),
+        (&["view", "127.0.0.1:1"], "--null"),
+        (&["view", "127.0.0.1:1", "--null", "--output", "a.y4m"], "--null"),
+        (&["view", "127.0.0.1:0", "--null"], "port"),
+        (&["view", "127.0.0.1:1", "--output", "a.mp4"], ".y4m"),
+        (&["view", "127.0.0.1:1", "--output", "-", "--json"], "standard output"),
+        (&["view", "127.0.0.1:1", "--null", "--transport", "quic"], "udp, tcp and rtp"),
+        (
+            &["view", "h:1", "--null", "--transport", "udp", "--srtp", "AEAD_AES_128_GCM"],
+            "--transport rtp",
+        ),
+    ] {
+        let output = texture(arguments);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains(word), "{arguments:?}: {told}");
+    }
+}

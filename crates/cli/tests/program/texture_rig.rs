@@ -1,0 +1,93 @@
+//! Texture video in tests: a server and where it listens, and what came of it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Output};
+use std::thread;
+
+use rushes::texture::Layout;
+use rushes::texture::file::{FrameReader, Y4mReader};
+use rushes::texture::source::read_counter;
+
+use crate::rig::{interrupt, rushes, text};
+
+/// A server of its own at a free port.
+pub(crate) struct Server {
+    child: Option<Child>,
+    pub(crate) address: String,
+    errors: Option<thread::JoinHandle<String>>,
+}
+
+/// Serves `source` until told otherwise.
+pub(crate) fn serving(source: &str, more: &[&str]) -> Server {
+    let listen = ["texture", "serve", source, "--listen", "127.0.0.1:0"];
+    let mut child = rushes(&[&listen, more].concat()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    let address = loop {
+        assert_ne!(lines.read_line(&mut told).unwrap(), 0, "no server: {told}");
+        if let Some((_, address)) = told.split_once("listening on ") {
+            break address.trim().to_owned();
+        }
+    };
+    // Its pipe would fill up otherwise.
+    let errors = thread::spawn(move || {
+        while lines.read_line(&mut told).is_ok_and(|octets| octets > 0) {}
+        told
+    });
+    Server { child: Some(child), address, errors: Some(errors) }
+}
+
+impl Server {
+    /// Waits for its end; what it has said.
+    pub(crate) fn finish(mut self) -> (Output, String) {
+        let output = self.child.take().unwrap().wait_with_output().unwrap();
+        (output, self.errors.take().unwrap().join().unwrap())
+    }
+
+    /// Ctrl-C, then the same.
+    #[cfg(unix)]
+    pub(crate) fn interrupt(self) -> (Output, String) {
+        interrupt(self.child.as_ref().unwrap());
+        self.finish()
+    }
+}
+
+impl Drop for Server {
+    /// A test that fails leaves none behind.
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+/// What `rushes texture` says with these arguments.
+pub(crate) fn texture(arguments: &[&str]) -> Output {
+    crate::rig::run(&[&["texture"], arguments].concat())
+}
+
+/// The same, which must work.
+pub(crate) fn must(arguments: &[&str]) -> Output {
+    let output = texture(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    output
+}
+
+/// Every frame of a Y4M file.
+pub(crate) fn frames(path: &Path) -> (Layout, Vec<Vec<u8>>) {
+    let file = BufReader::new(std::fs::File::open(path).unwrap());
+    let mut reader = Y4mReader::new(file).unwrap();
+    let (mut frames, mut frame) = (Vec::new(), Vec::new());
+    while reader.read_frame(&mut frame).unwrap() {
+        frames.push(frame.clone());
+    }
+    (*reader.layout(), frames)
+}
+
+/// The numbers that the pattern has drawn into every frame of a Y4M file.
+pub(crate) fn counters(path: &Path) -> Vec<u32> {
+    let (layout, frames) = frames(path);
+    frames.iter().map(|frame| read_counter(&layout, frame).unwrap()).collect()
+}
