@@ -15,11 +15,11 @@ fn next(source: &mut Pattern) -> Frame {
 }
 
 /// Noise from -24 to 24, the same each time.
-fn noise(seed: &mut u32) -> i32 {
+fn noise(seed: &mut u32) -> i8 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 17;
     *seed ^= *seed << 5;
-    (*seed % 49) as i32 - 24
+    (*seed % 49) as i8 - 24
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn the_number_outlives_halved_chroma_and_noise() {
     for number in 0..50 {
         let mut frame = next(&mut source).to_vec();
         for octet in &mut frame {
-            *octet = (i32::from(*octet) + noise(&mut seed)).clamp(0, 255) as u8;
+            *octet = octet.saturating_add_signed(noise(&mut seed));
         }
         assert_eq!(read_counter(&layout, &frame), Some(number));
     }

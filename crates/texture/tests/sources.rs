@@ -157,7 +157,7 @@ fn ffmpeg_reads_the_same_samples_from_our_y4m_and_png_files() {
 #[test]
 fn we_read_the_y4m_files_of_ffmpeg() {
     let folder = tempfile::tempdir().unwrap();
-    let input = "testsrc2=size=191x107:rate=30000/1001";
+    let input = "testsrc2=size=192x108:rate=30000/1001,format=rgb24,crop=191:107:0:0";
     for (format, ours) in [
         ("yuv420p", Ok(Format::Yuv420)),
         ("yuv422p", Ok(Format::Yuv422)),

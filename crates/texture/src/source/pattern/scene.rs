@@ -74,7 +74,7 @@ impl Scene {
         // Even, so that halved chroma goes along.
         let step = u64::from((width / 240).next_multiple_of(2).max(2));
         let left = (number % round * step) % round;
-        let (top, middle, bottom) = (height / 2, height / 8 * 5, height / 4 * 3);
+        let (top, middle, bottom) = (height / 2, height * 5 / 8, height * 3 / 4);
         let bands = [(top..middle, left), (middle..bottom, (round - left) % round)];
         let planes = self.layout.planes().iter().zip(self.layout.format().planes());
         for ((plane, shape), colours) in planes.zip(&self.rounds) {
@@ -125,7 +125,7 @@ fn draw_bars(layout: &Layout, frame: &mut [u8]) -> Option<()> {
 
 /// Below on the left: red grows to the right and green downwards.
 fn draw_gradient(layout: &Layout, frame: &mut [u8]) -> Option<()> {
-    let (right, top, bottom) = (layout.width() / 2, layout.height() / 4 * 3, layout.height());
+    let (right, top, bottom) = (layout.width() / 2, layout.height() * 3 / 4, layout.height());
     let share = |part: u32, whole: u32| (part * 255 / whole.max(1)) as u8;
     for y in (top..bottom).step_by(2) {
         for x in (0..right).step_by(2) {
@@ -139,7 +139,7 @@ fn draw_gradient(layout: &Layout, frame: &mut [u8]) -> Option<()> {
 
 /// Below on the right: upright lines of 1, 2, 4 and 8 pixels.
 fn draw_gratings(layout: &Layout, frame: &mut [u8], ink: &[Ink; 2]) {
-    let (left, top) = (layout.width() / 2, layout.height() / 4 * 3);
+    let (left, top) = (layout.width() / 2, layout.height() * 3 / 4);
     let each = (layout.width() - left) / GRATINGS.len() as u32;
     for (place, lines) in (0..).zip(GRATINGS) {
         let begin = (left + place * each).next_multiple_of(2);
