@@ -67,7 +67,7 @@ fn serve(arguments: &[&str]) -> Result<TextureServer, Error> {
     let mut options = ServerOptions::default();
     (options.units, options.timing) = (units.parse()?, Timing::EveryFrame);
     // What the buffers of any network hold.
-    (options.bit_rate, options.burst) = (400_000_000, 64 << 10);
+    (options.bit_rate, options.in_flight) = (400_000_000, 64 << 10);
     let noise = Noise::new(layout, fps.parse()?, frames.parse()?);
     Ok(TextureServer::serve(address.parse()?, noise, options)?)
 }

@@ -313,7 +313,7 @@ fn the_highest_numbers_that_a_server_can_say_break_nothing() {
         let notice =
             FrameNotice { number: high, captured: high, sent: high, octets: high, dropped: high };
         units.control.tell(&Message::Frame(notice));
-        let counts = ServerStatistics { frames: high, encode_p99: u32::MAX, ..Default::default() };
+        let counts = ServerStatistics { frames: high, send_p99: u32::MAX, ..Default::default() };
         units.control.tell(&Message::Statistics(counts));
         units.frame(1);
         units.control.tell(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });

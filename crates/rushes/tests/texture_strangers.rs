@@ -131,7 +131,7 @@ fn wrong_openings(server: SocketAddr) {
     };
     wish(&none, Reason::Transport, "UDP");
     wish(&|wishes: &mut Wishes| wishes.units = 65, Reason::Units, "65");
-    wish(&|wishes: &mut Wishes| wishes.payload = 1 << 20, Reason::Unsupported, "65503");
+    wish(&|wishes: &mut Wishes| wishes.payload = 1 << 20, Reason::PacketSize, "65503");
     wish(&|wishes: &mut Wishes| wishes.payload = u32::MAX, Reason::PacketSize, "1048576");
     let half = |wishes: &mut Wishes| {
         wishes.rate = Some(FrameRate { numerator: 0, denominator: 7 });

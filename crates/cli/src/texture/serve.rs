@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let (counts, latest) = (server.counts(), server.take_ends());
     // Clients are told.
     drop(server);
-    tally.ends.extend(latest);
+    tally.ends.extend(latest.into_iter().map(|(client, end)| (client, end.to_string())));
     print(args, &tally, &counts, (local, transport))?;
     if let Some(why) = failure {
         anyhow::bail!("{why}");
@@ -144,7 +144,8 @@ impl Watch {
             clients = counts.clients;
             let ends = self.server.take_ends();
             let is_over = args.once && !ends.is_empty();
-            for (client, reason) in ends {
+            for (client, end) in ends {
+                let reason = end.to_string();
                 self.live.tell(&format!("client {client} has left: {reason}"));
                 self.tally.note_end(client, reason);
             }

@@ -53,8 +53,10 @@ impl Credit {
     /// The datagram's octets.
     pub fn write(self) -> [u8; CREDIT_BYTES] {
         let header = self.latest.unwrap_or(UnitHeader { frame: 0, index: NONE });
-        let ([a, b, c, d], [e, f, g, h]) = (header.write(), self.buffer.to_be_bytes());
-        [a, b, c, d, e, f, g, h]
+        let mut octets = [0; CREDIT_BYTES];
+        octets[..HEADER_BYTES].copy_from_slice(&header.write());
+        octets[HEADER_BYTES..].copy_from_slice(&self.buffer.to_be_bytes());
+        octets
     }
 }
 

@@ -31,11 +31,7 @@ pub struct ServerStatistics {
     pub packets: u64,
     /// Octets of tiles sent.
     pub octets: u64,
-    /// Microseconds from capture to the last block encoded: the median.
-    pub encode_p50: u32,
-    /// The same: the 99th percentile.
-    pub encode_p99: u32,
-    /// Microseconds from the first octet handed to the network to the last: the median.
+    /// Microseconds from capture to the last octet handed to the network: the median.
     pub send_p50: u32,
     /// The same: the 99th percentile.
     pub send_p99: u32,

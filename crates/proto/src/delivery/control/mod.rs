@@ -42,7 +42,7 @@
 //! | 3 | server | `Start` | epoch 2 |
 //! | 4 | server | `Frame` | number 8, captured 8, sent 8, octets 8, frames dropped 8 |
 //! | 5 | server | `Pong` | id 4, t1 8, t2 8, t3 8 |
-//! | 6 | server | `Statistics` | frames 8, dropped 8, packets 8, octets 8, encode p50 4, p99 4, send p50 4, p99 4 |
+//! | 6 | server | `Statistics` | frames 8, dropped 8, packets 8, octets 8, send p50 4, p99 4 |
 //! | 7 | both | `Stop` | as `Refuse` |
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
 //! | 17 | client | `Change` | format 1 (0: as it is), rate 4 + 4 (0/0: as it is) |

@@ -139,8 +139,6 @@ impl Reader<'_> {
             dropped: self.u64("the frames dropped")?,
             packets: self.u64("the packets")?,
             octets: self.u64("the octets")?,
-            encode_p50: self.u32("the times of encoding")?,
-            encode_p99: self.u32("the times of encoding")?,
             send_p50: self.u32("the times of sending")?,
             send_p99: self.u32("the times of sending")?,
         })

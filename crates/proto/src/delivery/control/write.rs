@@ -59,7 +59,7 @@ impl Message {
             Self::Statistics(s) => {
                 let counts = [s.frames, s.dropped, s.packets, s.octets];
                 octets.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
-                let times = [s.encode_p50, s.encode_p99, s.send_p50, s.send_p99];
+                let times = [s.send_p50, s.send_p99];
                 octets.extend(times.iter().flat_map(|time| time.to_be_bytes()));
             }
             Self::Accept(accept) => write_accept(accept, octets),

@@ -44,6 +44,16 @@ const UNEXPLAINED_MAX: Duration = Duration::from_secs(1);
 /// Frames announced that are not yet whole.
 const NOTICES_MAX: usize = 256;
 
+/// Tells those who wait that the stream is over, also when the sink has panicked on this thread.
+struct Guard(Arc<Inner>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.shared.stop();
+        self.0.note_over();
+    }
+}
+
 /// The control connection, and what hangs on it.
 pub(super) struct Control {
     inner: Arc<Inner>,
@@ -91,8 +101,10 @@ impl Control {
 
     /// Runs until the end.
     pub(super) fn run(mut self) {
+        let guard = Guard(self.inner.clone());
         while self.step() {}
         self.finish();
+        drop(guard);
     }
 
     /// One turn; false after the end.

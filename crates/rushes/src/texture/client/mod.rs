@@ -256,7 +256,7 @@ impl Inner {
             slots: self.options.slots,
             reliable: offer.transport == Transport::Tcp,
             first_frame: offer.first_frame,
-            deadline_min: self.options.deadline_min,
+            deadline_min: deadline_min(self.options.deadline_min, offer.mode.rate),
             deadline_max: self.options.deadline_max,
         };
         let past = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
@@ -301,6 +301,11 @@ impl Inner {
         if self.shared.frames().is_some() {
             self.sink.end();
         }
+        self.note_over();
+    }
+
+    /// Nothing more comes.
+    fn note_over(&self) {
         let mut state = lock(&self.state);
         let unsaid = || Stopped { by: StoppedBy::Own, reason: Reason::Ended, text: String::new() };
         state.end.get_or_insert_with(unsaid);
@@ -330,6 +335,15 @@ impl Inner {
             latency_error: state.clock.map(|clock| clock.error),
         }
     }
+}
+
+/// How long missing packets are waited for at least.
+fn deadline_min(wished: Duration, rate: FrameRate) -> Duration {
+    if !wished.is_zero() {
+        return wished;
+    }
+    let interval = Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1);
+    (interval / 2).clamp(Duration::from_millis(2), Duration::from_millis(50))
 }
 
 fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {

@@ -35,7 +35,8 @@ pub struct ClientOptions {
     /// Frames that there is memory for, 2 to 8: 3 by default. With 2, a frame that lacks packets is
     /// given up as soon as the next one begins.
     pub slots: usize,
-    /// The shortest wait for missing packets: 2 ms by default.
+    /// The shortest wait for missing packets; zero, the default, is half of the interval between
+    /// frames, from 2 to 50 ms: so long may a busy server or client miss its turn.
     pub deadline_min: Duration,
     /// The longest wait for missing packets, and the first: 100 ms by default.
     pub deadline_max: Duration,
@@ -66,7 +67,7 @@ impl Default for ClientOptions {
             rate: None,
             frame_bytes_max: 512 << 20,
             slots: 3,
-            deadline_min: Duration::from_millis(2),
+            deadline_min: Duration::ZERO,
             deadline_max: Duration::from_millis(100),
             udp: SocketOptions::default(),
             tcp: TcpOptions::default(),

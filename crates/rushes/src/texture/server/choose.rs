@@ -1,5 +1,7 @@
 //! What a client is offered, of what it wishes and what there is.
 
+use rushes_proto::delivery::HEADER_BYTES;
+use rushes_proto::delivery::PAYLOAD_MAX;
 use rushes_proto::delivery::control::FrameRate;
 use rushes_proto::delivery::control::Offer;
 use rushes_proto::delivery::control::Reason;
@@ -16,6 +18,9 @@ use super::binding::Binding;
 use super::encoding::Encoding;
 use super::options::ServerOptions;
 use super::options::default_payload;
+
+/// Octets of a packet behind its header that still make a datagram.
+const UDP_PAYLOAD_MAX: usize = 65_507 - HEADER_BYTES;
 
 /// What was chosen.
 pub(super) struct Choice {
@@ -48,8 +53,13 @@ pub(super) fn choose(
     let units = if wishes.units == 0 { options.units } else { usize::from(wishes.units) };
     let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
     let payload = if wished == 0 { default_payload(transport) } else { wished };
-    if transport == Transport::Rtp && payload > rtp::PAYLOAD_MAX {
-        let text = format!("{payload} octets are over {} in a packet of RTP", rtp::PAYLOAD_MAX);
+    let payload_max = match transport {
+        Transport::Udp => UDP_PAYLOAD_MAX,
+        Transport::Tcp => PAYLOAD_MAX,
+        Transport::Rtp => rtp::PAYLOAD_MAX,
+    };
+    if payload > payload_max {
+        let text = format!("{payload} octets a packet are over {payload_max} by {transport}");
         return Err((Reason::PacketSize, text));
     }
     let encoding = encode(source, format, units, payload)?;

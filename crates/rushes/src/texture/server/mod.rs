@@ -186,8 +186,8 @@ impl TextureServer {
         self.inner.tally.take_frames()
     }
 
-    /// Sessions that have ended, with the client's address and the reason; each is told once.
-    pub fn take_ends(&self) -> Vec<(SocketAddr, String)> {
+    /// Sessions that have ended, with the client's address and how; each is told once, 64 are kept.
+    pub fn take_ends(&self) -> Vec<(SocketAddr, Stopped)> {
         self.inner.tally.take_ends()
     }
 

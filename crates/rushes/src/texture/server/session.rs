@@ -41,6 +41,8 @@ pub(super) struct Session {
     heeded: u64,
     statistics: ServerStatistics,
     statistics_due: Instant,
+    /// Microseconds that the frames since then took, from capture to the last octet sent.
+    times: Vec<u32>,
 }
 
 impl Session {
@@ -69,6 +71,7 @@ impl Session {
             heeded,
             statistics: ServerStatistics::default(),
             statistics_due: Instant::now(),
+            times: Vec::new(),
             offer: offer.clone(),
             binding,
         };
@@ -170,12 +173,18 @@ impl Session {
         let dropped_before = counts.dropped;
         counts.frames += 1;
         counts.octets += sent.octets;
+        counts.packets += sent.packets;
+        self.times.push(u32::try_from((sent.waited + sent.took).as_micros()).unwrap_or(u32::MAX));
         counts.dropped = sent.dropped;
         inner.note_sent(sent, self.binding.units(), dropped_before);
         // A client that does not read misses some.
         let _ = machine.frame(notice);
         if self.statistics_due <= Instant::now() {
             self.statistics_due = Instant::now() + STATISTICS_INTERVAL;
+            self.times.sort_unstable();
+            let at = |percent: usize| self.times[(self.times.len() - 1) * percent / 100];
+            (self.statistics.send_p50, self.statistics.send_p99) = (at(50), at(99));
+            self.times.clear();
             let _ = machine.statistics(self.statistics);
         }
     }

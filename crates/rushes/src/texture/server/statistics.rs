@@ -58,7 +58,7 @@ pub(super) struct Tally {
 struct State {
     counts: ServerCounts,
     frames: VecDeque<SentFrame>,
-    ends: VecDeque<(SocketAddr, String)>,
+    ends: VecDeque<(SocketAddr, Stopped)>,
 }
 
 impl Tally {
@@ -86,7 +86,7 @@ impl Tally {
         if state.ends.len() == ENDS_MAX {
             state.ends.pop_front();
         }
-        state.ends.push_back((peer, stopped.to_string()));
+        state.ends.push_back((peer, stopped.clone()));
     }
 
     pub(super) fn counts(&self) -> ServerCounts {
@@ -98,7 +98,7 @@ impl Tally {
         lock(&self.state).frames.drain(..).collect()
     }
 
-    pub(super) fn take_ends(&self) -> Vec<(SocketAddr, String)> {
+    pub(super) fn take_ends(&self) -> Vec<(SocketAddr, Stopped)> {
         lock(&self.state).ends.drain(..).collect()
     }
 }

@@ -42,6 +42,7 @@ pub(super) struct Sent {
     pub(super) busy: Duration,
     pub(super) busy_max: Duration,
     pub(super) octets: u64,
+    pub(super) packets: u64,
     /// Pictures that were not encoded so far, because there was no time.
     pub(super) dropped: u64,
 }
@@ -228,6 +229,7 @@ impl Work {
             busy: busy.clone().sum(),
             busy_max: busy.max().unwrap_or_default(),
             octets: job.encoding.shape().plan().bytes() as u64,
+            packets: u64::from(job.encoding.shape().plan().packets()),
             dropped: state.dropped,
         };
         if state.notices.len() == NOTICES_MAX {
