@@ -146,7 +146,7 @@ fn send_udp(way: &Way, part: usize, taken: &AtomicUsize, turns: &Turns) {
     let lengths = vec![*datagram as u16; per_slab / datagram];
     let last = part % per_slab;
     let mut last_lengths = vec![*datagram as u16; last / datagram];
-    last_lengths.extend((last % datagram > 0).then_some((last % datagram) as u16));
+    last_lengths.extend((!last.is_multiple_of(*datagram)).then_some((last % datagram) as u16));
     let mut queue = socket.send_queue();
     while turns.recv().is_ok() {
         let until = Instant::now() + PATIENCE;

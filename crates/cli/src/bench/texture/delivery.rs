@@ -3,6 +3,9 @@
 use super::figure::{Cell, Series};
 use super::point::{Measured, percentile};
 
+/// What the names of lines end with that show sockets alone.
+pub(super) const BARE: &str = ", bare";
+
 /// The heads of [`cells`].
 pub(super) const HEADS: [&str; 13] = [
     "octets",
@@ -44,18 +47,29 @@ pub(super) fn cells(measured: &Measured, cores: usize) -> Vec<Cell> {
     ]
 }
 
-/// Adds the medians of a point to the line of its name, and of sockets alone to another.
+/// Adds the median of a point to the line of its name, and of sockets alone to another.
 pub(super) fn plot(series: &mut Vec<Series>, name: &str, x: f64, measured: &Measured) {
+    let at = line(series, name, false);
+    let (lost, of) = series[at].lost;
+    series[at].lost = (lost + measured.lost(), of + measured.frames.len());
     add(series, name, false, x, percentile(&measured.latencies(), 50.0));
-    add(series, &format!("{name}, bare"), true, x, percentile(&measured.bare, 50.0));
+    let bare = percentile(&measured.bare, 50.0);
+    if bare.is_some() {
+        add(series, &format!("{name}{BARE}"), true, x, bare);
+    }
 }
 
 /// Adds a point to the line of a name.
 pub(super) fn add(series: &mut Vec<Series>, name: &str, beside: bool, x: f64, y: Option<f64>) {
-    let Some(y) = y else { return };
-    let at = series.iter().position(|series| series.name == name).unwrap_or_else(|| {
-        series.push(Series { name: name.to_owned(), points: Vec::new(), beside });
+    let at = line(series, name, beside);
+    series[at].points.extend(y.map(|y| (x, y)));
+}
+
+/// Which line has this name; a new one if none has.
+fn line(series: &mut Vec<Series>, name: &str, beside: bool) -> usize {
+    series.iter().position(|series| series.name == name).unwrap_or_else(|| {
+        let name = name.to_owned();
+        series.push(Series { name, points: Vec::new(), beside, lost: (0, 0) });
         series.len() - 1
-    });
-    series[at].points.push((x, y));
+    })
 }

@@ -100,7 +100,7 @@ impl Case {
         let mut decoded = vec![0; picture.len()];
         Decoder::new(format, UHD.width, UHD.height, Format::Rgba8)?.decode(&frame, &mut decoded)?;
         Ok(Self {
-            copy: (picture.len() + frame.len()) / 2,
+            copy: usize::midpoint(picture.len(), frame.len()),
             decibels: metric::psnr_rgb(picture, &decoded),
             encoder,
             set,

@@ -50,8 +50,10 @@ impl Cell {
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
-    /// What others are compared with: drawn thinner.
+    /// What others are compared with: drawn in dashes.
     pub(super) beside: bool,
+    /// Frames that did not come whole, of how many: the points know only of those that did.
+    pub(super) lost: (usize, usize),
 }
 
 /// How a plot's axis across is divided.

@@ -40,11 +40,21 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
                 for percent in PERCENTS {
                     let latency = percentile(&latencies, percent);
                     row.push(Cell::measure(latency, 3));
-                    let name = format!("{percent:.0}th percentile");
-                    delivery::add(&mut series, &name, percent > 50.0, frame as f64 + 1.0, latency);
+                    let is_median = (percent - 50.0).abs() < 1.0;
+                    let name = if is_median {
+                        "median".to_owned()
+                    } else {
+                        format!("{percent:.0}th percentile")
+                    };
+                    delivery::add(&mut series, &name, !is_median, frame as f64 + 1.0, latency);
                 }
                 row.extend([Cell::measure(percentile(&latencies, 0.0), 3), Cell::Count(lost)]);
                 rows.push(row);
+            }
+            if let Some(median) = series.iter_mut().find(|series| !series.beside) {
+                let whole = runs.iter().flatten().flatten().count();
+                let all = FRAMES * runs.len();
+                median.lost = (all - whole, all);
             }
             plots.push(Plot {
                 name: format!("frames-{transport}").to_lowercase(),

@@ -34,8 +34,10 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
                 let setup = bench.setup(&mut pictures, kind, transport)?;
                 let turns = Turns { with_bare: !kind.is_live(), ..bench.turns() };
                 let measured = point::measure(&setup, turns)?;
-                let latency = point::percentile(&measured.latencies(), 50.0);
-                delivery::add(series, &kind.name(), kind.is_live(), n as f64, latency);
+                // Sockets alone would double the lines: the tables have them.
+                let bare = Vec::new();
+                let drawn = point::Measured { bare, ..measured.clone() };
+                delivery::plot(series, &kind.name(), n as f64, &drawn);
                 let mut row =
                     vec![Cell::text(resolution.name()), Cell::text(kind.name()), named(transport)];
                 row.extend(delivery::cells(&measured, bench.cores));

@@ -194,9 +194,12 @@ impl Bench<'_> {
         if let Some(lines) = wished.iter().find(|lines| !known(lines)) {
             return Err(Usage(format!("no resolution has {lines} lines; see --help")).into());
         }
-        let is_wished = |one: &Resolution| match wished.is_empty() {
-            true => !self.args.quick || [360, 1080, 2160, 4320].contains(&one.height),
-            false => wished.contains(&one.height),
+        let is_wished = |one: &Resolution| {
+            if wished.is_empty() {
+                !self.args.quick || [360, 1080, 2160, 4320].contains(&one.height)
+            } else {
+                wished.contains(&one.height)
+            }
         };
         Ok(Resolution::ALL.into_iter().filter(is_wished).collect())
     }

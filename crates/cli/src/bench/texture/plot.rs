@@ -4,9 +4,10 @@ use anyhow::anyhow;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
+use super::delivery::BARE;
 use super::figure::{Across, Plot, Series};
 
-const SIZE: (u32, u32) = (1000, 620);
+const SIZE: (u32, u32) = (1060, 620);
 
 /// Seen apart by people of every colour vision (after M. Okabe and K. Ito), dark enough for lines.
 const COLOURS: [RGBColor; 7] = [
@@ -20,7 +21,7 @@ const COLOURS: [RGBColor; 7] = [
 ];
 
 /// Room to the right of the plot for the names of its lines.
-const LEGEND_WIDTH: u32 = 230;
+const LEGEND_WIDTH: u32 = 290;
 
 /// Draws a plot; `None` if there is nothing to draw.
 pub(super) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
@@ -81,10 +82,10 @@ impl Frame<'_, '_> {
             .y_label_area_size(68)
             .build_cartesian_2d(across, up)?;
         let name = |x: &f64| match &plot.across {
-            Across::Names(names) if (x - x.round()).abs() < 0.01 && *x > -0.5 => {
-                names.get(x.round() as usize).cloned().unwrap_or_default()
+            Across::Names(names) => {
+                let at = |(n, _): &(usize, &String)| (x - *n as f64).abs() < 0.01;
+                names.iter().enumerate().find(at).map(|(_, name)| name.clone()).unwrap_or_default()
             }
-            Across::Names(_) => String::new(),
             Across::Linear | Across::Octaves => short(*x),
         };
         let labels = match &plot.across {
@@ -103,8 +104,13 @@ impl Frame<'_, '_> {
             .light_line_style(WHITE)
             .draw()?;
         for (n, series) in plot.series.iter().enumerate() {
-            let style = style(n, series);
-            chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
+            let style = self.style(n, series);
+            let points = series.points.iter().copied();
+            if series.beside {
+                chart.draw_series(DashedLineSeries::new(points, 6, 4, style))?;
+            } else {
+                chart.draw_series(LineSeries::new(points, style))?;
+            }
             let dots = series.points.iter().map(|&point| Circle::new(point, 3, style.filled()));
             chart.draw_series(dots)?;
         }
@@ -112,24 +118,30 @@ impl Frame<'_, '_> {
     }
 
     fn legend(&self, area: &Area<'_>) -> Drawn {
-        for (n, series) in self.plot.series.iter().enumerate() {
-            let y = 62 + 22 * n as i32;
-            let style = style(n, series);
-            area.draw(&PathElement::new([(4, y), (28, y)], style))?;
+        for ((n, series), y) in self.plot.series.iter().enumerate().zip((62..).step_by(22)) {
+            let style = self.style(n, series);
+            if series.beside {
+                area.draw(&PathElement::new([(4, y), (11, y)], style))?;
+                area.draw(&PathElement::new([(21, y), (28, y)], style))?;
+            } else {
+                area.draw(&PathElement::new([(4, y), (28, y)], style))?;
+            }
             area.draw(&Circle::new((16, y), 3, style.filled()))?;
-            area.draw(&Text::new(series.name.clone(), (36, y - 7), ("sans-serif", 13)))?;
+            let text = match series.lost {
+                (0, _) => series.name.clone(),
+                (lost, of) => format!("{} ({lost} of {of} not whole)", series.name),
+            };
+            area.draw(&Text::new(text, (36, y - 7), ("sans-serif", 13)))?;
         }
         Ok(())
     }
-}
 
-fn style(n: usize, series: &Series) -> ShapeStyle {
-    let colour = COLOURS[n % COLOURS.len()];
-    let strong = if series.beside { 0.55 } else { 1.0 };
-    ShapeStyle {
-        color: colour.mix(strong),
-        filled: false,
-        stroke_width: if series.beside { 1 } else { 2 },
+    /// How a line looks: sockets alone have the colour of what they are beside.
+    fn style(&self, n: usize, series: &Series) -> ShapeStyle {
+        let ours = series.name.strip_suffix(BARE);
+        let beside = self.plot.series.iter().position(|other| Some(other.name.as_str()) == ours);
+        let colour = COLOURS[beside.unwrap_or(n) % COLOURS.len()];
+        ShapeStyle { color: colour.into(), filled: false, stroke_width: 2 }
     }
 }
 
@@ -149,7 +161,7 @@ mod tests {
     use super::*;
 
     fn plot(points: Vec<(f64, f64)>, across: Across, decades: bool) -> Plot {
-        let series = vec![Series { name: "one".into(), points, beside: false }];
+        let series = vec![Series { name: "one".into(), points, beside: false, lost: (1, 2) }];
         let (name, title) = ("x".into(), "a title".into());
         Plot { name, title, x: "units", y: "latency, ms", across, decades, series }
     }
@@ -161,7 +173,7 @@ mod tests {
             for decades in [false, true] {
                 let plot = plot(vec![(0.0, 1.0), (1.0, 30.0)], across.clone(), decades);
                 let svg = svg(&plot).unwrap().unwrap();
-                for text in ["a title", "units", "latency, ms", "one"] {
+                for text in ["a title", "units", "latency, ms", "one (1 of 2 not whole)"] {
                     assert!(svg.contains(text), "{text}");
                 }
             }

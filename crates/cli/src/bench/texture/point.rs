@@ -59,7 +59,7 @@ pub(super) fn measure(setup: &Setup, turns: Turns) -> anyhow::Result<Measured> {
     let layout =
         rushes::texture::Layout::new(setup.output, setup.input.width(), setup.input.height())?;
     let octets = layout.bytes();
-    let payload = stream.payload().unwrap_or(setup.payload.max(1));
+    let payload = stream.payload().unwrap_or_else(|| setup.payload.max(1));
     let bare = if turns.with_bare { Some(open_bare(setup, octets, payload)?) } else { None };
     let mut measured = Measured { octets, ..Measured::default() };
     for _ in 0..WARM_UP {
@@ -156,6 +156,7 @@ impl Measured {
 }
 
 /// The value that `percent` of `values` are not above, the nearest there is; `None` of none.
+#[allow(clippy::cast_sign_loss, reason = "percentages are not negative")]
 pub(super) fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
