@@ -34,6 +34,9 @@ const BATCH: usize = 64;
 /// How long a thread waits at a time for memory to become free.
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
+/// The same, for a frame that is being handed over.
+const HANDING_PAUSE: Duration = Duration::from_micros(200);
+
 /// How long all units together may wait for memory that nothing but their own packets makes free.
 const STUCK_MAX: Duration = Duration::from_secs(5);
 
@@ -257,13 +260,16 @@ impl Frames {
             return false;
         }
         let assembly = lock(&self.assembly);
-        if !assembly.is_ready() {
-            let due = assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
+        let pause = if assembly.is_ready() {
+            // Another thread hands a frame over, to a sink that may be slow.
+            HANDING_PAUSE
+        } else {
+            assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
                 due.saturating_duration_since(Instant::now()).min(ROOM_PAUSE)
-            });
-            // Wakes early are welcome: the caller looks again.
-            drop(self.room.wait_timeout(assembly, due));
-        }
+            })
+        };
+        // Wakes early are welcome: the caller looks again.
+        drop(self.room.wait_timeout(assembly, pause));
         true
     }
 
