@@ -366,18 +366,20 @@ impl Assembly {
         }
     }
 
+    /// Takes a claim back: the octets of this packet will not be put in place.
+    pub fn unclaim(&mut self, slot: usize, index: u32) {
+        if let Some(it) = self.slots.get_mut(slot) {
+            self.statistics.packets -= u64::from(it.unclaim(index));
+        }
+    }
+
     /// Nothing more is placed in this frame, nor in any before it.
     fn end(&mut self, slot: usize) {
         let it = &mut self.slots[slot];
         it.stage = Stage::Ended;
         self.pace.handle_frame(it.latest_at.saturating_duration_since(it.first_at));
-        self.statistics.frames_lost += it.frame.saturating_sub(self.oldest);
-        self.statistics.packets_lost += u64::from(self.plan.packets() - it.claimed());
-        if it.claimed() == self.plan.packets() {
-            self.statistics.frames_whole += 1;
-        } else {
-            self.statistics.frames_damaged += 1;
-        }
+        let skipped = it.frame.saturating_sub(self.oldest);
+        self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(skipped);
         self.oldest = it.frame.saturating_add(1);
         self.next = self.next.max(self.oldest);
         self.ended.push_back(slot);
@@ -398,6 +400,12 @@ impl Assembly {
         let slot = self.ended.pop_front()?;
         let it = &self.slots[slot];
         let missing = self.plan.packets() - it.claimed();
+        self.statistics.packets_lost += u64::from(missing);
+        if missing == 0 {
+            self.statistics.frames_whole += 1;
+        } else {
+            self.statistics.frames_damaged += 1;
+        }
         Some(Ending {
             slot,
             frame: it.frame,

@@ -67,6 +67,16 @@ impl Slot {
         true
     }
 
+    /// Takes it back that a packet has come; whether it had.
+    pub(super) fn unclaim(&mut self, index: u32) -> bool {
+        let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
+        let bit = 1_u64 << (index % 64);
+        let had = *word & bit != 0;
+        *word &= !bit;
+        self.claimed -= u32::from(had);
+        had
+    }
+
     /// Notes that packets are in place; how many of the unit are.
     pub(super) fn land(&mut self, unit: usize, packets: u32) -> u32 {
         self.landed += packets;

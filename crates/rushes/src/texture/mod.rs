@@ -56,6 +56,17 @@ pub use server::{SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};
 
+/// Does something when it goes because its thread panics.
+struct OnPanic<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnPanic<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0)();
+        }
+    }
+}
+
 /// A lock that a panicking thread has left is taken over: what it guards is whole between calls.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

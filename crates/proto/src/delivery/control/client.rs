@@ -22,7 +22,7 @@ use super::reason::Stopped;
 use super::reason::StoppedBy;
 use super::reason::printable;
 use super::state::State;
-use super::{BINDING_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
+use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
 use super::{PATIENCE, PING_INTERVAL};
 use crate::ssrc::Ssrc;
 
@@ -257,7 +257,8 @@ impl Client {
         }
         let is_first = self.state == State::Opening;
         self.state = if is_first { State::Negotiating } else { State::Changing };
-        self.deadline = Some(now + OFFER_TIMEOUT + PATIENCE);
+        let timeout = if is_first { OFFER_TIMEOUT } else { CHANGE_TIMEOUT };
+        self.deadline = Some(now + timeout + PATIENCE);
         self.pending = Some(Pending { offer: Offer::clone(&offer), is_accepted: false });
         self.events.push(ClientEvent::Offered(offer));
     }

@@ -169,6 +169,9 @@ pub const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an offer may take to be made, and to be answered.
 pub const OFFER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long an offer for a change may wait for its answer: frames of before it come first.
+pub const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How long it may take to bind all units.
 pub const BINDING_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -20,7 +20,7 @@ use super::reason::StoppedBy;
 use super::reason::printable;
 use super::state::State;
 use super::transport::Token;
-use super::{BINDING_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
+use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
 
 /// One connection to a server's port, and what becomes of it.
 ///
@@ -156,7 +156,7 @@ impl Server {
         }
         self.expect_room()?;
         self.state = State::Changing;
-        self.deadline = Some(now + OFFER_TIMEOUT);
+        self.deadline = Some(now + CHANGE_TIMEOUT);
         self.propose(offer);
         Ok(())
     }
@@ -317,8 +317,6 @@ impl Server {
         let is_bound = |pending: &Pending| self.bound & all(&pending.offer) == all(&pending.offer);
         let is_ready = |pending: &mut Pending| pending.is_accepted && is_bound(pending);
         let Some(Pending { offer, .. }) = self.pending.take_if(is_ready) else { return };
-        // A unit that the new offer does not have is bound anew if a later one has it again.
-        self.bound = all(&offer);
         if self.state == State::Binding {
             self.heard = now;
         }

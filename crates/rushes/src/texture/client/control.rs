@@ -21,6 +21,7 @@ use rushes_proto::delivery::control::StoppedBy;
 use rushes_proto::delivery::control::Timeline;
 
 use super::Inner;
+use super::frames::Frames;
 use super::links::Links;
 
 /// How long the thread waits at a time before it looks around.
@@ -32,8 +33,16 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the server's units are told where ours are, until it has begun.
 const KNOCK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long frames of before a change may take to come.
-const DRAIN_MAX: Duration = Duration::from_secs(1);
+/// How long nothing may come of frames that the server has sent, until they are taken to be lost;
+/// over TCP nothing is lost, but a sink may be slow.
+const DRAIN_PAUSE: Duration = Duration::from_millis(500);
+const DRAIN_PAUSE_TCP: Duration = Duration::from_secs(5);
+
+/// How long other threads may have a frame in hand.
+const HANDING_MAX: Duration = Duration::from_secs(1);
+
+/// How often a thread looks that waits for frames.
+const DRAIN_LOOK: Duration = Duration::from_millis(2);
 
 /// How long the last word to the server may take.
 const FAREWELL_MAX: Duration = Duration::from_millis(500);
@@ -67,6 +76,38 @@ pub(super) struct Control {
     announced: u64,
     report_due: Instant,
     knock_due: Instant,
+    /// An offer that waits for the frames before it.
+    offered: Option<(Box<Offer>, Drain)>,
+}
+
+/// Whether frames that the server has sent still come.
+struct Drain {
+    /// The first frame that is not waited for.
+    frame: u64,
+    seen: (u64, u64),
+    progress_at: Instant,
+    pause_max: Duration,
+}
+
+impl Drain {
+    fn new(inner: &Inner, frame: u64) -> Self {
+        let is_tcp = inner.is_reliable();
+        let pause_max = if is_tcp { DRAIN_PAUSE_TCP } else { DRAIN_PAUSE };
+        Self { frame, seen: (0, 0), progress_at: Instant::now(), pause_max }
+    }
+
+    /// Whether all have come (`Some(true)`), or no more will.
+    fn poll(&mut self, inner: &Inner) -> Option<bool> {
+        let Some(frames) = inner.shared.frames() else { return Some(true) };
+        if frames.is_past(self.frame) {
+            return Some(true);
+        }
+        let seen = (inner.shared.octets(), frames.oldest());
+        if seen != self.seen {
+            (self.seen, self.progress_at) = (seen, Instant::now());
+        }
+        (self.progress_at.elapsed() >= self.pause_max).then_some(false)
+    }
 }
 
 impl Control {
@@ -84,6 +125,7 @@ impl Control {
             announced: 0,
             report_due: now + REPORT_INTERVAL,
             knock_due: now,
+            offered: None,
         }
     }
 
@@ -117,7 +159,8 @@ impl Control {
             return false;
         }
         let look = Instant::now() + LOOK;
-        let due = [self.machine.poll_timeout(), self.next_knock(), Some(self.report_due)];
+        let draining = self.offered.as_ref().map(|_| Instant::now() + DRAIN_LOOK);
+        let due = [self.machine.poll_timeout(), self.next_knock(), Some(self.report_due), draining];
         let due = due.into_iter().flatten().min().map_or(look, |due| due.min(look));
         let waiting = !self.machine.poll_data().is_empty();
         let interest = if waiting { Interest::Both } else { Interest::Readable };
@@ -152,9 +195,9 @@ impl Control {
     fn handle(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Offered(offer) => {
-                if let Err((reason, text)) = self.take_offer(&offer) {
-                    self.machine.stop(reason, &text);
-                }
+                let drain = Drain::new(&self.inner, offer.first_frame);
+                self.offered = Some((offer, drain));
+                self.look_at_offer();
             }
             ClientEvent::Streaming { .. } => self.has_begun = true,
             ClientEvent::Frame(notice) => {
@@ -170,7 +213,7 @@ impl Control {
             }
             ClientEvent::Stopped(stopped) => {
                 if stopped.by == StoppedBy::Peer && stopped.reason == Reason::Ended {
-                    self.drain(self.announced);
+                    self.drain();
                 }
                 self.inner.note_end(stopped);
             }
@@ -181,29 +224,50 @@ impl Control {
     /// Makes what an offer needs, and accepts it.
     fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
         let shape = self.inner.shape_of(offer)?;
-        self.drain(offer.first_frame);
-        self.inner.begin(shape, offer)?;
+        if let Some(frames) = self.inner.shared.frames() {
+            finish(&frames);
+        }
+        let threads = self.links.as_ref().map_or(offer.unit_count(), Links::len);
+        self.inner.begin(shape, offer, threads)?;
         if self.links.is_none() {
             let links = Links::open(&self.inner, offer, self.socket.peer_address());
             self.links = Some(links.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         }
-        let (ports, ssrcs) = self.links.as_ref().map(Links::addresses).unwrap_or_default();
+        let count = offer.unit_count();
+        let addresses = self.links.as_ref().map(|links| links.addresses(count));
+        let (ports, ssrcs) = addresses.unwrap_or_default();
         let accepted = self.machine.accept(Instant::now(), &ports, &ssrcs);
         accepted.map_err(|error| (Reason::Unsupported, error.to_string()))
     }
 
-    /// Waits for the frames before this one, which the server has sent.
-    fn drain(&self, frame: u64) {
-        let Some(frames) = self.inner.shared.frames() else { return };
-        let until = Instant::now() + DRAIN_MAX;
-        while !frames.is_past(frame) && !self.inner.shared.is_stopped() && Instant::now() < until {
-            thread::sleep(Duration::from_millis(1));
+    /// Takes an offer, once the frames before it have come or will not.
+    fn look_at_offer(&mut self) {
+        let Some((offer, drain)) = &mut self.offered else { return };
+        let Some(is_past) = drain.poll(&self.inner) else { return };
+        let offer = offer.clone();
+        self.offered = None;
+        let taken = if is_past || !self.inner.is_reliable() {
+            self.take_offer(&offer)
+        } else {
+            Err((Reason::TimedOut, "frames of before a change did not come".into()))
+        };
+        if let Err((reason, text)) = taken {
+            self.machine.stop(reason, &text);
         }
-        frames.finish();
-        // What other threads still have in hand.
-        let until = Instant::now() + DRAIN_MAX;
-        while !frames.is_past(0) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(1));
+    }
+
+    /// Waits for the frames that the server has announced, as long as anything comes of them.
+    fn drain(&self) {
+        let mut drain = Drain::new(&self.inner, self.announced);
+        let is_over = || {
+            let is_done = self.links.as_ref().is_none_or(Links::are_done);
+            is_done || self.inner.shared.is_stopped()
+        };
+        while drain.poll(&self.inner).is_none() && !is_over() {
+            thread::sleep(DRAIN_LOOK);
+        }
+        if let Some(frames) = self.inner.shared.frames() {
+            finish(&frames);
         }
     }
 
@@ -213,6 +277,7 @@ impl Control {
 
     /// What is due, and what other threads have to say.
     fn look_around(&mut self) {
+        self.look_at_offer();
         let now = Instant::now();
         if self.next_knock().is_some_and(|due| due <= now) {
             self.knock_due = now + KNOCK_INTERVAL;
@@ -296,5 +361,14 @@ impl Control {
             frames.finish();
         }
         self.inner.finish();
+    }
+}
+
+/// Hands over what is there, and waits for what other threads have in hand.
+fn finish(frames: &Frames) {
+    frames.finish();
+    let until = Instant::now() + HANDING_MAX;
+    while !frames.is_past(0) && Instant::now() < until {
+        thread::sleep(DRAIN_LOOK);
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Frames {
     telling: Vec<AtomicU32>,
     /// Units that wait for memory before they read on.
     blocked: AtomicUsize,
+    /// Threads that receive.
+    threads: usize,
     sink: Arc<dyn TextureSink>,
     /// Held by the thread that hands frames over.
     handing: Mutex<Vec<Gap>>,
@@ -59,7 +61,7 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn new(
-        shape: TextureShape,
+        (shape, threads): (TextureShape, usize),
         options: AssemblyOptions,
         sink: Arc<dyn TextureSink>,
         finished: Arc<Finished>,
@@ -88,6 +90,7 @@ impl Frames {
             assembly: Mutex::new(assembly),
             room: Condvar::new(),
             blocked: AtomicUsize::new(0),
+            threads,
             memory: slots,
             sink,
             handing: Mutex::new(Vec::new()),
@@ -103,6 +106,22 @@ impl Frames {
     pub(super) fn is_past(&self, frame: u64) -> bool {
         let assembly = lock(&self.assembly);
         assembly.oldest() >= frame && assembly.is_idle()
+    }
+
+    /// The first frame that has not ended.
+    pub(super) fn oldest(&self) -> u64 {
+        lock(&self.assembly).oldest()
+    }
+
+    /// A claimed place will not be filled.
+    pub(super) fn abandon(&self, place: &Place, index: u32) {
+        let mut assembly = lock(&self.assembly);
+        assembly.unclaim(place.slot, index);
+        let is_ready = assembly.is_ready();
+        drop(assembly);
+        if is_ready {
+            self.hand_over();
+        }
     }
 
     /// The server has sent this frame.
@@ -222,7 +241,7 @@ impl Frames {
                 Claim::Discard(_) => return None,
                 Claim::Blocked => {}
             }
-            let all_wait = self.blocked.load(Ordering::Relaxed) == self.shape.plan().units();
+            let all_wait = self.blocked.load(Ordering::Relaxed) == self.threads;
             if !all_wait || !assembly.is_waiting() {
                 stuck_since = None;
             } else if *stuck_since.get_or_insert(now) + STUCK_MAX <= now {

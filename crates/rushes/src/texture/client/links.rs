@@ -22,6 +22,7 @@ use rushes_proto::delivery::control::Opening;
 use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
+use super::super::OnPanic;
 use super::super::error::TextureError;
 use super::super::rtp;
 use super::Inner;
@@ -63,10 +64,11 @@ impl Links {
             Transport::Rtp => Some(inner.open_session(server)?),
             Transport::Udp | Transport::Tcp => None,
         };
+        let deadline = Instant::now() + inner.connect_timeout();
         for unit in 0..offer.unit_count() {
             let opened = match (offer.transport, &session) {
                 (Transport::Rtp, Some(session)) => links.open_rtp(offer, unit, session),
-                (Transport::Tcp, _) => links.open_tcp(offer, unit, server),
+                (Transport::Tcp, _) => links.open_tcp(offer, unit, (server, deadline)),
                 _ => links.open_udp(offer, unit, server),
             };
             match opened {
@@ -88,7 +90,9 @@ impl Links {
         server: SocketAddr,
     ) -> Result<Unit, TextureError> {
         let port = offer.ports.get(unit).copied().unwrap_or_default();
-        let to = SocketAddr::new(server.ip(), port);
+        // With the scope of a link-local address.
+        let mut to = server;
+        to.set_port(port);
         let any = match server.ip() {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -100,7 +104,7 @@ impl Links {
         let creditor = Creditor::new(socket.buffers().receive.actual);
         let (waker, own, inner) = (Arc::new(Waker::new()?), socket.clone(), self.inner.clone());
         let woken = waker.clone();
-        let thread = spawn(unit, move || {
+        let thread = spawn(&self.inner, unit, move || {
             units::receive_datagrams(&inner.shared, &own, (to, creditor), &woken);
         })?;
         let queue = socket.send_queue();
@@ -115,17 +119,18 @@ impl Links {
         &self,
         offer: &Offer,
         unit: usize,
-        server: SocketAddr,
+        (server, deadline): (SocketAddr, Instant),
     ) -> Result<Unit, TextureError> {
         let options = &self.inner.options;
-        let deadline = Instant::now() + options.connect_timeout;
         let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
         let octets = opening(offer, unit);
         let written = socket.write_all(&mut [IoSlice::new(&octets)], Some(deadline), None);
         written.map_err(|error| TextureError::Failed(error.to_string()))?;
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
         let woken = waker.clone();
-        let thread = spawn(unit, move || units::receive_chunks(&inner.shared, &socket, &woken))?;
+        let thread = spawn(&self.inner, unit, move || {
+            units::receive_chunks(&inner.shared, &socket, &woken)
+        })?;
         Ok(Unit { waker, knocker: None, thread: Some(thread) })
     }
 
@@ -144,13 +149,29 @@ impl Links {
         self.addresses.0.push(waiting.local_port());
         self.addresses.1.push(own);
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
-        let thread = spawn(unit, move || units::receive_stream(&inner.shared, waiting))?;
+        let thread =
+            spawn(&self.inner, unit, move || units::receive_stream(&inner.shared, waiting))?;
         Ok(Unit { waker, knocker: None, thread: Some(thread) })
     }
 
     /// The client's ports and sources, where the server must be told (RTP).
-    pub(super) fn addresses(&self) -> (Vec<u16>, Vec<Ssrc>) {
-        self.addresses.clone()
+    pub(super) fn addresses(&self, count: usize) -> (Vec<u16>, Vec<Ssrc>) {
+        let (mut ports, mut ssrcs) = self.addresses.clone();
+        // There may be fewer units than when they were bound.
+        ports.truncate(count);
+        ssrcs.truncate(count);
+        (ports, ssrcs)
+    }
+
+    /// Units that were bound.
+    pub(super) fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// Whether every unit's thread has ended.
+    pub(super) fn are_done(&self) -> bool {
+        let is_done = |unit: &Unit| unit.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        self.units.iter().all(is_done)
     }
 
     /// Says to the server's units where ours are.
@@ -182,7 +203,17 @@ fn opening(offer: &Offer, unit: usize) -> Vec<u8> {
     octets
 }
 
-fn spawn(unit: usize, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, TextureError> {
+fn spawn(
+    inner: &Arc<Inner>,
+    unit: usize,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, TextureError> {
+    let inner = inner.clone();
+    let run = move || {
+        let guard = OnPanic(|| inner.shared.fail("the sink panicked".into()));
+        run();
+        drop(guard);
+    };
     let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
     thread.spawn(run).map_err(TextureError::Thread)
 }

@@ -46,6 +46,9 @@ use super::sink::TextureSink;
 use crate::context::Context;
 use crate::session::Session;
 
+/// No wait is longer, whatever is wished.
+const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
+
 /// Receives a server's frames into a sink.
 ///
 /// There is a thread for each unit, and one for the control connection. Dropping the client ends
@@ -135,7 +138,7 @@ impl TextureClient {
         sink: Arc<dyn TextureSink>,
         options: ClientOptions,
     ) -> Result<Self, TextureError> {
-        let deadline = Instant::now() + options.connect_timeout;
+        let deadline = Instant::now() + options.connect_timeout.min(TIMEOUT_MAX);
         let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
         let inner = Arc::new(Inner {
             options,
@@ -205,6 +208,8 @@ impl TextureClient {
     }
 
     /// Ends the stream: the server is told, and frames that are not whole are handed over.
+    ///
+    /// Not to be called, nor the client dropped, by the sink: it would wait for itself.
     pub fn stop(mut self) -> ClientStatistics {
         self.end();
         self.statistics()
@@ -251,16 +256,26 @@ impl Inner {
     }
 
     /// From the frame of the offer on, frames have this shape.
-    fn begin(&self, shape: TextureShape, offer: &Offer) -> Result<(), (Reason, String)> {
+    fn begin(
+        &self,
+        shape: TextureShape,
+        offer: &Offer,
+        threads: usize,
+    ) -> Result<(), (Reason, String)> {
         let options = AssemblyOptions {
             slots: self.options.slots,
             reliable: offer.transport == Transport::Tcp,
             first_frame: offer.first_frame,
             deadline_min: deadline_min(self.options.deadline_min, offer.mode.rate),
-            deadline_max: self.options.deadline_max,
+            deadline_max: self.options.deadline_max.min(TIMEOUT_MAX),
         };
         let past = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
-        let frames = Frames::new(shape.clone(), options, self.sink.clone(), self.finished.clone());
+        let frames = Frames::new(
+            (shape.clone(), threads),
+            options,
+            self.sink.clone(),
+            self.finished.clone(),
+        );
         let frames = frames.map_err(|why| (Reason::Unsupported, why))?;
         {
             let mut state = lock(&self.state);
@@ -278,6 +293,16 @@ impl Inner {
         let session = Context::new().session(&server.ip().to_canonical().to_string())?;
         lock(&self.state).session = Some(session.clone());
         Ok(session)
+    }
+
+    /// How long connections to the server may take.
+    fn connect_timeout(&self) -> Duration {
+        self.options.connect_timeout.min(TIMEOUT_MAX)
+    }
+
+    /// Whether nothing is lost on the way.
+    fn is_reliable(&self) -> bool {
+        lock(&self.state).transport == Some(Transport::Tcp)
     }
 
     fn take_change(&self) -> Option<Change> {
@@ -348,13 +373,13 @@ fn deadline_min(wished: Duration, rate: FrameRate) -> Duration {
 
 fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {
     AssemblyStatistics {
-        frames_whole: a.frames_whole + b.frames_whole,
-        frames_damaged: a.frames_damaged + b.frames_damaged,
-        frames_lost: a.frames_lost + b.frames_lost,
-        packets: a.packets + b.packets,
-        packets_lost: a.packets_lost + b.packets_lost,
-        packets_duplicate: a.packets_duplicate + b.packets_duplicate,
-        packets_late: a.packets_late + b.packets_late,
-        packets_invalid: a.packets_invalid + b.packets_invalid,
+        frames_whole: a.frames_whole.saturating_add(b.frames_whole),
+        frames_damaged: a.frames_damaged.saturating_add(b.frames_damaged),
+        frames_lost: a.frames_lost.saturating_add(b.frames_lost),
+        packets: a.packets.saturating_add(b.packets),
+        packets_lost: a.packets_lost.saturating_add(b.packets_lost),
+        packets_duplicate: a.packets_duplicate.saturating_add(b.packets_duplicate),
+        packets_late: a.packets_late.saturating_add(b.packets_late),
+        packets_invalid: a.packets_invalid.saturating_add(b.packets_invalid),
     }
 }

@@ -174,6 +174,16 @@ struct Chunks {
     header_filled: usize,
     /// Where the octets of the chunk go, and how many have.
     open: Option<(Arc<Frames>, Place, usize)>,
+    /// The number of its packet.
+    index: u32,
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        if let Some((frames, place, _)) = self.open.take() {
+            frames.abandon(&place, self.index);
+        }
+    }
 }
 
 enum Progress {
@@ -234,7 +244,7 @@ impl Chunks {
         let header = UnitHeader::parse(self.header);
         let frames = shared.frames().ok_or("the server sends before it has begun")?;
         match frames.claim(header, stopped) {
-            Some(place) => self.open = Some((frames, place, 0)),
+            Some(place) => (self.open, self.index) = (Some((frames, place, 0)), header.index),
             // Its length cannot be known, so nothing behind it can be understood.
             None if stopped() => {}
             None => return Err("the server sent a chunk that the frame does not have".into()),
