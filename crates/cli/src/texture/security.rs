@@ -43,8 +43,8 @@ pub(crate) struct SecurityArgs {
     /// the same unless somebody is in between. Both sides must be told. Means --transport rtp
     #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
     zrtp: bool,
-    /// Remember the other side in this file: one who has taken its place is noticed. Made if it is
-    /// not there
+    /// Remember the other side in this file. Words that were compared once, by `rushes recv` or
+    /// `send` with --zrtp-ask and the same file, need not be compared again. Made if it is not there
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     zrtp_cache: Option<PathBuf>,
 }
