@@ -137,13 +137,14 @@ The source plays from its beginning whenever the first client has come; at its e
 and the next may come. Ctrl-C tells clients that it is over, too.
 
 The exit code is 0 after Ctrl-C, --duration or --once, and 1 if the source cannot be read, or if
-with --once the client got no frame.
+with --once the client got no frame, vanished or broke the protocol.
 
 Examples:
   rushes texture serve pattern:3840x2160@60 --listen 7000 --format bc1
   rushes texture serve film.y4m --listen 192.0.2.7:7000 --format ycocg-bc3 --loop
   rushes texture serve film.ktx2 --listen [::]:7000 --preload --loop --transport tcp
   rushes texture serve film.y4m --listen 127.0.0.1:7000 --every-frame --once
+  rushes texture serve film.y4m --listen 7000 --zrtp   no key needed: compare a few words
   rushes texture serve film.rgb --size 1920x1080 --fps 30 --listen 7000 --stats-interval 1s")]
 pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
@@ -176,8 +177,8 @@ pub(crate) struct ServeArgs {
     pub(crate) preload: Option<usize>,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
-    /// Bits per second to each client (UDP), for example 900M; off sends all at once. By default
-    /// 30G, after the first 4 MiB of each tile
+    /// Bits per second to each client (UDP and RTP), for example 900M, or off. By default UDP goes
+    /// as fast as the client says that it takes it, and RTP at 10G after the first 4 MiB of each tile
     #[arg(long, value_parser = parse_bit_rate, value_name = "RATE", help_heading = "Timing")]
     pub(crate) bit_rate: Option<u64>,
     #[command(flatten)]
@@ -204,6 +205,7 @@ Examples:
   rushes texture view 192.0.2.7:7000 --output shot_%05d.png --frames 1
   rushes texture view 192.0.2.7:7000 --output - --quiet | ffplay -
   rushes texture view [2001:db8::7]:7000 --output film.ktx2 --format bc1 --units 4
+  rushes texture view 192.0.2.7:7000 --output film.y4m --zrtp
   rushes texture view 127.0.0.1:7000 --null --packet-size 8K --duration 10s --json")]
 pub(crate) struct ViewArgs {
     /// The server's host and port

@@ -1,16 +1,23 @@
-//! `--srtp` and `--key`: how tiles over RTP are secured.
+//! `--srtp` and `--zrtp`: how tiles over RTP are secured, and the words that people compare.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
 use rushes::Security;
 use rushes::Suite;
 use rushes::texture::Transport;
+use rushes::zrtp::SasStatus;
+use serde_json::Value;
+use serde_json::json;
 
 use crate::Usage;
 use crate::security;
 use crate::security::SecretText;
 use crate::security::parse_suite;
+
+/// Clients whose words the report at the end has.
+const AGREED_MAX: usize = 100;
 
 /// How tiles over RTP are secured: what streams have that makes sense for many at once.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +39,14 @@ pub(crate) struct SecurityArgs {
     /// A file that holds what --key would say
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     key_file: Option<PathBuf>,
+    /// Secure the tiles with keys that both sides agree on (ZRTP); both show a few words, which are
+    /// the same unless somebody is in between. Both sides must be told. Means --transport rtp
+    #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
+    zrtp: bool,
+    /// Remember the other side in this file. Words that were compared once, by `rushes recv` or
+    /// `send` with --zrtp-ask and the same file, need not be compared again. Made if it is not there
+    #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
+    zrtp_cache: Option<PathBuf>,
 }
 
 impl SecurityArgs {
@@ -43,28 +58,82 @@ impl SecurityArgs {
         &self,
         transport: Option<Transport>,
     ) -> anyhow::Result<Option<Security>> {
-        if self.srtp.is_some() && transport.is_some_and(|transport| transport != Transport::Rtp) {
-            let reason = "--srtp secures RTP only; say --transport rtp, or leave it out";
-            return Err(Usage(reason.to_owned()).into());
+        let option = if self.zrtp { "--zrtp" } else { "--srtp" };
+        if self.is_secure() && transport.is_some_and(|transport| transport != Transport::Rtp) {
+            let reason = format!("{option} secures RTP only; say --transport rtp, or leave it out");
+            return Err(Usage(reason).into());
         }
         let args = security::SecurityArgs {
             srtp: self.srtp,
             key: self.key.clone(),
             key_file: self.key_file.clone(),
-            zrtp: false,
-            zrtp_cache: None,
+            zrtp: self.zrtp,
+            zrtp_cache: self.zrtp_cache.clone(),
             zrtp_ask: false,
         };
         args.security()
     }
 
+    fn is_secure(&self) -> bool {
+        self.srtp.is_some() || self.zrtp
+    }
+
+    /// Whether keys are agreed on, so that there are words to compare.
+    pub(crate) fn agrees_on_keys(&self) -> bool {
+        self.zrtp
+    }
+
     /// The transport asked for: security has only one.
     pub(crate) fn transport(&self, asked: Option<Transport>) -> Option<Transport> {
-        asked.or_else(|| self.srtp.map(|_| Transport::Rtp))
+        asked.or_else(|| self.is_secure().then_some(Transport::Rtp))
     }
 
     /// The suite, for reports.
     pub(crate) fn name(&self) -> Option<&'static str> {
-        self.srtp.map(Suite::name)
+        self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
+    }
+
+    /// What may be the matter if not a single frame came.
+    pub(crate) fn suspicion(&self) -> &'static str {
+        match (self.srtp, self.zrtp) {
+            (Some(_), _) => ": do both sides have the same suite and key?",
+            (None, true) => ": was the server told --zrtp, too?",
+            (None, false) => "",
+        }
+    }
+}
+
+/// What there is to compare with `other` side, for people.
+pub(crate) fn words(other: &str, status: &SasStatus) -> String {
+    let before = if status.is_verified { ", as compared before" } else { "" };
+    format!("secure by ZRTP; {other} must see the same words: {}{before}", status.sas)
+}
+
+/// The same for programs.
+pub(crate) fn object(status: &SasStatus) -> Value {
+    json!({ "sas": status.sas.to_string(), "verified": status.is_verified })
+}
+
+/// What was agreed on with clients.
+#[derive(Default)]
+pub(crate) struct Agreed {
+    now: Vec<SasStatus>,
+    all: VecDeque<SasStatus>,
+}
+
+impl Agreed {
+    /// Takes up what there is now; what was not there before.
+    pub(crate) fn take_up(&mut self, now: Vec<SasStatus>) -> Vec<SasStatus> {
+        let is_new = |status: &&SasStatus| !self.now.contains(status);
+        let new: Vec<_> = now.iter().filter(is_new).cloned().collect();
+        self.now = now;
+        self.all.extend(new.iter().cloned());
+        self.all.drain(..self.all.len().saturating_sub(AGREED_MAX));
+        new
+    }
+
+    /// The latest, for programs.
+    pub(crate) fn objects(&self) -> Value {
+        self.all.iter().map(object).collect()
     }
 }

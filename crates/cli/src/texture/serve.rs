@@ -10,9 +10,12 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::Format;
+use rushes::texture::Reason;
 use rushes::texture::SentFrame;
 use rushes::texture::ServerCounts;
 use rushes::texture::ServerOptions;
+use rushes::texture::Stopped;
+use rushes::texture::StoppedBy;
 use rushes::texture::TextureServer;
 use rushes::texture::Timing;
 use rushes::texture::Transport;
@@ -26,6 +29,8 @@ use super::live::counted;
 use super::live::gigabits;
 use super::live::milliseconds;
 use super::live::per_second;
+use super::security;
+use super::security::Agreed;
 use super::source;
 use super::source::Log;
 use super::source::Played;
@@ -67,10 +72,12 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let local = server.local_address();
     live.finish();
     tally.take_up(&server);
-    let (counts, latest) = (server.counts(), server.take_ends());
+    let (latest, counts) = (server.take_ends(), server.counts());
     // Clients are told.
     drop(server);
-    tally.ends.extend(latest.into_iter().map(|(client, end)| (client, end.to_string())));
+    for (client, end) in latest {
+        tally.note_end(client, end);
+    }
     print(args, &tally, &counts, (local, transport))?;
     if let Some(why) = failure {
         anyhow::bail!("{why}");
@@ -78,7 +85,15 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     if args.once && counts.frames == 0 && !interrupt.came() {
         anyhow::bail!("no client got a frame");
     }
+    if let Some((client, end)) = tally.ends.front().filter(|(_, end)| args.once && !is_clean(end)) {
+        anyhow::bail!("client {client} did not end the stream: {end}");
+    }
     Ok(Outcome::Done)
+}
+
+/// Whether one side has said that it is over, and nothing was wrong.
+fn is_clean(end: &Stopped) -> bool {
+    matches!(end.by, StoppedBy::Own | StoppedBy::Peer) && end.reason == Reason::Ended
 }
 
 fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
@@ -137,6 +152,9 @@ impl Watch {
             }
             interrupt.sleep_until(Instant::now() + LOOK);
             self.tally.take_up(&self.server);
+            for status in self.tally.agreed.take_up(self.server.sas()) {
+                self.live.tell(&security::words("the client", &status));
+            }
             let counts = self.server.counts();
             if counts.clients > clients {
                 self.live.tell(&format!("{} now", counted(counts.clients as u64, "client")));
@@ -145,9 +163,8 @@ impl Watch {
             let ends = self.server.take_ends();
             let is_over = args.once && !ends.is_empty();
             for (client, end) in ends {
-                let reason = end.to_string();
-                self.live.tell(&format!("client {client} has left: {reason}"));
-                self.tally.note_end(client, reason);
+                self.live.tell(&format!("client {client} has left: {end}"));
+                self.tally.note_end(client, end);
             }
             if is_over {
                 return;
@@ -169,8 +186,9 @@ struct Tally {
     before: ServerCounts,
     latest: Latencies,
     all: Latencies,
-    ends: VecDeque<(SocketAddr, String)>,
+    ends: VecDeque<(SocketAddr, Stopped)>,
     clients: u64,
+    agreed: Agreed,
 }
 
 impl Tally {
@@ -183,6 +201,7 @@ impl Tally {
             all: Latencies::new(),
             ends: VecDeque::new(),
             clients: 0,
+            agreed: Agreed::default(),
         }
     }
 
@@ -194,12 +213,17 @@ impl Tally {
         self.lost = server.reports().iter().map(|report| report.packets_lost).sum();
     }
 
-    fn note_end(&mut self, client: SocketAddr, reason: String) {
+    fn note_end(&mut self, client: SocketAddr, end: Stopped) {
         self.clients += 1;
         if self.ends.len() == ENDS_MAX {
             self.ends.pop_front();
         }
-        self.ends.push_back((client, reason));
+        self.ends.push_back((client, end));
+    }
+
+    /// Clients that have left, and those that are there.
+    fn served(&self, counts: &ServerCounts) -> u64 {
+        self.clients + counts.clients as u64
     }
 
     fn line(&self, counts: &ServerCounts, since: Duration) -> String {
@@ -241,12 +265,13 @@ impl Tally {
         let took = |share| self.all.quantile(share).as_secs_f64() * 1e3;
         json!({
             "clients": counts.clients,
-            "clients_served": self.clients,
+            "clients_served": self.served(counts),
             "frames": counts.frames,
             "octets": counts.octets,
             "dropped": counts.dropped,
             "gigabits_per_second": gigabits(counts.octets, time),
             "seconds": time.as_secs_f64(),
+            "zrtp": self.agreed.objects(),
             "encode_and_send_ms": {
                 "p50": took(0.5), "p99": took(0.99), "most": self.all.most().as_secs_f64() * 1e3,
             },
@@ -262,10 +287,9 @@ fn print(
 ) -> anyhow::Result<()> {
     if args.report.json {
         let mut object = tally.object(counts);
-        let ends = tally
-            .ends
-            .iter()
-            .map(|(client, reason)| json!({ "client": client.to_string(), "reason": reason }));
+        let ends = tally.ends.iter().map(
+            |(client, end)| json!({ "client": client.to_string(), "reason": end.to_string() }),
+        );
         object["source"] = args.source.display().to_string().into();
         object["listen"] = local.to_string().into();
         object["format"] = args.format.map(Format::name).into();
@@ -277,7 +301,7 @@ fn print(
         eprintln!(
             "sent {} to {}, {} octets, encode+send {} / {} ms (p50 / p99)",
             counted(counts.frames, "frame"),
-            counted(tally.clients, "client"),
+            counted(tally.served(counts), "client"),
             counts.octets,
             milliseconds(tally.all.quantile(0.5)),
             milliseconds(tally.all.quantile(0.99)),

@@ -24,10 +24,13 @@ pub(crate) fn parse_packet(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Bits per second; 0 is no bound.
+/// Bits per second that bound nothing.
+const BIT_RATE_MAX: u64 = 1_000_000_000_000_000;
+
+/// Bits per second.
 pub(crate) fn parse_bit_rate(text: &str) -> Result<u64, String> {
     if text == "off" {
-        return Ok(0);
+        return Ok(BIT_RATE_MAX);
     }
     let wrong = || format!("{text:?} is no rate in bits per second; write 900M, 30G or off");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -41,7 +44,7 @@ pub(crate) fn parse_bit_rate(text: &str) -> Result<u64, String> {
     };
     let rate = number.parse::<f64>().map_err(|_| wrong())? * factor;
     #[allow(clippy::cast_sign_loss, reason = "the range is checked")]
-    if (8000.0..=1e15).contains(&rate) {
+    if (8000.0..=BIT_RATE_MAX as f64).contains(&rate) {
         Ok(rate as u64)
     } else {
         Err("a rate is at least 8K bits per second; off is no bound".to_owned())
@@ -69,7 +72,7 @@ mod tests {
         assert_eq!(parse_packet("64K"), Ok(65_536));
         assert!(parse_packet("4").is_err() && parse_packet("2M").is_err());
         assert_eq!(parse_bit_rate("2.5G"), Ok(2_500_000_000));
-        assert_eq!(parse_bit_rate("off"), Ok(0));
+        assert_eq!(parse_bit_rate("off"), Ok(BIT_RATE_MAX));
         assert!(parse_bit_rate("5").is_err() && parse_bit_rate("5X").is_err());
         assert_eq!(parse_transport("tcp"), Ok(Transport::Tcp));
         assert!(parse_transport("sctp").is_err());

@@ -12,10 +12,12 @@ use rushes::texture::FrameRate;
 use rushes::texture::Rate;
 use rushes::texture::Stopped;
 use rushes::texture::TextureClient;
+use rushes::zrtp::SasStatus;
 
 use super::args::ViewArgs;
 use super::kind::Kind;
 use super::live::Live;
+use super::security;
 use super::sink::FileThread;
 use super::sink::ViewSink;
 use super::values::HEADER;
@@ -78,9 +80,10 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
     live.tell(&format!("receiving {beginning}"));
-    let mut watch = Watch { client, sink, file, live };
+    let mut watch = Watch { client, sink, file, live, agreed: None };
     let (end, time) = watch.run(args, &interrupt);
-    let Watch { client, sink, file, live } = watch;
+    watch.look_for_words(args);
+    let Watch { client, sink, file, live, agreed } = watch;
     sink.close();
     let mut statistics = client.statistics();
     let stopped = client.stop();
@@ -89,7 +92,7 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     }
     live.finish();
     let written = file.map(FileThread::finish).transpose()?;
-    Viewed { beginning, frames: sink.frames(), statistics, written, end, time }.print(args)
+    Viewed { beginning, frames: sink.frames(), statistics, written, end, time, agreed }.print(args)
 }
 
 fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
@@ -127,9 +130,21 @@ struct Watch {
     sink: Arc<ViewSink>,
     file: Option<FileThread>,
     live: Live,
+    agreed: Option<SasStatus>,
 }
 
 impl Watch {
+    /// Tells what there is to compare as soon as it is known.
+    fn look_for_words(&mut self, args: &ViewArgs) {
+        if self.agreed.is_some() || !args.delivery.security.agrees_on_keys() {
+            return;
+        }
+        self.agreed = self.client.sas();
+        if let Some(status) = &self.agreed {
+            self.live.tell(&security::words("the server", status));
+        }
+    }
+
     /// Until it is over; why, and how long that was.
     fn run(&mut self, args: &ViewArgs, interrupt: &Interrupt) -> (End, Duration) {
         let start = Instant::now();
@@ -139,6 +154,7 @@ impl Watch {
             if let Some(stopped) = self.client.wait(LOOK) {
                 break End::Stopped(stopped);
             }
+            self.look_for_words(args);
             if self.file.as_ref().is_some_and(FileThread::has_ended) {
                 break End::File;
             }
@@ -155,7 +171,8 @@ impl Watch {
             if let Some(since) = self.live.due() {
                 let statistics = self.client.statistics();
                 let line = tally.line(now, &statistics, since);
-                self.live.show(&line, || super::viewed::object(now, &statistics));
+                let agreed = self.agreed.as_ref();
+                self.live.show(&line, || super::viewed::object(now, &statistics, agreed));
             }
         };
         (end, start.elapsed())

@@ -11,6 +11,7 @@ use rushes::texture::Reason;
 use rushes::texture::StoppedBy;
 use rushes::texture::TextureClient;
 use rushes::texture::TextureShape;
+use rushes::zrtp::SasStatus;
 use serde_json::Value;
 use serde_json::json;
 
@@ -19,6 +20,7 @@ use super::live::counted;
 use super::live::gigabits;
 use super::live::milliseconds;
 use super::live::per_second;
+use super::security;
 use super::sink::Frames;
 use super::values::HEADER;
 use super::view::End;
@@ -137,7 +139,11 @@ fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
 }
 
 /// The same for programs.
-pub(crate) fn object(frames: Frames, statistics: &ClientStatistics) -> Value {
+pub(crate) fn object(
+    frames: Frames,
+    statistics: &ClientStatistics,
+    agreed: Option<&SasStatus>,
+) -> Value {
     let milliseconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     json!({
         "frames": frames.all,
@@ -152,6 +158,7 @@ pub(crate) fn object(frames: Frames, statistics: &ClientStatistics) -> Value {
         "packets_duplicate": statistics.packets_duplicate,
         "packets_invalid": statistics.packets_invalid,
         "octets": statistics.octets,
+        "zrtp": agreed.map(security::object),
         "latency_ms": {
             "p50": milliseconds(statistics.latency_p50),
             "p99": milliseconds(statistics.latency_p99),
@@ -169,6 +176,8 @@ pub(crate) struct Viewed {
     pub(crate) written: Option<u64>,
     pub(crate) end: End,
     pub(crate) time: Duration,
+    /// What there is to compare, if keys were agreed on.
+    pub(crate) agreed: Option<SasStatus>,
 }
 
 impl Viewed {
@@ -183,7 +192,7 @@ impl Viewed {
         if args.report.json {
             let mut all = self.beginning.object();
             let objects = [
-                object(self.frames, &self.statistics),
+                object(self.frames, &self.statistics, self.agreed.as_ref()),
                 json!({
                     "complete": self.is_complete() && failure.is_none(),
                     "frames_written": self.written,
@@ -241,11 +250,11 @@ impl Viewed {
             {
                 return Some(format!("the server did not end the stream: {stopped}"));
             }
-            End::Idle => return Some(self.end_in_words(args)),
+            End::Idle if self.frames.all > 0 => return Some(self.end_in_words(args)),
             _ => {}
         }
         if self.frames.all == 0 {
-            return Some("no frame came; no file was written".to_owned());
+            return Some(format!("no frame came{}", args.delivery.security.suspicion()));
         }
         if args.null || args.allow_loss || self.is_complete() {
             return None;

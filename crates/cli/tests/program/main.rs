@@ -9,6 +9,8 @@ mod secured;
 mod texture;
 mod texture_files;
 mod texture_rig;
+#[cfg(unix)]
+mod texture_secured;
 
 use std::path::Path;
 

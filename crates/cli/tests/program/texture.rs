@@ -2,11 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout};
 use std::time::Duration;
 
 use crate::rig::{free_port, interrupt, json, rushes, text};
-use crate::texture_rig::{counters, frames, must, serving, texture};
+use crate::texture_rig::{counters, frames, must, serving, texture, viewing};
 
 const PATTERN: &str = "pattern:320x180@60";
 
@@ -30,16 +29,6 @@ fn wait_for(mut found: impl FnMut() -> bool) {
 fn octets_under_way(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap();
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|it| it.len()).sum()
-}
-
-/// A client that is being served.
-fn viewing(address: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
-    let view = ["texture", "view", address, "--null", "--stats-interval", "10ms", "--json"];
-    let mut child = rushes(&[&view, more].concat()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    // It is served when it has something to say.
-    assert_ne!(lines.read_line(&mut String::new()).unwrap(), 0);
-    (child, lines)
 }
 
 #[test]

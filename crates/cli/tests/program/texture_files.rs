@@ -91,6 +91,8 @@ fn a_wrong_command_line_exits_with_2_and_says_what_is_right() {
             &["view", "h:1", "--null", "--transport", "udp", "--srtp", "AEAD_AES_128_GCM"],
             "--transport rtp",
         ),
+        (&["view", "h:1", "--null", "--transport", "tcp", "--zrtp"], "--zrtp secures RTP only"),
+        (&["serve", PATTERN, "--listen", "0", "--zrtp-cache", "x"], "--zrtp"),
     ] {
         let output = texture(arguments);
         let told = text(&output.stderr);

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Output};
+use std::process::{Child, ChildStdout, Output};
 use std::thread;
 
 use rushes::texture::Layout;
@@ -61,6 +61,16 @@ impl Drop for Server {
             child.wait().unwrap();
         }
     }
+}
+
+/// A client that is being served.
+pub(crate) fn viewing(address: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let view = ["texture", "view", address, "--null", "--stats-interval", "10ms", "--json"];
+    let mut child = rushes(&[&view, more].concat()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    // It is served when it has something to say.
+    assert_ne!(lines.read_line(&mut String::new()).unwrap(), 0);
+    (child, lines)
 }
 
 /// What `rushes texture` says with these arguments.

@@ -1,0 +1,143 @@
+//! `rushes texture` over RTP: clear, with a key and with one agreed on; and `serve --once`.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+
+use crate::rig::{json, text};
+use crate::texture_rig::{frames, must, serving, texture, viewing};
+
+const PATTERN: &str = "pattern:320x180@60";
+
+/// 28 octets, and 28 others.
+const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
+const OTHER_KEY: &str = "MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
+const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
+
+/// Every frame of 40, by a server and a client that are told the same; the reports of both.
+fn copy(file: &Path, told: &[&str]) -> [serde_json::Value; 2] {
+    let serve = ["--format", "ycocg-bc3", "--frames", "40", "--every-frame", "--once", "--json"];
+    let server = serving(PATTERN, &[&serve, told].concat());
+    let view = ["view", &server.address, "-o", file.to_str().unwrap(), "--every-frame", "--json"];
+    let viewed = must(&[&view, told].concat());
+    let (served, said) = server.finish();
+    assert!(served.status.success(), "{told:?}: {said}");
+    let reports = [json(&served), json(&viewed)];
+    assert_eq!(reports[1]["frames_written"], 40, "{told:?}: {}", reports[1]);
+    if told.contains(&"--zrtp") {
+        let words = reports[1]["zrtp"]["sas"].as_str().unwrap();
+        for said in [&said, &text(&viewed.stderr)] {
+            assert_eq!(said.matches(&format!("the same words: {words}\n")).count(), 1, "{said}");
+        }
+    }
+    reports
+}
+
+#[test]
+fn frames_by_rtp_are_those_by_tcp_whether_clear_or_secured() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    copy(&path("tcp.y4m"), &["--transport", "tcp"]);
+    let expected = frames(&path("tcp.y4m"));
+    assert_eq!(expected.1.len(), 40);
+    let secured = [&GCM[..], &[KEY]].concat();
+    for (told, name) in [
+        (&["--transport", "rtp"][..], None),
+        (&secured, Some("AEAD_AES_128_GCM")),
+        (&["--zrtp"], Some("ZRTP")),
+    ] {
+        let [served, viewed] = copy(&path("rtp.y4m"), told);
+        assert!(frames(&path("rtp.y4m")) == expected, "{told:?}");
+        assert_eq!((&served["transport"], &viewed["transport"]), (&"rtp".into(), &"rtp".into()));
+        assert_eq!((&served["security"], &viewed["security"]), (&name.into(), &name.into()));
+    }
+}
+
+#[test]
+fn a_server_shows_the_words_of_each_client_and_the_client_remembers_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let server = serving(PATTERN, &["--zrtp", "--json"]);
+    let view = ["view", &server.address, "--null", "--frames", "20", "--json", "--zrtp"];
+    let view = [&view, &["--zrtp-cache", cache.to_str().unwrap()][..]].concat();
+    let viewed = [json(&must(&view)), json(&must(&view))];
+    assert!(cache.exists());
+    let (served, told) = server.interrupt();
+    assert!(served.status.success(), "{told}");
+    let served = json(&served);
+    assert_eq!(served["clients_served"], 2);
+    let words = served["zrtp"].as_array().unwrap();
+    assert_eq!(words, &[viewed[0]["zrtp"].clone(), viewed[1]["zrtp"].clone()]);
+    assert!(words.iter().all(|it| !it["sas"].as_str().unwrap().is_empty()));
+}
+
+#[test]
+fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
+    let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
+    for (serve, view, word) in [
+        (&key[..], &other[..], "do both sides have the same suite and key?"),
+        (&key, &["--transport", "rtp"], "no frame came"),
+        (&key, &["--transport", "tcp"], "sends nothing in the clear"),
+        (&["--transport", "rtp"], &key, "do both sides have the same suite and key?"),
+        (&["--transport", "rtp"], &["--zrtp"], "was the server told --zrtp, too?"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("copy.y4m").to_str().unwrap().to_owned();
+        let server = serving(PATTERN, serve);
+        let arguments = ["view", &server.address, "-o", &name, "--idle-timeout", "1s"];
+        let viewed = texture(&[&arguments, view].concat());
+        let told = text(&viewed.stderr);
+        assert_eq!(viewed.status.code(), Some(1), "{view:?}: {told}");
+        assert!(told.contains(word) && !told.contains(KEY), "{view:?}: {told}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(server.interrupt().0.status.success());
+    }
+}
+
+#[test]
+fn once_fails_if_its_client_vanishes() {
+    let server = serving(PATTERN, &["--once"]);
+    let (mut child, _) = viewing(&server.address, &[]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (served, told) = server.finish();
+    assert_eq!(served.status.code(), Some(1), "{told}");
+    assert!(told.contains("did not end the stream: connection closed by the peer"), "{told}");
+}
+
+/// Stands between a client and a server; what it gives to its caller goes to the server, too.
+fn between(server: &str) -> (String, std::thread::JoinHandle<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = TcpStream::connect(server).unwrap();
+    let relay = |mut from: TcpStream, mut to: TcpStream| {
+        let mut octets = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut octets) {
+            if to.write_all(&octets[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    };
+    let accepting = std::thread::spawn(move || {
+        let client = listener.accept().unwrap().0;
+        let (to, from) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        std::thread::spawn(move || relay(from, to));
+        let from = server.try_clone().unwrap();
+        std::thread::spawn(move || relay(from, client));
+        server
+    });
+    (address, accepting)
+}
+
+#[test]
+fn once_fails_if_its_client_breaks_the_protocol() {
+    let server = serving(PATTERN, &["--once"]);
+    let (address, accepting) = between(&server.address);
+    let (mut child, _) = viewing(&address, &["--transport", "udp"]);
+    accepting.join().unwrap().write_all(&[0xff; 64]).unwrap();
+    let (served, told) = server.finish();
+    assert_eq!(served.status.code(), Some(1), "{told}");
+    assert!(told.contains("did not end the stream: peer broke the protocol"), "{told}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
