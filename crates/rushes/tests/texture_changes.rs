@@ -109,7 +109,7 @@ fn a_server_changes_the_format_for_everybody() {
     for (_, seen) in &viewers {
         assert_eq!(seen.recv_timeout(10 * SECOND).unwrap().format, Format::Bc1);
     }
-    server.set_format(Format::Bc3);
+    server.set_format(Format::Bc3).unwrap();
     for (_, seen) in &viewers {
         while seen.recv_timeout(10 * SECOND).unwrap().format != Format::Bc3 {}
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 #[cfg(feature = "zrtp")]
 use std::time::Duration;
 
+use rushes_net::SocketOptions;
 use rushes_proto::ClockRate;
 use rushes_proto::PayloadType;
 use rushes_proto::Ssrc;
@@ -33,18 +34,19 @@ const LOOK_OFTEN: Duration = Duration::from_millis(50);
 pub(super) fn stream(
     session: &Session,
     payload: usize,
-    own: Ssrc,
-    peer: Ssrc,
-    security: Option<&Security>,
+    (own, peer): (Ssrc, Ssrc),
+    (security, udp): (Option<&Security>, &SocketOptions),
 ) -> StreamBuilder {
-    session
+    let mut builder = session
         .stream_of(Arc::new(Texture { payload }), PayloadType::TEXTURE)
         .ssrc(own)
         .remote_ssrc(peer)
         .rtcp_mux(true)
         .pacing(Pacing::Off)
         .mtu((payload + OVERHEAD).min(65_535))
-        .secured_if(security)
+        .secured_if(security);
+    builder.socket = udp.clone();
+    builder
 }
 
 /// A stream that is open, or whose keys are being agreed on.

@@ -34,8 +34,9 @@ pub type FrameMemory = Vec<Box<dyn Region>>;
 /// Takes frames as they come in.
 ///
 /// Octets are received straight into the regions that the sink gives; it is told when a tile is
-/// whole, while others still come, and when a frame is. All calls but `begin` and `end` come from
-/// the threads that receive: what takes long belongs on another thread.
+/// whole, while others still come, and when a frame is. The threads that receive make the calls, and
+/// at a change and at the end the one of the control connection: what takes long belongs on another
+/// thread. Within a call the client must be neither stopped nor dropped.
 pub trait TextureSink: Send + Sync {
     /// A stream begins, or changes: the memory for `slots` frames of this shape, please.
     ///
@@ -132,7 +133,8 @@ impl TextureFrame<'_> {
         self.done_at
     }
 
-    /// Looks at one unit's octets; `None` if there is no such unit.
+    /// Looks at one unit's octets; `None` if there is no such unit. Not to be called again within
+    /// `look` for the same unit.
     pub fn with_unit<T>(&self, unit: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let mut region = lock(self.memory.get(unit)?);
         Some(look(region.octets()))

@@ -8,10 +8,10 @@
 //!
 //! Every connection to the server's port begins with an [`Opening`], sent by the client. One of
 //! kind 1 makes it a control connection. One of kind 2 makes it the connection of one unit, on
-//! which only unit data follows; over UDP and RTP the same 24 octets are a datagram from the unit's
-//! socket to the unit's port of the server, which opens the way through address translators and
-//! shows the server where the unit is. Such a datagram may be lost: it is sent again every 100 ms
-//! until the server says `Start`.
+//! which only unit data follows; over UDP the same 24 octets are a datagram from the unit's socket to
+//! the unit's port of the server, which opens the way through address translators and shows the
+//! server where the unit is. Such a datagram may be lost: it is sent again every 50 ms until the
+//! server says `Start`. Over RTP there are none: `Accept` says where the client's streams are.
 //!
 //! | octet | kind 1: control | | octet | kind 2: unit |
 //! |---|---|---|---|---|

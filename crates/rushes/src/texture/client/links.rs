@@ -143,8 +143,10 @@ impl Links {
         let port = offer.ports.get(unit).copied().unwrap_or_default();
         let peer = offer.ssrcs.get(unit).copied().unwrap_or(Ssrc(0));
         let own = rtp::random_ssrc()?;
-        let (payload, security) = (offer.payload as usize, self.inner.options.security.as_ref());
-        let builder = rtp::stream(session, payload, own, peer, security);
+        let payload = offer.payload as usize;
+        let options = &self.inner.options;
+        let with = (options.security.as_ref(), &options.udp);
+        let builder = rtp::stream(session, payload, (own, peer), with);
         let waiting = rtp::Waiting::begin(builder.remote_port(port))?;
         self.addresses.0.push(waiting.local_port());
         self.addresses.1.push(own);

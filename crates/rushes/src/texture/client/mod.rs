@@ -188,7 +188,10 @@ impl TextureClient {
     }
 
     /// Asks the server for another format or rate; it answers by changing, or not at all.
+    ///
+    /// A rate with a zero in it is none, and is not asked for.
     pub fn change(&self, format: Option<Format>, rate: Option<FrameRate>) {
+        let rate = rate.filter(|rate| rate.numerator > 0 && rate.denominator > 0);
         let change = Change { format: format.map_or(0, Format::number), rate };
         lock(&self.inner.state).change = Some(change);
         self.inner.shared.control.wake();
@@ -368,7 +371,7 @@ fn deadline_min(wished: Duration, rate: FrameRate) -> Duration {
         return wished;
     }
     let interval = Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1);
-    (interval / 2).clamp(Duration::from_millis(2), Duration::from_millis(50))
+    interval.clamp(Duration::from_millis(2), Duration::from_millis(100))
 }
 
 fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {

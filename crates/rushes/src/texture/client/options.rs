@@ -32,11 +32,11 @@ pub struct ClientOptions {
     /// Octets of a frame that there is memory for, 512 MiB by default. A server that has larger
     /// ones is refused.
     pub frame_bytes_max: usize,
-    /// Frames that there is memory for, 2 to 8: 3 by default. With 2, a frame that lacks packets is
-    /// given up as soon as the next one begins.
+    /// Frames that there is memory for, 2 to 8: 3 by default. One holds the frame handed over last,
+    /// so with 2 a frame's packets wait while the one before still has time.
     pub slots: usize,
-    /// The shortest wait for missing packets; zero, the default, is half of the interval between
-    /// frames, from 2 to 50 ms: so long may a busy server or client miss its turn.
+    /// The shortest wait for missing packets; zero, the default, is the interval between frames,
+    /// from 2 to 100 ms: so long may a busy server or client miss its turn.
     pub deadline_min: Duration,
     /// The longest wait for missing packets, and the first: 100 ms by default.
     pub deadline_max: Duration,

@@ -45,6 +45,9 @@ use crate::stream::MediaStream;
 #[cfg(feature = "zrtp")]
 use crate::zrtp::SasStatus;
 
+/// Clients say what came after a quarter of this at the latest.
+const IN_FLIGHT_MIN: usize = 1 << 20;
+
 /// How long a unit waits at a time for the client's first datagram.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -85,6 +88,7 @@ struct Streams {
     session: Session,
     payload: usize,
     security: Option<Security>,
+    udp: SocketOptions,
 }
 
 struct State {
@@ -129,9 +133,9 @@ impl Binding {
             peer: control.peer_address().ip().to_canonical(),
             bucket: Bucket::new(
                 options.paced(choice.transport) / count.max(1) as u64,
-                options.in_flight,
+                options.burst(choice.transport),
             ),
-            in_flight: options.in_flight,
+            in_flight: options.in_flight.max(IN_FLIGHT_MIN),
             streams,
             units,
             state: Mutex::new(state),
@@ -333,7 +337,7 @@ impl Streams {
         let peer = control.peer_address().ip().to_canonical().to_string();
         let session = Context::new().session(&peer).map_err(unsupported)?;
         let payload = choice.encoding.shape().plan().payload();
-        Ok(Self { session, payload, security: options.security.clone() })
+        Ok(Self { session, payload, security: options.security.clone(), udp: options.udp.clone() })
     }
 
     /// A unit's stream; waits until its keys are agreed on.
@@ -344,7 +348,12 @@ impl Streams {
         (to, from): (u16, Ssrc),
         stopped: &dyn Fn() -> bool,
     ) -> Result<Option<(Box<MediaStream>, RtpTimestamp)>, Error> {
-        let builder = rtp::stream(&self.session, self.payload, own, from, self.security.as_ref());
+        let builder = rtp::stream(
+            &self.session,
+            self.payload,
+            (own, from),
+            (self.security.as_ref(), &self.udp),
+        );
         let waiting = Waiting::begin(builder.local_port(port).remote_port(to))?;
         let first = RtpTimestamp(rtp::random()?);
         Ok(waiting.wait(stopped)?.map(|stream| (stream, first)))
@@ -357,18 +366,20 @@ impl Unit {
         options: &ServerOptions,
         control: &TcpSocket,
     ) -> Result<Self, Error> {
-        let local = control.local_address().ip().to_canonical();
+        // With the scope of a link-local address.
+        let mut local = control.local_address();
+        local.set_port(0);
         let way = match transport {
             Transport::Udp => {
-                let socket = UdpSocket::bind(SocketAddr::new(local, 0), &options.udp)?;
+                let socket = UdpSocket::bind(local, &options.udp)?;
                 Way::Datagrams(Arc::new(socket))
             }
             Transport::Tcp => Way::Connection,
             Transport::Rtp => {
                 // Streams listen on all addresses of the family.
                 let any: IpAddr = match local {
-                    IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-                    IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+                    SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                    SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
                 };
                 let socket = UdpSocket::bind(SocketAddr::new(any, 0), &SocketOptions::default())?;
                 let port = socket.local_address().port();

@@ -128,9 +128,9 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
 /// The offer after another one: of other frames, from `first_frame` on.
 pub(super) fn next_offer(
     before: &Offer,
+    binding: &Binding,
     shape: &TextureShape,
-    rate: FrameRate,
-    first_frame: u64,
+    (rate, first_frame): (FrameRate, u64),
 ) -> Offer {
     let mut next = Offer {
         epoch: before.epoch.wrapping_add(1),
@@ -138,9 +138,11 @@ pub(super) fn next_offer(
         units: units(shape),
         stripe_rows: shape.stripe_rows(),
         first_frame,
+        ports: binding.ports(),
+        ssrcs: binding.ssrcs(),
         ..before.clone()
     };
-    // There may be fewer units than before; those that are there keep their addresses.
+    // There may be fewer units than are bound; those that are there keep their addresses.
     let count = next.unit_count();
     next.ports.truncate(count);
     next.ssrcs.truncate(count);

@@ -8,7 +8,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes_texture::Source;
-use rushes_texture::source::SourceError;
 
 use super::super::lock;
 use super::work::Work;
@@ -25,9 +24,10 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 pub enum Timing {
     /// At the source's rate. Who cannot keep up misses whole frames.
     Live,
-    /// At the source's rate, or more slowly: every session gets every frame.
+    /// At the source's rate, or more slowly: every session is sent every frame. A client that takes
+    /// nothing holds all others up until it is given up.
     EveryFrame,
-    /// As fast as the slowest session takes them: every session gets every frame.
+    /// As fast as the slowest session takes them: every session is sent every frame, as above.
     FlatOut,
 }
 
@@ -44,6 +44,8 @@ struct State {
     stopped: bool,
     /// How often the source has come to its end.
     ends: u64,
+    /// It has come to its end, and the last frames are being sent.
+    is_ending: bool,
     failure: Option<String>,
 }
 
@@ -62,7 +64,8 @@ impl Feed {
         let mut state = lock(&self.state);
         state.sessions.push(work);
         self.changed.notify_all();
-        state.ends
+        // Who comes while the last frames are sent waits for the next beginning.
+        state.ends + u64::from(state.is_ending)
     }
 
     pub(super) fn leave(&self, work: &Arc<Work>) {
@@ -106,22 +109,18 @@ impl Feed {
     /// Runs until it is stopped: whenever there are sessions, the source plays from its beginning.
     pub(super) fn run(&self, source: &mut dyn Source, timing: Timing, loops: bool) {
         while self.wait_for_session() {
-            let result = self.play(source, timing, loops).and_then(|()| source.rewind());
-            if let Err(error) = result {
-                lock(&self.state).failure = Some(error.to_string());
-                self.wake_all();
-                return;
+            let played = self.play(source, timing, loops);
+            let rewound = |()| source.rewind().map_err(|error| error.to_string());
+            let result = played.and_then(rewound);
+            if let Err(why) = result {
+                return self.fail(why);
             }
         }
     }
 
     /// Plays the source until its end, or until nobody is left.
-    fn play(
-        &self,
-        source: &mut dyn Source,
-        timing: Timing,
-        loops: bool,
-    ) -> Result<(), SourceError> {
+    fn play(&self, source: &mut dyn Source, timing: Timing, loops: bool) -> Result<(), String> {
+        let bytes = source.layout().bytes();
         let interval = source.rate().interval();
         let mut due = Instant::now();
         loop {
@@ -129,19 +128,24 @@ impl Feed {
             if sessions.is_empty() || self.is_stopped() {
                 return Ok(());
             }
-            let Some(picture) = source.next_frame()? else {
+            let next = source.next_frame().map_err(|error| error.to_string())?;
+            let Some(picture) = next else {
                 if loops {
-                    source.rewind()?;
+                    source.rewind().map_err(|error| error.to_string())?;
                     continue;
                 }
                 self.end(&sessions);
                 return Ok(());
             };
+            if picture.len() != bytes {
+                let have = picture.len();
+                return Err(format!("the source gave a frame of {have} octets instead of {bytes}"));
+            }
             if timing != Timing::Live {
                 self.wait_for_room(&sessions);
             }
             if timing != Timing::FlatOut {
-                sleep_until(due);
+                self.sleep_until(due);
                 // A source that is late does not hurry afterwards.
                 due = (due + interval).max(Instant::now());
             }
@@ -152,6 +156,25 @@ impl Feed {
         }
     }
 
+    /// Waits until a picture is due, or the server stops.
+    fn sleep_until(&self, due: Instant) {
+        // The last part by the clock alone, which is the more exact.
+        while due.saturating_duration_since(Instant::now()) > LOOK && !self.is_stopped() {
+            let left = due.saturating_duration_since(Instant::now()).saturating_sub(LOOK / 2);
+            let is_running = |state: &mut State| !state.stopped;
+            drop(self.changed.wait_timeout_while(lock(&self.state), left, is_running));
+        }
+        if !self.is_stopped() {
+            sleep_until(due);
+        }
+    }
+
+    /// The source can give no more frames.
+    pub(super) fn fail(&self, why: String) {
+        lock(&self.state).failure.get_or_insert(why);
+        self.wake_all();
+    }
+
     fn wait_for_room(&self, sessions: &[Arc<Work>]) {
         for work in sessions {
             while !work.wait_for_room(LOOK) && !self.is_stopped() {}
@@ -160,10 +183,15 @@ impl Feed {
 
     /// The source has ended: what is under way is sent, then the sessions are told.
     fn end(&self, sessions: &[Arc<Work>]) {
+        lock(&self.state).is_ending = true;
         for work in sessions {
             work.wait_until_sent(DRAIN_MAX);
         }
-        lock(&self.state).ends += 1;
+        {
+            let mut state = lock(&self.state);
+            state.ends += 1;
+            state.is_ending = false;
+        }
         self.wake_all();
         // They leave before the source begins again.
         let mut state = lock(&self.state);

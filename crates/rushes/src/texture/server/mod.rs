@@ -36,6 +36,7 @@ use rushes_proto::delivery::control::Report;
 use rushes_proto::delivery::control::Stopped;
 use rushes_proto::delivery::control::Timeline;
 use rushes_proto::delivery::control::Token;
+use rushes_texture::Encoder;
 use rushes_texture::Format;
 use rushes_texture::Layout;
 use rushes_texture::Source;
@@ -45,6 +46,7 @@ use self::choose::Refusal;
 use self::feed::Feed;
 use self::statistics::Tally;
 use self::work::Sent;
+use super::OnPanic;
 use super::error::TextureError;
 use super::lock;
 
@@ -117,7 +119,7 @@ impl TextureServer {
     ) -> Result<Self, TextureError> {
         let layout = *source.layout();
         let format = options.format.unwrap_or_else(|| layout.format());
-        rushes_texture::Encoder::new(layout.format(), format, layout.width(), layout.height())?;
+        Encoder::new(layout.format(), format, layout.width(), layout.height())?;
         let listener = TcpListener::bind(local, &options.tcp)?;
         let local = listener.local_address();
         let rate = source.rate();
@@ -141,7 +143,9 @@ impl TextureServer {
         let inner = server.inner.clone();
         let mut source = source;
         server.spawn("rushes-source", move || {
+            let guard = OnPanic(|| inner.feed.fail("the source panicked".into()));
             inner.feed.run(&mut source, inner.options.timing, inner.options.loops);
+            drop(guard);
         })?;
         Ok(server)
     }
@@ -168,12 +172,19 @@ impl TextureServer {
 
     /// Encodes to another format from now on, for clients that are there and for those to come.
     ///
-    /// A client that cannot take it keeps what it has.
-    pub fn set_format(&self, format: Format) {
+    /// A client that cannot show it keeps what it has.
+    ///
+    /// # Errors
+    ///
+    /// [`TextureError::Codec`] if the source's pictures cannot be encoded so; nothing changes.
+    pub fn set_format(&self, format: Format) -> Result<(), TextureError> {
+        let layout = &self.inner.layout;
+        Encoder::new(layout.format(), format, layout.width(), layout.height())?;
         let mut wanted = lock(&self.inner.wanted);
         *wanted = (wanted.0 + 1, Some(format));
         drop(wanted);
         self.inner.wake_sessions();
+        Ok(())
     }
 
     /// What it has done so far.
@@ -225,6 +236,11 @@ impl Inner {
         *lock(&self.wanted)
     }
 
+    /// Whether there are as many sessions as there may be.
+    fn is_full(&self) -> bool {
+        lock(&self.sessions).len() >= self.options.clients_max
+    }
+
     /// Takes up a session; false if there are too many.
     fn register(&self, binding: &Arc<Binding>) -> bool {
         let mut sessions = lock(&self.sessions);
@@ -256,6 +272,15 @@ impl Inner {
     }
 }
 
+/// A connection that is served, and counted until it is not, whatever its thread does.
+struct Counted(Arc<Inner>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// A token that nobody can guess.
 fn token() -> Result<Token, Refusal> {
     let mut token = [0; 16];
@@ -284,8 +309,8 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
         }
         let shared = inner.clone();
         let spawned = thread::Builder::new().name("rushes-control".into()).spawn(move || {
+            let _counted = Counted(shared.clone());
             connection::serve(&shared, socket);
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
         });
         if let Err(error) = spawned {
             tracing::warn!(%error, "no thread for a connection");

@@ -25,10 +25,10 @@ pub struct ServerOptions {
     /// Octets of a packet behind its header of four, for clients that do not wish otherwise; 0, the
     /// default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over RTP.
     pub payload: usize,
-    /// Octets that a unit may have on their way (UDP): 4 MiB by default, as many as a client's
+    /// Octets that a unit may have on their way (UDP): 4 MiB by default and 1 MiB at least, as many as a client's
     /// socket buffers, and never more than it says that it does. The unit waits for the client to
-    /// say what came, so that a fast path loses nothing in a full socket. Over RTP, where nobody
-    /// says so, they go out at once and the rest at [`bit_rate`](Self::bit_rate).
+    /// say what came, so that a fast path loses nothing in a full socket. Over RTP nobody says so: a
+    /// quarter goes out at once, and the rest at [`bit_rate`](Self::bit_rate).
     pub in_flight: usize,
     /// Bits per second at which the units of one client send together; 0, the default, does not
     /// pace UDP, and RTP at 10 Gbit/s.
@@ -80,6 +80,13 @@ impl ServerOptions {
             (0, Transport::Rtp) => RTP_BIT_RATE,
             (bit_rate, _) => bit_rate,
         }
+    }
+}
+
+impl ServerOptions {
+    /// Octets that a unit may send at once, whatever the rate.
+    pub(super) fn burst(&self, transport: Transport) -> usize {
+        if transport == Transport::Rtp { self.in_flight / 4 } else { self.in_flight }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use rushes_net::TcpSocket;
 use rushes_proto::delivery::control::Change;
+use rushes_proto::delivery::control::FormatSet;
 use rushes_proto::delivery::control::FrameNotice;
 use rushes_proto::delivery::control::Offer;
 use rushes_proto::delivery::control::Reason;
@@ -17,6 +18,7 @@ use rushes_proto::delivery::control::State;
 use rushes_proto::delivery::control::Wishes;
 use rushes_texture::Format;
 
+use super::super::OnPanic;
 use super::Inner;
 use super::binding::Binding;
 use super::choose;
@@ -24,6 +26,7 @@ use super::choose::Refusal;
 use super::encoding::Encoding;
 use super::feed::SourceState;
 use super::options::PAUSE_MAX;
+use super::options::ServerOptions;
 use super::work::Sent;
 
 /// How often a client is told what was done so far.
@@ -33,6 +36,10 @@ pub(super) struct Session {
     pub(super) binding: Arc<Binding>,
     threads: Vec<thread::JoinHandle<()>>,
     offer: Offer,
+    /// What the client can show.
+    formats: FormatSet,
+    /// What holds, once something does.
+    current: Option<Arc<Encoding>>,
     /// What holds as soon as the client has agreed.
     next: Option<Arc<Encoding>>,
     /// What the feed said when the session joined it.
@@ -56,16 +63,20 @@ impl Session {
         let options = &inner.options;
         let (heeded, format) = inner.wanted();
         let choice = choose::choose(wishes, &inner.layout, inner.rate, options, format)?;
+        if inner.is_full() {
+            return Err(busy(options));
+        }
         let token = super::token()?;
         let binding = Binding::new(token, &choice, options, socket)?;
         let offer = choose::offer(&choice, &binding);
         if !inner.register(&binding) {
-            let text = format!("the server has {} clients already", options.clients_max);
-            return Err((Reason::Busy, text));
+            return Err(busy(options));
         }
         let unsupported = |error: &dyn std::fmt::Display| (Reason::Unsupported, error.to_string());
         let mut session = Self {
             threads: Vec::new(),
+            formats: wishes.formats,
+            current: None,
             next: Some(Arc::new(choice.encoding)),
             joined: None,
             heeded,
@@ -92,7 +103,12 @@ impl Session {
         for unit in 0..self.binding.units() {
             let binding = self.binding.clone();
             let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
-            self.threads.push(thread.spawn(move || binding.run(unit))?);
+            let run = move || {
+                let guard = OnPanic(|| binding.work.fail("a thread of the server panicked".into()));
+                binding.run(unit);
+                drop(guard);
+            };
+            self.threads.push(thread.spawn(run)?);
         }
         Ok(())
     }
@@ -101,7 +117,8 @@ impl Session {
     pub(super) fn stream(&mut self, inner: &Inner) {
         let Some(encoding) = self.next.take() else { return };
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
-        self.binding.work.resume(encoding);
+        self.binding.work.resume(encoding.clone());
+        self.current = Some(encoding);
         if self.joined.is_none() {
             self.joined = Some(inner.feed.join(self.binding.work.clone()));
         }
@@ -116,6 +133,9 @@ impl Session {
         if machine.state() != State::Streaming {
             return;
         }
+        if !self.formats.contains(format.number()) {
+            return tracing::info!(%format, "a client keeps what it has: it cannot show another");
+        }
         let units = self.binding.units();
         let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
         let encoding = match encoding {
@@ -124,9 +144,14 @@ impl Session {
             Err((_, text)) => return tracing::warn!(%format, text, "no other format"),
         };
         let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
-            return machine.stop(Reason::TimedOut, "a frame was not sent in time");
+            // The frame under way takes too long to wait for it.
+            if let Some(current) = &self.current {
+                self.binding.work.resume(current.clone());
+            }
+            return tracing::warn!(%format, "no other format: a frame takes too long to be sent");
         };
-        let offer = choose::next_offer(&self.offer, encoding.shape(), rate, first_frame);
+        let offer =
+            choose::next_offer(&self.offer, &self.binding, encoding.shape(), (rate, first_frame));
         match machine.change(Instant::now(), offer.clone()) {
             Ok(()) => (self.offer, self.next) = (offer, Some(Arc::new(encoding))),
             Err(error) => machine.stop(Reason::Unsupported, &error.to_string()),
@@ -140,14 +165,15 @@ impl Session {
                 tracing::debug!(unit, %error, "a unit was bound too late");
             }
         }
+        // Asked for before the frames, so that the last of them is told before the end.
+        let source = self.joined.map(|joined| inner.feed.source_state(joined));
         while let Some(sent) = self.binding.work.poll_sent() {
             self.tell(inner, machine, &sent);
         }
         if let Some(why) = self.binding.work.failure() {
             machine.stop(Reason::Unsupported, &why);
         }
-        let joined = self.joined.map(|joined| inner.feed.source_state(joined));
-        match joined {
+        match source {
             Some(SourceState::Ended) => machine.stop(Reason::Ended, "the source has ended"),
             Some(SourceState::Failed(why)) => machine.stop(Reason::Unsupported, &why),
             Some(SourceState::Running) | None => {}
@@ -202,4 +228,8 @@ impl Session {
             let _ = thread.join();
         }
     }
+}
+
+fn busy(options: &ServerOptions) -> Refusal {
+    (Reason::Busy, format!("the server has {} clients already", options.clients_max))
 }

@@ -72,12 +72,28 @@ struct State {
     waiting: Option<(Picture, Instant)>,
     next_frame: u64,
     dropped: u64,
-    /// Pictures that come sooner after the last one taken are not for this client.
-    interval_min: Duration,
-    taken_at: Option<Instant>,
+    /// The interval between pictures for a client that wishes fewer than there are.
+    interval: Option<Duration>,
+    /// How much earlier a picture may be than it is due.
+    early: Duration,
+    due: Option<Instant>,
     notices: VecDeque<Sent>,
     failure: Option<String>,
     stopped: bool,
+}
+
+impl State {
+    /// Whether a picture is for this client, which may wish fewer than there are.
+    fn is_due(&mut self, captured_at: Instant) -> bool {
+        let Some(interval) = self.interval else { return true };
+        let due = self.due.unwrap_or(captured_at);
+        if captured_at + self.early < due {
+            return false;
+        }
+        // What comes late does not bring others near.
+        self.due = Some((due + interval).max(captured_at));
+        true
+    }
 }
 
 impl Work {
@@ -106,8 +122,6 @@ impl Work {
             let waited = self.room.wait_timeout(state, left);
             state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
-        // It has the wrong format now.
-        state.dropped += u64::from(state.waiting.take().is_some());
         Some(state.next_frame)
     }
 
@@ -117,21 +131,19 @@ impl Work {
             Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1)
         };
         let slower = interval(wished) > interval(source);
+        let mut state = lock(&self.state);
         // Half a picture early is in time: the source's clock and the wished one do not agree.
-        let early = interval(source) / 2;
-        lock(&self.state).interval_min =
-            if slower { interval(wished).saturating_sub(early) } else { Duration::ZERO };
+        state.early = interval(source) / 2;
+        state.interval = slower.then(|| interval(wished));
+        state.due = None;
     }
 
     /// Takes a picture. The one before it is dropped if it has not been begun.
     pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
         let mut state = lock(&self.state);
-        let since = |at: Instant| captured_at.saturating_duration_since(at);
-        let is_early = state.taken_at.is_some_and(|at| since(at) < state.interval_min);
-        if state.stopped || is_early {
+        if state.stopped || !state.is_due(captured_at) {
             return;
         }
-        state.taken_at = Some(captured_at);
         state.dropped += u64::from(state.waiting.is_some());
         state.waiting = Some((picture, captured_at));
         self.begin(&mut state);
@@ -343,11 +355,28 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_begins_no_frame_and_drops_the_one_that_waits() {
+    fn a_pause_begins_no_frame_and_keeps_the_picture_that_waits() {
         let work = work(1);
+        let encoding = lock(&work.state).encoding.clone().unwrap();
         assert_eq!(work.pause(Duration::ZERO), Some(0));
         work.push(picture(), Instant::now());
         assert!(!work.wait_for_room(Duration::ZERO));
         assert_eq!(work.pause(Duration::ZERO), Some(0));
+        work.resume(encoding);
+        assert_eq!(work.take(0).unwrap().0.frame, 0);
+    }
+
+    #[test]
+    fn a_client_that_wishes_fewer_pictures_gets_as_many_as_it_wishes() {
+        let work = work(1);
+        let rate = |numerator| FrameRate { numerator, denominator: 1 };
+        for (wished, expected) in [(60, 60), (50, 50), (40, 40), (30, 30), (7, 7)] {
+            work.set_rate(rate(60), rate(wished));
+            let start = Instant::now();
+            let mut state = lock(&work.state);
+            let times = (0..600).map(|frame| start + Duration::from_secs(10) / 600 * frame);
+            let taken = times.filter(|&at| state.is_due(at)).count();
+            assert!(taken.abs_diff(expected * 10) <= 1, "{wished}: {taken}");
+        }
     }
 }
