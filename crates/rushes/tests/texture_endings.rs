@@ -91,7 +91,7 @@ fn a_format_changes_behind_a_second_and_more_of_frames_that_wait() {
     });
     let before = frames.load(Ordering::Relaxed);
     wait_until("frames after the change", || frames.load(Ordering::Relaxed) > before + 3);
-    let statistics = client.stop();
+    let statistics = client.statistics();
     assert_eq!((statistics.frames_lost, statistics.frames_dropped), (0, 0));
 }
 

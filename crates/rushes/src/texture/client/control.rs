@@ -227,7 +227,7 @@ impl Control {
         if let Some(frames) = self.inner.shared.frames() {
             finish(&frames);
         }
-        let threads = self.links.as_ref().map_or(offer.unit_count(), Links::len);
+        let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
         self.inner.begin(shape, offer, threads)?;
         if self.links.is_none() {
             let links = Links::open(&self.inner, offer, self.socket.peer_address());

@@ -129,7 +129,7 @@ impl Links {
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
         let woken = waker.clone();
         let thread = spawn(&self.inner, unit, move || {
-            units::receive_chunks(&inner.shared, &socket, &woken)
+            units::receive_chunks(&inner.shared, &socket, &woken);
         })?;
         Ok(Unit { waker, knocker: None, thread: Some(thread) })
     }
