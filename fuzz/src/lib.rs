@@ -3,6 +3,7 @@
 
 pub mod delivery;
 pub mod frames;
+pub mod window;
 
 use std::collections::HashMap;
 use std::sync::Arc;

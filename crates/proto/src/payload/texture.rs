@@ -123,6 +123,8 @@ impl Depacketiser for TextureDepacketiser {
 #[cfg(test)]
 mod tests {
     use super::super::builder::Delivery;
+    use proptest::prelude::*;
+
     use super::super::rig::{Listener, send};
     use super::*;
 
@@ -169,5 +171,39 @@ mod tests {
         let mut listener = Listener::new(&format(), Delivery::AccessUnit);
         assert!(listener.take(b"\0\0\0\0abcd", 0, true).is_err());
         assert!(listener.frames().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_stripe_of_any_length_comes_out_packet_by_packet(
+            stripe in prop::collection::vec(any::<u8>(), 5..400),
+            payload in 1_usize..90,
+        ) {
+            let format = Texture { payload };
+            let mut listener = Listener::new(&format, Delivery::AccessUnit);
+            for sent in send(format.packetiser().as_mut(), &stripe, 4 + payload) {
+                listener.take(&sent.octets, 0, sent.marker).unwrap();
+            }
+            let frames = listener.frames();
+            let octets: Vec<u8> = frames.iter().flat_map(|frame| frame[4..].to_vec()).collect();
+            prop_assert_eq!(&octets, &stripe[4..]);
+            let number = |frame: &[u8]| u32::from_be_bytes([0, frame[1], frame[2], frame[3]]);
+            let first = number(&stripe);
+            for (at, frame) in frames.iter().enumerate() {
+                prop_assert_eq!(frame[0], stripe[0]);
+                prop_assert_eq!(number(frame), (first + at as u32) & 0x00ff_ffff);
+            }
+        }
+
+        #[test]
+        fn no_octets_break_it(payloads in prop::collection::vec(
+            prop::collection::vec(any::<u8>(), 0..100), 0..50,
+        )) {
+            let mut listener = Listener::new(&Texture { payload: 64 }, Delivery::AccessUnit);
+            for payload in &payloads {
+                let taken = listener.take(payload, 0, payload.len() % 2 == 0);
+                prop_assert_eq!(taken.is_err(), payload.len() > 68);
+            }
+        }
     }
 }
