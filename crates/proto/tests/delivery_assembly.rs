@@ -376,6 +376,29 @@ fn frame_numbers_go_round() {
     assert_eq!(assembly.statistics().frames_lost, 0);
 }
 
+#[test]
+fn what_is_taken_back_is_missing_again() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take(&mut assembly, now, 0, 0);
+    let Claim::Place(open) = claim(&mut assembly, now, 0, 1) else { panic!() };
+    assert!(!assembly.finish());
+    assembly.unclaim(open.slot, 1);
+    assert!(assembly.is_ready());
+    assert_eq!(assembly.poll_ending().map(|ending| ending.missing), Some(5));
+    assert_eq!(assembly.statistics().packets, 1);
+}
+
+#[test]
+fn a_frame_of_which_all_is_taken_back_is_lost() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    let Claim::Place(open) = claim(&mut assembly, now, 0, 1) else { panic!() };
+    assembly.unclaim(open.slot, 1);
+    assert!(!assembly.finish());
+    assert_eq!(assembly.poll_ending(), None);
+    assert_eq!(assembly.statistics().frames_lost, 1);
+    assert!(assembly.is_idle() && assembly.oldest() == 1);
+}
+
 proptest! {
     /// Whatever comes: frames in order, each at most once, and only what was placed is not a gap.
     #[test]

@@ -376,6 +376,15 @@ impl Assembly {
     /// Nothing more is placed in this frame, nor in any before it.
     fn end(&mut self, slot: usize) {
         let it = &mut self.slots[slot];
+        if it.claimed() == 0 {
+            // What was to come was taken back: there is nothing to hand over.
+            it.stage = Stage::Free;
+            let lost = it.frame.saturating_add(1).saturating_sub(self.oldest);
+            self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(lost);
+            self.oldest = it.frame.saturating_add(1);
+            self.next = self.next.max(self.oldest);
+            return;
+        }
         it.stage = Stage::Ended;
         self.pace.handle_frame(it.latest_at.saturating_duration_since(it.first_at));
         let skipped = it.frame.saturating_sub(self.oldest);
