@@ -82,9 +82,12 @@ impl Case {
         (0..self.datagrams.len()).filter(|n| !arrived.contains(n)).collect()
     }
 
-    /// A source is believed after two packets, and nothing before the first can be missed.
+    /// A source is believed after two packets. What is older than both and comes later is late, and
+    /// the properties below do not speak of it.
     fn is_believed(&self) -> bool {
-        self.arrivals.iter().collect::<HashSet<_>>().len() >= 2
+        let mut seen = HashSet::new();
+        let first_two: Vec<_> = self.arrivals.iter().filter(|n| seen.insert(**n)).take(2).collect();
+        first_two.len() == 2 && first_two.contains(&self.arrivals.iter().min().unwrap())
     }
 }
 
