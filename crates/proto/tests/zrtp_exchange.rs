@@ -10,7 +10,7 @@ use rushes_proto::zrtp::{
     AlgorithmList, AuthTag, Cipher, Config, Event, Hash, Kem, KemComponent, KeyAgreement, Role,
     SasType, Warning,
 };
-use zrtp_world::middle::pass;
+use zrtp_world::middle::{kind, pass};
 use zrtp_world::{End, Kept, Random, Weather, World, zid};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -162,6 +162,45 @@ fn both_roles_occur_and_contention_is_settled() {
         }
     }
     assert!(initiators.iter().all(|count| *count > 5), "{initiators:?}");
+}
+
+/// The ends commit on different streams, and the Commit that loses arrives when the other stream
+/// is secure, before what its sender says next on its stream.
+#[test]
+fn a_commit_that_another_stream_overtook_stops_nothing() {
+    let mut overtaken = 0;
+    for seed in 0..40 {
+        let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
+        let mut world = world(configs, &stores(), 2, Weather::default(), seed);
+        let mut hellos = [false; 2];
+        let mut held = [None, None];
+        let mut secured = 0;
+        world.run(LIMIT, &mut |from, datagram| {
+            let n = usize::from(datagram[11] % 2);
+            let kind = kind(datagram);
+            // The first that each end learns of is the stream with its own number, from the other.
+            if kind == "Hello" && n == from && !std::mem::replace(&mut hellos[n], true) {
+                return Vec::new();
+            }
+            secured += usize::from(kind == "Conf2ACK");
+            match (&*kind, held[n].take()) {
+                ("Commit", None) if secured == 0 => {
+                    held[n] = Some((from, datagram.to_vec()));
+                    Vec::new()
+                }
+                (_, Some((sender, commit))) if sender == from && secured > 0 => {
+                    overtaken += usize::from(commit != datagram);
+                    vec![commit, datagram.to_vec()]
+                }
+                (_, before) => {
+                    held[n] = before;
+                    pass(from, datagram)
+                }
+            }
+        });
+        world.assert_agreed();
+    }
+    assert!(overtaken >= 40, "{overtaken}");
 }
 
 #[test]

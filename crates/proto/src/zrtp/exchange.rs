@@ -136,6 +136,8 @@ pub(super) struct Exchange {
     pub(super) retry: Option<Retry>,
     /// When waiting for the peer's next step ends.
     pub(super) deadline: Option<Instant>,
+    /// Commits to a key agreement that came when another stream was secure already.
+    pub(super) overtaken: u8,
     pub(super) state: State,
 }
 
@@ -169,6 +171,7 @@ impl Exchange {
             link,
             retry: None,
             deadline: None,
+            overtaken: 0,
             state: State::Discovering,
         }
     }

@@ -19,6 +19,10 @@ use super::secrets::{Ids, named_preshared_key};
 use super::session_state::{Common, Contention, Exclusive, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
+/// How often a Commit may come that another stream has overtaken: more than its sender repeats it
+/// before the other stream is secure, and few enough that one who insists is told of it.
+const OVERTAKEN_MAX: u8 = 4;
+
 impl Exchange {
     pub(super) fn on_commit(
         &mut self,
@@ -90,6 +94,13 @@ impl Exchange {
             CommitKey::Preshared { nonce, .. } => Rank::Preshared(*nonce),
             CommitKey::Multistream { nonce } => Rank::Multistream(*nonce),
         };
+        let agrees = !matches!(theirs, Rank::Multistream(_));
+        if agrees && common.secured.is_some() && self.overtaken < OVERTAKEN_MAX {
+            // Each stream has a path of its own: this Commit lost to ours on the stream that is
+            // secure now, and came after that was done. The peer goes on in Multistream mode.
+            self.overtaken += 1;
+            return Ok(false);
+        }
         let is_mitm = self.peer.as_ref().is_some_and(|peer| peer.hello.mitm);
         if let State::CommitSent(committed) = &self.state {
             match committed.rank.against(theirs) {
