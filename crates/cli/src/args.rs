@@ -9,7 +9,6 @@ use rushes::{
     ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
 };
 
-use crate::bench::BenchArgs;
 use crate::inspect::InspectArgs;
 use crate::security::SecurityArgs;
 use crate::texture::TextureArgs;
@@ -17,6 +16,7 @@ use crate::values::{
     Endpoint, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
     parse_rate, parse_size, parse_ssrc,
 };
+use rushes_bench::BenchArgs;
 
 /// Video and audio between machines in real time, over RTP.
 #[derive(Debug, Parser)]

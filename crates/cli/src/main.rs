@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod bench;
 mod compare;
 mod control;
 mod describe;
@@ -57,7 +56,10 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
         Command::Texture(args) => texture::run(args),
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(args) => rushes_bench::run(args).map(|outcome| match outcome {
+            rushes_bench::Outcome::Done => Outcome::Done,
+            rushes_bench::Outcome::Fell => Outcome::Fell,
+        }),
         Command::Inspect(args) => inspect::run(args),
         Command::Completions { shell } => pages::completions(*shell),
         Command::Man => pages::man(),
@@ -67,7 +69,11 @@ fn main() -> ExitCode {
         Ok(Outcome::Fell) => ExitCode::from(1),
         Err(error) => {
             eprintln!("rushes: {}", explain(&error));
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+            ExitCode::from(if error.is::<Usage>() || error.is::<rushes_bench::Usage>() {
+                2
+            } else {
+                1
+            })
         }
     }
 }

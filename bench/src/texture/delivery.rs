@@ -1,10 +1,7 @@
 //! What tables say of every point at which frames were delivered.
 
-use super::figure::{Cell, Series};
 use super::point::{Measured, percentile};
-
-/// What the names of lines end with that show sockets alone.
-pub(super) const BARE: &str = ", bare";
+use crate::report::{BARE, Cell, Series};
 
 /// The heads of [`cells`].
 pub(super) const HEADS: [&str; 13] = [

@@ -7,9 +7,9 @@ use rushes::texture::{Decoder, Encoder, Format, InstructionSet, metric};
 
 use super::Bench;
 use super::delivery;
-use super::figure::{Across, Cell, Figure, Plot};
 use super::pictures::{UHD, clouds};
 use super::point::percentile;
+use crate::report::{Across, Cell, Figure, Plot};
 
 const FORMATS: [Format; 8] = [
     Format::Rgb24,

@@ -2,10 +2,10 @@
 
 use rushes::texture::Format;
 
-use super::figure::{Across, Cell, Figure, Plot};
 use super::pictures::Pictures;
 use super::point::{self, Turns};
 use super::{Bench, Kind, delivery, name, named};
+use crate::report::{Across, Cell, Figure, Plot};
 
 /// What is delivered as it is, and what is encoded on the way.
 const KINDS: [Kind; 5] = [

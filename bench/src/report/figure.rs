@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::table;
+use super::table;
 
 /// What one cell holds.
 #[derive(Clone, Debug)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Text(String),
     /// A count.
     Count(u64),
@@ -17,16 +17,16 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
     /// A measure if there is one.
-    pub(super) fn measure(value: Option<f64>, decimals: usize) -> Self {
+    pub(crate) fn measure(value: Option<f64>, decimals: usize) -> Self {
         value.map_or(Self::None, |value| Self::Measure(value, decimals))
     }
 
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
@@ -45,20 +45,24 @@ impl Cell {
     }
 }
 
+/// What the names of lines end with that show the kernel alone: they are drawn in the colour of the
+/// line that is named so without it.
+pub(crate) const BARE: &str = ", bare";
+
 /// One line of a plot.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) points: Vec<(f64, f64)>,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
     /// What others are compared with: drawn in dashes.
-    pub(super) beside: bool,
+    pub(crate) beside: bool,
     /// Frames that did not come whole, of how many: the points know only of those that did.
-    pub(super) lost: (usize, usize),
+    pub(crate) lost: (usize, usize),
 }
 
 /// How a plot's axis across is divided.
 #[derive(Clone, Debug)]
-pub(super) enum Across {
+pub(crate) enum Across {
     /// Evenly, by numbers.
     Linear,
     /// By factors of two.
@@ -69,31 +73,31 @@ pub(super) enum Across {
 
 /// What a plot shows.
 #[derive(Clone, Debug)]
-pub(super) struct Plot {
+pub(crate) struct Plot {
     /// Names the file, where a figure has several plots.
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) x: &'static str,
-    pub(super) y: &'static str,
-    pub(super) across: Across,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) x: &'static str,
+    pub(crate) y: &'static str,
+    pub(crate) across: Across,
     /// Whether the axis upwards is divided by factors of ten.
-    pub(super) decades: bool,
-    pub(super) series: Vec<Series>,
+    pub(crate) decades: bool,
+    pub(crate) series: Vec<Series>,
 }
 
 /// One figure of the thesis, or a table.
 #[derive(Clone, Debug)]
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// Names the files, and the part of the JSON object.
-    pub(super) name: &'static str,
-    pub(super) title: String,
-    pub(super) heads: Vec<&'static str>,
-    pub(super) rows: Vec<Vec<Cell>>,
-    pub(super) plots: Vec<Plot>,
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    pub(crate) heads: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) plots: Vec<Plot>,
 }
 
 impl Figure {
-    pub(super) fn print(&self) {
+    pub(crate) fn print(&self) {
         println!("\n{}", self.title);
         let rows: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(Cell::written).collect()).collect();
@@ -101,7 +105,7 @@ impl Figure {
     }
 
     /// Comma-separated values (RFC 4180), the heads first.
-    pub(super) fn csv(&self) -> String {
+    pub(crate) fn csv(&self) -> String {
         let mut text = String::new();
         let heads = self.heads.iter().map(|head| quoted(head)).collect();
         let rows = self.rows.iter().map(|row| row.iter().map(|cell| quoted(&cell.written())));
@@ -112,7 +116,7 @@ impl Figure {
         text
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let row = |row: &Vec<Cell>| -> Value {
             let named = self.heads.iter().zip(row);
             named.map(|(head, cell)| ((*head).to_owned(), cell.json())).collect()

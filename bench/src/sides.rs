@@ -12,14 +12,13 @@ use anyhow::Context as _;
 use clap::Args;
 use rushes::net::{self, SocketOptions};
 use rushes::{
-    Codec, Context, FrameRate, Pacing, ReceivePath, Recovery, Security, SendPath, Suite,
-    sleep_until,
+    Codec, Context, FrameRate, Pacing, ReceivePath, Recovery, Security, SendPath, StreamBuilder,
+    Suite, sleep_until,
 };
 use serde::{Deserialize, Serialize};
 
 use super::cpu::{cpu_time, pin_to};
 use crate::Outcome;
-use crate::security;
 
 /// Octets of UDP payload in the loop without RTP: those of an Ethernet packet.
 const RAW_DATAGRAM_LEN: usize = 1472;
@@ -183,10 +182,10 @@ fn recovery(args: &SideArgs) -> Recovery {
     if args.recovery { Recovery::On } else { Recovery::Off }
 }
 
-/// How packets are secured: both sides know the key, and nobody else has a use for it.
-fn security(args: &SideArgs) -> anyhow::Result<Option<Security>> {
-    let shared = |suite: Suite| Security::shared(suite, &vec![0x2d; suite.key_and_salt_len()]);
-    Ok(args.srtp.map(shared).transpose()?)
+/// Secures packets if that is asked for: both sides know the key, and nobody else has a use for it.
+fn secured(builder: StreamBuilder, args: &SideArgs) -> anyhow::Result<StreamBuilder> {
+    let Some(suite) = args.srtp else { return Ok(builder) };
+    Ok(builder.security(Security::shared(suite, &vec![0x2d; suite.key_and_salt_len()])?))
 }
 
 fn send(args: &SideArgs) -> anyhow::Result<Measured> {
@@ -200,7 +199,7 @@ fn send(args: &SideArgs) -> anyhow::Result<Measured> {
     if let Some(rate) = args.fps.and_then(FrameRate::from_f64) {
         builder = builder.frame_rate(rate);
     }
-    let mut stream = security::set(builder, security(args)?).open()?;
+    let mut stream = secured(builder, args)?.open()?;
     let frame = access_unit(args.frame_len);
     let local = if args.host.starts_with("127.") { "127.0.0.1" } else { "0.0.0.0" };
     let mut window = Window::open(local)?;
@@ -231,7 +230,7 @@ fn send(args: &SideArgs) -> anyhow::Result<Measured> {
 fn receive(args: &SideArgs) -> anyhow::Result<Measured> {
     let session = Context::new().session_any().local_address(&args.host)?;
     let builder = session.stream(Codec::H265).receive_path(args.receive_path).probation(1);
-    let builder = security::set(builder.recovery(recovery(args)), security(args)?);
+    let builder = secured(builder.recovery(recovery(args)), args)?;
     let mut stream = builder.open()?;
     let telling = Telling::open(&args.host, stream.local_address().port())?;
     let mut measured = Measured::default();

@@ -3,29 +3,27 @@
 mod bare;
 mod delivery;
 mod encode;
-mod figure;
+
 mod frames;
 mod latency;
 mod pictures;
-mod plot;
+
 mod point;
 mod stream;
 mod sweep;
 mod timings;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use rushes::texture::{Format, Layout, Transport};
-use serde_json::json;
 
-use self::figure::{Cell, Figure};
 use self::pictures::{Pictures, Resolution};
 use self::point::Turns;
 use self::stream::{Setup, Stream};
+use crate::report::{Cell, Figure};
+use crate::settings::Settings;
 use crate::values::parse_size;
 use crate::{Outcome, Usage};
 
@@ -55,9 +53,6 @@ pub(crate) struct TextureArgs {
     /// Frames at each point; 40 by default (no more than take 1.5 s), 10 with --quick
     #[arg(long, value_name = "NUMBER")]
     frames: Option<NonZeroUsize>,
-    /// Fewer points and frames: under a minute
-    #[arg(long)]
-    quick: bool,
     /// How frames travel
     #[arg(long, value_enum, default_value_t = Ways::All)]
     transport: Ways,
@@ -73,12 +68,25 @@ pub(crate) struct TextureArgs {
     /// Bits per second at which datagrams are paced, 0 for none; what a server does by default
     #[arg(long, value_name = "BITS")]
     bit_rate: Option<u64>,
-    /// Write tables as CSV and plots as SVG into this folder
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl TextureArgs {
+    /// What `rushes bench` measures of textures.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        Self {
+            figure: Which::All,
+            runs: None,
+            frames: None,
+            transport: Ways::All,
+            units: None,
+            resolution: Vec::new(),
+            socket_buffer: 4 << 20,
+            bit_rate: None,
+            settings: settings.clone(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -147,32 +155,24 @@ impl Kind {
 }
 
 pub(crate) fn run(args: &TextureArgs) -> anyhow::Result<Outcome> {
+    args.settings.tell_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn figures(args: &TextureArgs) -> anyhow::Result<Vec<Figure>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let units = args.units.map_or(cores, usize::from);
     let mut bench = Bench { args, transports: Vec::new(), cores, units };
     bench.resolutions()?;
     bench.transports = bench.find_transports()?;
-    if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    if !args.json {
-        println!("{cores} cores, loopback, {units} units unless it says otherwise");
-    }
+    bench.progress(&format!("{cores} cores, loopback, {units} units unless it says otherwise"));
     let mut all = Vec::new();
     for (which, measure) in FIGURES {
         if args.figure == which || args.figure == Which::All {
-            for figure in measure(&bench)? {
-                bench.tell(&figure)?;
-                all.push(figure);
-            }
+            all.extend(measure(&bench)?);
         }
     }
-    if args.json {
-        let figures: Vec<_> = all.iter().map(Figure::json).collect();
-        println!("{}", json!({ "cores": cores, "units": units, "figures": figures }));
-    }
-    Ok(Outcome::Done)
+    Ok(all)
 }
 
 type Measure = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;
@@ -196,7 +196,7 @@ impl Bench<'_> {
         }
         let is_wished = |one: &Resolution| {
             if wished.is_empty() {
-                !self.args.quick || [360, 1080, 2160, 4320].contains(&one.height)
+                !self.args.settings.quick || [360, 1080, 2160, 4320].contains(&one.height)
             } else {
                 wished.contains(&one.height)
             }
@@ -254,7 +254,7 @@ impl Bench<'_> {
 
     /// The turns at each point.
     fn turns(&self) -> Turns {
-        let (frames, longest) = if self.args.quick { (10, 400) } else { (40, 1_500) };
+        let (frames, longest) = if self.args.settings.quick { (10, 400) } else { (40, 1_500) };
         let longest = match self.args.frames {
             Some(_) => Duration::MAX,
             None => Duration::from_millis(longest),
@@ -264,34 +264,14 @@ impl Bench<'_> {
     }
 
     fn runs(&self) -> usize {
-        let runs = if self.args.quick { 5 } else { 20 };
+        let runs = if self.args.settings.quick { 5 } else { 20 };
         self.args.runs.map_or(runs, NonZeroUsize::get)
     }
 
     /// Says on the way what is being measured.
     fn progress(&self, what: &str) {
-        if !self.args.json {
-            eprintln!("{what}");
-        }
+        self.args.settings.progress(what);
     }
-
-    fn tell(&self, figure: &Figure) -> anyhow::Result<()> {
-        if !self.args.json {
-            figure.print();
-        }
-        let Some(folder) = &self.args.out else { return Ok(()) };
-        write(&folder.join(format!("{}.csv", figure.name)), &figure.csv())?;
-        for plot in &figure.plots {
-            if let Some(svg) = plot::svg(plot)? {
-                write(&folder.join(format!("{}.svg", plot.name)), &svg)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// How a transport is called in tables and plots.

@@ -4,8 +4,7 @@ use anyhow::anyhow;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::delivery::BARE;
-use super::figure::{Across, Plot, Series};
+use super::figure::{Across, BARE, Plot, Series};
 
 const SIZE: (u32, u32) = (1060, 620);
 
@@ -24,7 +23,7 @@ const COLOURS: [RGBColor; 7] = [
 const LEGEND_WIDTH: u32 = 290;
 
 /// Draws a plot; `None` if there is nothing to draw.
-pub(super) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
+pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let bounds = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {

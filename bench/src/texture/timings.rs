@@ -2,10 +2,10 @@
 
 use rushes::texture::{Format, Transport};
 
-use super::figure::{Cell, Figure};
 use super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::point::{Measured, Timed, Turns, measure as measure_point, percentile};
 use super::{Bench, Kind, delivery, name, named};
+use crate::report::{Cell, Figure};
 
 /// What the thesis measured: milliseconds, and Gbit/s for each of the sixteen cores that sent and
 /// received.

@@ -7,12 +7,13 @@ use anyhow::Context as _;
 use clap::Args;
 use rushes::Suite;
 use rushes::proto::crypto::{Aead, CounterMode, Mac, TAG_LEN};
-use serde_json::json;
 
-use super::hosts::Hosts;
-use super::pairs::{FASTEST, Figures, Load, Pair, Row, figures, measure};
-use super::table;
 use crate::Outcome;
+use crate::goodput::FRAME_SIZE;
+use crate::hosts::Hosts;
+use crate::pairs::{self, FASTEST, Load, Pair, Row, measure};
+use crate::report::{Cell, Figure, median};
+use crate::settings::Settings;
 use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
@@ -41,9 +42,21 @@ pub(crate) struct SrtpArgs {
     /// Suites to measure; all five usual ones by default
     #[arg(long, value_name = "SUITE")]
     suite: Vec<Suite>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl SrtpArgs {
+    /// What `rushes bench` measures of it.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        Self {
+            frame_size: FRAME_SIZE,
+            amount: 512 << 20,
+            runs: 7,
+            suite: Vec::new(),
+            settings: settings.clone(),
+        }
+    }
 }
 
 const USUAL: [Suite; 4] = [
@@ -68,28 +81,39 @@ struct Line {
 }
 
 pub(crate) fn run(args: &SrtpArgs) -> anyhow::Result<Outcome> {
+    let (figure, lost) = measured(args)?;
+    args.settings.tell_all(&[figure])?;
+    Ok(if lost { Outcome::Fell } else { Outcome::Done })
+}
+
+pub(crate) fn figures(args: &SrtpArgs) -> anyhow::Result<Vec<Figure>> {
+    Ok(vec![measured(args)?.0])
+}
+
+/// The figure, and whether packets were lost.
+fn measured(args: &SrtpArgs) -> anyhow::Result<(Figure, bool)> {
     let hosts = Hosts::loopback();
-    let load = Load { frame_len: args.frame_size, amount: args.amount };
+    let quick = args.settings.quick;
+    let amount = if quick { args.amount / 4 } else { args.amount };
+    let load = Load { frame_len: args.frame_size, amount };
     let suites = if args.suite.is_empty() { &USUAL[..] } else { &args.suite };
     let plain = Row { name: "plain", ..FASTEST };
     let secured =
         suites.iter().map(|suite| Row { name: suite.name(), suite: Some(*suite), ..plain });
     let line = |row| Line { row, pairs: Vec::new(), primitives: Vec::new() };
     let mut lines: Vec<Line> = [plain].into_iter().chain(secured).map(line).collect();
-    for run in 0..args.runs {
+    let runs = if quick { args.runs.min(3) } else { args.runs };
+    for run in 0..runs {
         for line in &mut lines {
-            if !args.json {
-                eprintln!("run {} of {}: {}", run + 1, args.runs, line.row.name);
-            }
+            args.settings.progress(&format!("srtp: run {} of {runs}: {}", run + 1, line.row.name));
             if let Some(suite) = line.row.suite {
                 line.primitives.push(primitives(suite)?);
             }
             line.pairs.push(measure(load, &hosts, line.row, None)?);
         }
     }
-    print(args, &mut lines);
-    let lost = lines.iter().any(|line| figures(&line.pairs).lost > 0);
-    Ok(if lost { Outcome::Fell } else { Outcome::Done })
+    let lost = lines.iter().any(|line| pairs::figures(&line.pairs).lost > 0);
+    Ok((figure(args, runs, &mut lines), lost))
 }
 
 /// Gbit/s that one core encrypts and tags, packet after packet, with nothing else to do.
@@ -135,57 +159,45 @@ fn time(
     Some(start.elapsed().as_secs_f64() / n as f64)
 }
 
-fn print(args: &SrtpArgs, lines: &mut [Line]) {
-    let rows: Vec<(&str, Figures, f64)> = lines
-        .iter_mut()
-        .map(|line| (line.row.name, figures(&line.pairs), table::median(&mut line.primitives)))
-        .collect();
-    let plain = rows[0].1.gigabits;
-    let of_primitives = |row: &(&str, Figures, f64)| row.1.gigabits / row.2;
-    if args.json {
-        let rows: Vec<serde_json::Value> = rows
-            .iter()
-            .map(|row| {
-                let (name, figures, primitives) = row;
-                let has = *primitives > 0.0;
-                json!({
-                    "name": name,
-                    "gigabits_per_second": figures.gigabits,
-                    "of_plain": figures.gigabits / plain,
-                    "primitives_gigabits_per_second": has.then_some(primitives),
-                    "of_primitives": has.then(|| of_primitives(row)),
-                    "sender_cpu_seconds_per_gigabyte": figures.send_cpu,
-                    "receiver_cpu_seconds_per_gigabyte": figures.receive_cpu,
-                    "packets_lost": figures.lost,
-                })
-            })
-            .collect();
-        println!("{}", json!({ "frame_octets": args.frame_size, "rows": rows }));
-        return;
+fn figure(args: &SrtpArgs, runs: usize, lines: &mut [Line]) -> Figure {
+    let plain = lines.first().map_or(0.0, |line| pairs::figures(&line.pairs).gigabits).max(1e-9);
+    let rows = lines.iter_mut().map(|line| {
+        let figures = pairs::figures(&line.pairs);
+        let primitives = (!line.primitives.is_empty()).then(|| median(&mut line.primitives));
+        vec![
+            Cell::text(line.row.name),
+            Cell::Measure(figures.gigabits, 2),
+            Cell::Measure(100.0 * figures.gigabits / plain, 0),
+            Cell::Measure(figures.least, 2),
+            Cell::Measure(figures.most, 2),
+            Cell::measure(primitives, 2),
+            Cell::measure(primitives.map(|alone| 100.0 * figures.gigabits / alone.max(1e-9)), 0),
+            Cell::Measure(figures.send_cpu, 3),
+            Cell::Measure(figures.receive_cpu, 3),
+            Cell::Count(figures.lost),
+        ]
+    });
+    Figure {
+        name: "srtp",
+        title: format!(
+            "Encryption: {} octets a frame, loopback, medians of {runs} runs",
+            args.frame_size
+        ),
+        heads: HEADS.to_vec(),
+        rows: rows.collect(),
+        plots: Vec::new(),
     }
-    let heads =
-        ["", "Gbit/s", "of plain", "primitives", "of primitives", "send s/GB", "recv s/GB", "lost"];
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            let (name, figures, primitives) = row;
-            let (alone, share) = if *primitives > 0.0 {
-                (format!("{primitives:.2}"), format!("{:.0} %", 100.0 * of_primitives(row)))
-            } else {
-                (String::new(), String::new())
-            };
-            vec![
-                (*name).to_owned(),
-                format!("{:.2}", figures.gigabits),
-                format!("{:.0} %", 100.0 * figures.gigabits / plain.max(1e-9)),
-                alone,
-                share,
-                format!("{:.3}", figures.send_cpu),
-                format!("{:.3}", figures.receive_cpu),
-                figures.lost.to_string(),
-            ]
-        })
-        .collect();
-    println!("{} octets a frame, loopback, medians of {} runs", args.frame_size, args.runs);
-    table::print(&heads, &cells);
 }
+
+const HEADS: [&str; 10] = [
+    "suite",
+    "Gbit/s",
+    "% of plain",
+    "least",
+    "most",
+    "primitives",
+    "% of primitives",
+    "send s/GB",
+    "recv s/GB",
+    "lost",
+];

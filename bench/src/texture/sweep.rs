@@ -2,9 +2,9 @@
 
 use rushes::texture::{Format, Transport};
 
-use super::figure::{Across, Cell, Figure, Plot};
 use super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::{Bench, Kind, delivery, name, named, point};
+use crate::report::{Across, Cell, Figure, Plot};
 
 /// The thesis's frame of 99.5 MB, and one of 8.3 MB.
 const CASES: [(Resolution, Format); 2] = [(UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
@@ -36,7 +36,7 @@ pub(super) fn units(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         head: "units",
         x: "units (sockets and threads on each side)",
     };
-    let values = if bench.args.quick { &UNITS_QUICK[..] } else { &UNITS };
+    let values = if bench.args.settings.quick { &UNITS_QUICK[..] } else { &UNITS };
     sweep.measure(bench, |_| values, |setup, units| setup.units = units)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn packet_sizes(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         head: "payload",
         x: "octets of a packet behind its header",
     };
-    let values = |transport| match (transport, bench.args.quick) {
+    let values = |transport| match (transport, bench.args.settings.quick) {
         (Transport::Tcp, false) => &CHUNKS[..],
         (Transport::Tcp, true) => &CHUNKS_QUICK,
         // Longer packets would not fit a network's, and RTP's are made to.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use rushes::texture::Format;
 
-use super::figure::{Across, Cell, Figure, Plot};
 use super::pictures::{FULL, Pictures, UHD};
 use super::point::{self, Timed, percentile};
 use super::{Bench, Kind, delivery, name, named};
+use crate::report::{Across, Cell, Figure, Plot};
 
 /// Frames of each stream.
 const FRAMES: usize = 20;
@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 60);
 const PERCENTS: [f64; 4] = [10.0, 50.0, 90.0, 99.0];
 
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
-    let wished = if bench.args.quick { UHD } else { FULL };
+    let wished = if bench.args.settings.quick { UHD } else { FULL };
     let (mut rows, mut plots, mut what) = (Vec::new(), Vec::new(), String::new());
     for resolution in bench.of_resolutions(&[wished])? {
         let mut pictures = Pictures::draw(resolution)?;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rushes::texture::Transport;
 
-use super::super::cpu;
 use super::bare::Bare;
 use super::stream::{Arrival, Setup, Stream};
+use crate::cpu;
 
 /// Turns before those that count: every slot of the client's memory is touched.
 const WARM_UP: usize = 4;

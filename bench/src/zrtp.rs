@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use clap::Args;
 use rushes::zrtp::{AlgorithmList, Kem, KeyAgreement, Opening, ZrtpConfig};
 use rushes::{Codec, Context, Security};
-use serde_json::json;
 
-use super::table;
 use crate::Outcome;
+use crate::report::{Cell, Figure, median};
+use crate::settings::Settings;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -20,9 +20,15 @@ pub(crate) struct ZrtpArgs {
     /// Agreements of each kind
     #[arg(long, default_value_t = 50)]
     runs: usize,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl ZrtpArgs {
+    /// What `rushes bench` measures of it.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        Self { runs: 50, settings: settings.clone() }
+    }
 }
 
 /// How long one agreement may take.
@@ -38,33 +44,37 @@ const KINDS: [(&str, KeyAgreement); 6] = [
 ];
 
 pub(crate) fn run(args: &ZrtpArgs) -> anyhow::Result<Outcome> {
+    args.settings.tell_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn figures(args: &ZrtpArgs) -> anyhow::Result<Vec<Figure>> {
+    let runs = if args.settings.quick { args.runs.min(10) } else { args.runs.max(1) };
+    args.settings.progress(&format!("zrtp: {runs} runs"));
     let mut rows = KINDS.map(|(name, kind)| (name, kind, Vec::new(), Vec::new()));
-    for _ in 0..args.runs.max(1) {
+    for _ in 0..runs {
         for (_, kind, first, second) in &mut rows {
             let [one, other] = agree(*kind)?;
             first.push(one.as_secs_f64() * 1e3);
             second.push(other.as_secs_f64() * 1e3);
         }
     }
-    let medians: Vec<(&str, f64, f64)> = rows
-        .iter_mut()
-        .map(|(name, _, first, second)| (*name, table::median(first), table::median(second)))
-        .collect();
-    if args.json {
-        let object = |(name, first, second): &(&str, f64, f64)| json!({ "name": name, "agreement_ms": first, "multistream_ms": second });
-        let rows: Vec<serde_json::Value> = medians.iter().map(object).collect();
-        println!("{}", json!({ "runs": args.runs, "rows": rows }));
-        return Ok(Outcome::Done);
-    }
-    println!("milliseconds until both ends may send, loopback, medians of {} runs", args.runs);
-    let cells: Vec<Vec<String>> = medians
-        .iter()
-        .map(|(name, first, second)| {
-            vec![(*name).to_owned(), format!("{first:.2}"), format!("{second:.2}")]
-        })
-        .collect();
-    table::print(&["", "agreement", "multistream"], &cells);
-    Ok(Outcome::Done)
+    let row = |(name, _, mut first, mut second): (&str, KeyAgreement, Vec<f64>, Vec<f64>)| {
+        vec![
+            Cell::text(name),
+            Cell::Measure(median(&mut first), 2),
+            Cell::Measure(median(&mut second), 2),
+        ]
+    };
+    Ok(vec![Figure {
+        name: "zrtp",
+        title: format!(
+            "Key agreement: milliseconds until both ends may send, loopback, medians of {runs} runs"
+        ),
+        heads: vec!["agreement", "first stream ms", "second stream ms"],
+        rows: rows.into_iter().map(row).collect(),
+        plots: Vec::new(),
+    }])
 }
 
 /// How long the first and the second stream of a session take.

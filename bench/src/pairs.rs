@@ -8,7 +8,7 @@ use rushes::{ReceivePath, SendPath, Suite};
 
 use super::hosts::{Hosts, Side};
 use super::sides::Measured;
-use super::table;
+use crate::report;
 
 /// One way of sending and receiving.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,9 @@ pub(super) type Pair = (Measured, Measured);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures {
     pub(super) gigabits: f64,
+    /// The slowest run, and the fastest.
+    pub(super) least: f64,
+    pub(super) most: f64,
     pub(super) send_cpu: f64,
     pub(super) receive_cpu: f64,
     pub(super) send_calls: f64,
@@ -61,14 +64,17 @@ pub(super) struct Figures {
 
 pub(super) fn figures(pairs: &[Pair]) -> Figures {
     let median = |figure: &dyn Fn(&Pair) -> f64| {
-        table::median(&mut pairs.iter().map(figure).collect::<Vec<f64>>())
+        report::median(&mut pairs.iter().map(figure).collect::<Vec<f64>>())
     };
     let per_gigabyte = |value: f64, octets: u64| value / (octets as f64 / 1e9).max(1e-9);
     let frames = |measured: &Measured| measured.frames.max(1) as f64;
+    let gigabits = |(send, receive): &Pair| {
+        receive.payload_octets as f64 * 8e-9 / send.seconds.max(receive.seconds).max(1e-9)
+    };
     Figures {
-        gigabits: median(&|(send, receive)| {
-            receive.payload_octets as f64 * 8e-9 / send.seconds.max(receive.seconds).max(1e-9)
-        }),
+        gigabits: median(&gigabits),
+        least: pairs.iter().map(gigabits).fold(f64::INFINITY, f64::min),
+        most: pairs.iter().map(gigabits).fold(0.0, f64::max),
         send_cpu: median(&|(send, _)| per_gigabyte(send.cpu_seconds, send.payload_octets)),
         receive_cpu: median(&|(_, receive)| {
             per_gigabyte(receive.cpu_seconds, receive.payload_octets)

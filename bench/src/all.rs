@@ -1,0 +1,61 @@
+//! `rushes bench`: everything, in one run, with one report.
+
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::report::{Figure, Machine, page};
+use crate::settings::{Settings, write};
+use crate::{Outcome, goodput, srtp, texture, zrtp};
+
+pub(crate) const HELP: &str = "\
+Without a command everything is measured: under 20 minutes, with --quick under 2. With --out there
+is also report.html, one page with all tables and plots that needs nothing else.
+
+Use a release build on a machine that does nothing else, and compare figures of one run only. What
+needs root (network namespaces) or a program that is not installed is told and left out.";
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AllArgs {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+type Measure = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
+
+/// The measurements, in the order of the report.
+const SECTIONS: [(&str, Measure); 4] = [
+    ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
+    ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
+    ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),
+    ("texture", |settings| texture::figures(&texture::TextureArgs::of_all(settings))),
+];
+
+pub(crate) fn run(args: &AllArgs) -> anyhow::Result<Outcome> {
+    let settings = &args.settings;
+    settings.prepare()?;
+    let start = Instant::now();
+    let mut all = Vec::new();
+    for (name, measure) in SECTIONS {
+        let begun = Instant::now();
+        let figures = measure(settings)?;
+        // What is there is told at once: the run may be ended before its end.
+        if !settings.json {
+            for figure in &figures {
+                settings.tell(figure)?;
+            }
+        }
+        all.extend(figures);
+        settings.progress(&format!("{name}: {:.0} s", begun.elapsed().as_secs_f64()));
+    }
+    if settings.json {
+        settings.tell_all(&all)?;
+    }
+    if let Some(folder) = &settings.out {
+        let machine = Machine::find();
+        let file = folder.join("report.html");
+        write(&file, &page(&machine, settings.quick, start.elapsed(), &all)?)?;
+        settings.progress(&format!("the report is {}", file.display()));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,109 @@
+//! `rushes bench`: the tables of the papers that Rushes comes from, measured anew on the machine
+//! at hand, beside the programs of the field and beside what the kernel does at best.
+//!
+//! Everything is measured through the public library. Each measurement makes [figures](report):
+//! tables with plots, told on the terminal and written as CSV, SVG and one HTML page.
+//!
+//! What this is not: a test. Nothing here asserts on time. And no load generator for networks:
+//! everything stays on this machine, on loopback or between network namespaces made for it.
+//!
+//! ```
+//! use clap::Parser;
+//!
+//! #[derive(Parser)]
+//! struct Program {
+//!     #[command(flatten)]
+//!     bench: rushes_bench::BenchArgs,
+//! }
+//!
+//! // As `rushes bench zrtp --runs 1` does.
+//! let program = Program::parse_from(["bench", "zrtp", "--runs", "1", "--json"]);
+//! let outcome = rushes_bench::run(&program.bench)?;
+//! assert_eq!(outcome, rushes_bench::Outcome::Done);
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod all;
+mod cpu;
+mod goodput;
+mod hosts;
+mod pairs;
+mod report;
+mod sequence;
+mod settings;
+mod sides;
+mod srtp;
+mod texture;
+mod trial;
+mod values;
+mod zrtp;
+
+use std::fmt;
+
+use clap::{Args, Subcommand};
+
+/// The command line behind `rushes bench`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, after_help = all::HELP)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    all: all::AllArgs,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Payload rate and CPU time of each path to the kernel, beside a loop without RTP
+    Goodput(goodput::GoodputArgs),
+    /// What encryption costs: the whole path under each suite, beside the path in the clear
+    Srtp(srtp::SrtpArgs),
+    /// How long two ends take to agree on keys, by each kind of agreement
+    Zrtp(zrtp::ZrtpArgs),
+    /// How long frames of textures take from one memory into another, as the thesis measured it
+    Texture(texture::TextureArgs),
+    /// One side of a measurement, in a process of its own
+    #[command(hide = true)]
+    Side(sides::SideArgs),
+}
+
+/// How a measurement ended, short of an error.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// Everything was measured.
+    Done,
+    /// What must not be lost was lost; the tables say where.
+    Fell,
+}
+
+/// A command line that no parser can tell from a right one.
+#[derive(Debug)]
+pub struct Usage(String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Measures what `args` ask for, and tells it.
+///
+/// Sides of a measurement are processes of their own: the program that calls this is started
+/// again, with `bench side` before its arguments.
+///
+/// # Errors
+///
+/// If something cannot be measured here at all; a [`Usage`] if the arguments do not fit together.
+pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
+    match &args.what {
+        None => all::run(&args.all),
+        Some(What::Goodput(args)) => goodput::run(args),
+        Some(What::Srtp(args)) => srtp::run(args),
+        Some(What::Zrtp(args)) => zrtp::run(args),
+        Some(What::Texture(args)) => texture::run(args),
+        Some(What::Side(args)) => sides::run(args),
+    }
+}

@@ -1,0 +1,15 @@
+//! What is told of measurements: tables, plots, and a page of all of them.
+//!
+//! It knows nothing of what was measured.
+
+mod figure;
+mod machine;
+mod page;
+mod plot;
+mod table;
+
+pub(crate) use self::figure::{Across, BARE, Cell, Figure, Plot, Series};
+pub(crate) use self::machine::Machine;
+pub(crate) use self::page::page;
+pub(crate) use self::plot::svg;
+pub(crate) use self::table::median;

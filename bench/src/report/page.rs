@@ -1,0 +1,118 @@
+//! One HTML page with all tables and plots, which needs no other file.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::figure::{Cell, Figure};
+use super::machine::Machine;
+use super::plot::svg;
+
+const STYLE: &str = "\
+body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#222}\
+h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem;border-top:1px solid #ddd;padding-top:1rem}\
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}\
+.wide{overflow-x:auto}th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #eee}\
+th{font-weight:600;border-bottom:2px solid #bbb}td.text,th:first-child{text-align:left}\
+svg{max-width:100%;height:auto;margin:.6rem 0}p.note{color:#666;max-width:70ch}\
+nav a{margin-right:1rem}";
+
+/// The report of a run of everything.
+pub(crate) fn page(
+    machine: &Machine,
+    quick: bool,
+    time: Duration,
+    figures: &[Figure],
+) -> anyhow::Result<String> {
+    let mut text =
+        String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
+    text += "<meta name=\"viewport\" content=\"width=device-width\">\n";
+    let _ = writeln!(text, "<title>Rushes, measured</title><style>{STYLE}</style></head><body>");
+    text += "<h1>Rushes, measured</h1>\n<p class=\"note\">Figures are ratios of one run on one \
+             machine: rows take turns, medians are shown. Compare within this page, not across \
+             machines.";
+    if quick {
+        text += " This was a quick run: it tells the order of things, not their last tenth.";
+    }
+    let minutes = time.as_secs_f64() / 60.0;
+    let _ = writeln!(text, " It took {minutes:.1} minutes.</p>\n<table>");
+    for (name, value) in &machine.facts {
+        let (name, value) = (escaped(name), escaped(value));
+        let _ = writeln!(text, "<tr><th>{name}</th><td class=\"text\">{value}</td></tr>");
+    }
+    text += "</table>\n<nav>\n";
+    for figure in figures {
+        let _ = writeln!(text, "<a href=\"#{0}\">{0}</a>", figure.name);
+    }
+    text += "</nav>\n";
+    for figure in figures {
+        section(&mut text, figure)?;
+    }
+    text += "</body></html>\n";
+    Ok(text)
+}
+
+fn section(text: &mut String, figure: &Figure) -> anyhow::Result<()> {
+    let _ = writeln!(text, "<h2 id=\"{}\">{}</h2>", figure.name, escaped(&figure.title));
+    for plot in &figure.plots {
+        text.extend(svg(plot)?);
+    }
+    text.push_str("<div class=\"wide\"><table>\n<tr>");
+    for head in &figure.heads {
+        let _ = write!(text, "<th>{}</th>", escaped(head));
+    }
+    text.push_str("</tr>\n");
+    for row in &figure.rows {
+        text.push_str("<tr>");
+        for cell in row {
+            let class = if matches!(cell, Cell::Text(_)) { " class=\"text\"" } else { "" };
+            let _ = write!(text, "<td{class}>{}</td>", escaped(&cell.written()));
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</table></div>\n");
+    Ok(())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod tests {
+    use super::super::figure::{Across, Plot, Series};
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_table_and_plot_and_nothing_from_elsewhere() {
+        let series = vec![Series {
+            name: "ours".to_owned(),
+            points: vec![(1.0, 2.0), (2.0, 3.0)],
+            beside: false,
+            lost: (0, 0),
+        }];
+        let plot = Plot {
+            name: "one".to_owned(),
+            title: "A plot".to_owned(),
+            x: "across",
+            y: "up",
+            across: Across::Linear,
+            decades: false,
+            series,
+        };
+        let figure = Figure {
+            name: "one",
+            title: "Less < more".to_owned(),
+            heads: vec!["what", "ms"],
+            rows: vec![vec![Cell::text("a&b"), Cell::Measure(1.25, 1)]],
+            plots: vec![plot],
+        };
+        let machine = Machine { facts: vec![("system", "linux".to_owned())] };
+        let text = page(&machine, true, Duration::from_secs(90), &[figure]).unwrap();
+        for part in ["Less &lt; more", "a&amp;b", "<svg", "A plot", "1.5 minutes", "linux", "quick"]
+        {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(!text.contains("src=") && !text.contains("<link"), "{text}");
+    }
+}
