@@ -28,12 +28,14 @@ mod all;
 mod cpu;
 mod goodput;
 mod hosts;
+mod latency;
 mod pairs;
 mod report;
 mod sequence;
 mod settings;
 mod sides;
 mod srtp;
+mod start_code;
 mod texture;
 mod trial;
 mod values;
@@ -57,6 +59,10 @@ pub struct BenchArgs {
 enum What {
     /// Payload rate and CPU time of each path to the kernel, beside a loop without RTP
     Goodput(goodput::GoodputArgs),
+    /// How long an access unit takes there and back, by size and by way of receiving
+    Latency(latency::LatencyArgs),
+    /// How fast NAL units are found in a byte stream
+    StartCode(start_code::StartCodeArgs),
     /// What encryption costs: the whole path under each suite, beside the path in the clear
     Srtp(srtp::SrtpArgs),
     /// How long two ends take to agree on keys, by each kind of agreement
@@ -66,6 +72,9 @@ enum What {
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
+    /// One side of a round trip, in a process of its own
+    #[command(hide = true)]
+    Echo(latency::EchoArgs),
 }
 
 /// How a measurement ended, short of an error.
@@ -101,9 +110,12 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     match &args.what {
         None => all::run(&args.all),
         Some(What::Goodput(args)) => goodput::run(args),
+        Some(What::Latency(args)) => latency::run(args),
+        Some(What::StartCode(args)) => start_code::run(args),
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Texture(args)) => texture::run(args),
         Some(What::Side(args)) => sides::run(args),
+        Some(What::Echo(args)) => latency::run_side(args),
     }
 }

@@ -21,7 +21,7 @@ use super::cpu::{cpu_time, pin_to};
 use crate::Outcome;
 
 /// Octets of UDP payload in the loop without RTP: those of an Ethernet packet.
-const RAW_DATAGRAM_LEN: usize = 1472;
+pub(crate) const RAW_DATAGRAM_LEN: usize = 1472;
 
 /// Frames on their way at once.
 const FRAMES_IN_FLIGHT: u64 = 2;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &SideArgs) -> anyhow::Result<Outcome> {
 }
 
 /// An access unit of one slice: a header, then octets without a start code, as a slice has.
-fn access_unit(len: usize) -> Vec<u8> {
+pub(crate) fn access_unit(len: usize) -> Vec<u8> {
     let mut unit = vec![0, 0, 0, 1, 0x02, 0x01, 0x80];
     let mut state = 1_u32;
     while unit.len() < len {

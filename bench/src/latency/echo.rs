@@ -1,0 +1,291 @@
+//! Sending there and back, by Rushes and by sockets alone.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rushes::net::{self, SocketOptions};
+use rushes::{Codec, Context, MediaStream, Pacing, RtpTimestamp, StreamSender, sleep_until};
+
+use super::trial::Way;
+use super::{PERIOD, Shape};
+use crate::sides::{RAW_DATAGRAM_LEN, access_unit};
+
+/// How long an access unit may stay away.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often one who answers looks whether it is still wanted.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Longer than anybody waits.
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+/// Access units before the first that counts: memory is touched, and the kernel's caches filled.
+const WARM_UP: u64 = 8;
+
+/// Ticks between the timestamps of two access units, by which a reply is known.
+const TICKS: u32 = 90;
+
+/// One side's way out and in.
+pub(super) trait Link: Sized {
+    /// Where it receives.
+    fn port(&self) -> u16;
+    /// Sends everything that comes to `to`.
+    fn answer(self, to: SocketAddr) -> anyhow::Result<Answering>;
+    /// From now on, `push` sends to `to`.
+    fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()>;
+    /// Sends access unit `n`.
+    fn push(&mut self, octets: &mut [u8], n: u32) -> anyhow::Result<()>;
+    /// The next reply, and when it was there whole; `None` if there was none until `deadline`.
+    fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>>;
+}
+
+/// Something that answers, elsewhere.
+pub(super) struct Answering {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    _hooked: Option<MediaStream>,
+}
+
+impl Answering {
+    pub(super) fn stop(self) {
+        self.stop.store(true, Relaxed);
+        if let Some(thread) = self.thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The time that each access unit took; `None` for one that did not come back.
+pub(super) fn ask(
+    mut link: impl Link,
+    to: SocketAddr,
+    shape: Shape,
+    frames: u64,
+) -> anyhow::Result<Vec<Option<Duration>>> {
+    link.connect(to)?;
+    let (mut intra, mut inter) = (access_unit(shape.intra), access_unit(shape.inter));
+    let interval = Duration::from_secs_f64(1.0 / shape.rate);
+    let count = frames + WARM_UP;
+    let mut pushed: Vec<Instant> = Vec::with_capacity(count as usize);
+    let mut times: Vec<Option<Duration>> = vec![None; count as usize];
+    let mut missing = count;
+    let mut heed = |reply: Option<(u32, Instant)>, pushed: &[Instant]| {
+        let Some((n, at)) = reply else { return u64::MAX };
+        if let (Some(from), Some(time)) = (pushed.get(n as usize), times.get_mut(n as usize))
+            && time.is_none()
+        {
+            *time = Some(at - *from);
+            missing -= 1;
+        }
+        u64::from(n)
+    };
+    let start = Instant::now() + interval;
+    for n in 0..count {
+        sleep_until(start + interval.mul_f64(n as f64));
+        let is_intra = n >= WARM_UP && (n - WARM_UP).is_multiple_of(PERIOD);
+        let octets = if is_intra || n == 0 { &mut intra } else { &mut inter };
+        pushed.push(Instant::now());
+        link.push(octets, n as u32)?;
+        let next = start + interval.mul_f64((n + 1) as f64);
+        while Instant::now() < next && heed(link.take(next)?, &pushed) != n {}
+    }
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if heed(link.take(end)?, &pushed) == count - 1 {
+            break;
+        }
+    }
+    Ok(times.split_off(WARM_UP as usize))
+}
+
+/// Rushes.
+pub(super) struct Rtp {
+    receiving: MediaStream,
+    sender: Option<StreamSender>,
+    way: Way,
+    replies: Option<mpsc::Receiver<(u32, Instant)>>,
+    /// Kept open for its sender.
+    half: Option<rushes::StreamReceiver>,
+}
+
+impl Rtp {
+    pub(super) fn open(way: Way) -> anyhow::Result<Self> {
+        let is_spinning = matches!(way, Way::PullSpinning | Way::HookSpinning);
+        let spin = if is_spinning { FOR_EVER } else { Duration::ZERO };
+        let session = Context::new().session_any().local_address("127.0.0.1")?;
+        let receiving = session.stream(Codec::H265).probation(1).spin(spin).open()?;
+        Ok(Self { receiving, sender: None, way, replies: None, half: None })
+    }
+
+    fn is_hooked(&self) -> bool {
+        matches!(self.way, Way::Hook | Way::HookSpinning)
+    }
+}
+
+impl Link for Rtp {
+    fn port(&self) -> u16 {
+        self.receiving.local_address().port()
+    }
+
+    fn answer(mut self, to: SocketAddr) -> anyhow::Result<Answering> {
+        let (mut sender, _receiver) = sender(to)?.split()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let is_hooked = self.is_hooked();
+        let mut receiving = self.receiving;
+        if is_hooked {
+            receiving.on_frame(move |frame| {
+                // Whoever asks notices what does not come back.
+                let _ = sender.push_frame(&frame, frame.timestamp());
+            })?;
+            return Ok(Answering { stop, thread: None, _hooked: Some(receiving) });
+        }
+        self.sender = None;
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Relaxed) {
+                if let Ok(Some(frame)) = receiving.pull_frame(NAP) {
+                    let _ = sender.push_frame(&frame, frame.timestamp());
+                }
+            }
+        });
+        Ok(Answering { stop, thread: Some(thread), _hooked: None })
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()> {
+        let (sender, receiver) = sender(to)?.split()?;
+        (self.sender, self.half) = (Some(sender), Some(receiver));
+        if self.is_hooked() {
+            let (tell, replies) = mpsc::channel();
+            self.receiving.on_frame(move |frame| {
+                let _ = tell.send((frame.timestamp().0 / TICKS, Instant::now()));
+            })?;
+            self.replies = Some(replies);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, octets: &mut [u8], n: u32) -> anyhow::Result<()> {
+        if let Some(sender) = &mut self.sender {
+            sender.push_frame(octets, RtpTimestamp(n * TICKS))?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>> {
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        if let Some(replies) = &self.replies {
+            return Ok(replies.recv_timeout(timeout).ok());
+        }
+        let frame = self.receiving.pull_frame(timeout)?;
+        Ok(frame.map(|frame| (frame.timestamp().0 / TICKS, Instant::now())))
+    }
+}
+
+fn sender(to: SocketAddr) -> anyhow::Result<MediaStream> {
+    let session = Context::new().session(&to.ip().to_string())?;
+    Ok(session.stream(Codec::H265).remote_port(to.port()).pacing(Pacing::Off).open()?)
+}
+
+/// Sockets alone.
+pub(super) struct Bare {
+    socket: net::UdpSocket,
+    queue: net::SendQueue,
+    arena: net::Arena,
+    to: Option<SocketAddr>,
+    received: Vec<u8>,
+}
+
+impl Bare {
+    pub(super) fn open(shape: Shape) -> anyhow::Result<Self> {
+        let local = net::resolve("127.0.0.1", 0)?;
+        let socket = net::UdpSocket::bind(local, &SocketOptions::default())?;
+        let (queue, arena) = (socket.send_queue(), socket.arena());
+        let received = Vec::with_capacity(shape.intra.max(shape.inter) + (64 << 10));
+        Ok(Self { socket, queue, arena, to: None, received })
+    }
+
+    fn send(&mut self, octets: &[u8], to: SocketAddr) -> anyhow::Result<()> {
+        let mut lengths = [0_u16; 44];
+        for octets in octets.chunks(44 * RAW_DATAGRAM_LEN) {
+            let datagrams = octets.chunks(RAW_DATAGRAM_LEN);
+            let count = datagrams.len();
+            for (len, datagram) in lengths.iter_mut().zip(datagrams) {
+                *len = datagram.len() as u16;
+            }
+            let deadline = Instant::now() + PATIENCE;
+            self.socket.send(&mut self.queue, octets, &lengths[..count], to, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Reads until a datagram comes that is shorter than others, which ends an access unit.
+    fn receive(&mut self, deadline: Instant) -> anyhow::Result<bool> {
+        let mut is_whole = false;
+        while !is_whole && Instant::now() < deadline {
+            for datagram in self.socket.receive(&mut self.arena, deadline, None)? {
+                self.received.extend_from_slice(datagram.data);
+                is_whole = datagram.data.len() < RAW_DATAGRAM_LEN;
+            }
+        }
+        Ok(is_whole)
+    }
+
+    /// The number at the end of what was received, which begins anew.
+    fn number(&mut self) -> Option<u32> {
+        let number = self.received.last_chunk().copied().map(u32::from_be_bytes);
+        self.received.clear();
+        number
+    }
+}
+
+impl Link for Bare {
+    fn port(&self) -> u16 {
+        self.socket.local_address().port()
+    }
+
+    fn answer(mut self, to: SocketAddr) -> anyhow::Result<Answering> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Relaxed) {
+                if let Ok(true) = self.receive(Instant::now() + NAP) {
+                    let octets = std::mem::take(&mut self.received);
+                    let _ = self.send(&octets, to);
+                    self.received = octets;
+                    self.received.clear();
+                }
+            }
+        });
+        Ok(Answering { stop, thread: Some(thread), _hooked: None })
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()> {
+        self.to = Some(to);
+        Ok(())
+    }
+
+    fn push(&mut self, octets: &mut [u8], n: u32) -> anyhow::Result<()> {
+        // The last datagram must be short and hold the number.
+        let over = octets.len() % RAW_DATAGRAM_LEN;
+        let len = if over < 4 { octets.len() - over - 4 } else { octets.len() };
+        let octets = &mut octets[..len];
+        if let Some(last) = octets.last_chunk_mut() {
+            *last = n.to_be_bytes();
+        }
+        let Some(to) = self.to else { return Ok(()) };
+        self.send(octets, to)
+    }
+
+    fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>> {
+        if !self.receive(deadline)? {
+            return Ok(None);
+        }
+        let at = Instant::now();
+        Ok(self.number().map(|n| (n, at)))
+    }
+}

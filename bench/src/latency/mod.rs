@@ -1,0 +1,218 @@
+//! `rushes bench latency`: how long an access unit takes there and back.
+
+mod echo;
+mod side;
+mod trial;
+
+use clap::Args;
+
+pub(crate) use self::side::EchoArgs;
+pub(crate) use self::side::run as run_side;
+
+use self::trial::{Trial, Way};
+use crate::Outcome;
+use crate::report::{Across, BARE, Cell, Figure, Plot, Series};
+use crate::settings::Settings;
+use crate::values::parse_size;
+
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+One process sends access units at a steady rate, another sends each back as soon as it has it whole,
+and the first takes the time from pushing the one to having the other whole. Each process is kept
+on a core of its own; nothing is paced. How the two receive:
+
+  pull      pull_frame on the thread that sends, asleep until something comes
+  hook      on_frame, on a thread of the stream's own, asleep until something comes
+  spinning  the same, asking the socket again and again
+  bare      datagrams by GSO and GRO and no RTP: the kernel's limit
+
+  late      round trips that took a frame interval or more: a wake-up was missed, or the machine
+            was busy
+  failed    access units that did not come back whole within two seconds")]
+pub(crate) struct LatencyArgs {
+    /// Octets in each access unit, instead of the usual ones; may be given several times
+    #[arg(long, value_parser = parse_size, value_name = "OCTETS")]
+    frame_size: Vec<usize>,
+    /// Access units of the long runs that look for single late ones
+    #[arg(long, value_name = "NUMBER")]
+    frames: Option<u64>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl LatencyArgs {
+    /// What `rushes bench` measures of it.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        Self { frame_size: Vec::new(), frames: None, settings: settings.clone() }
+    }
+}
+
+/// Sizes of access units, from a small inter frame to a large intra frame.
+const SIZES: [usize; 6] = [1_500, 12_500, 42_000, 167_000, 667_000, 1_600_000];
+
+/// What a stream is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shape {
+    /// Octets of an intra frame, the first of each [`PERIOD`].
+    pub(crate) intra: usize,
+    /// Octets of any other.
+    pub(crate) inter: usize,
+    /// Access units a second.
+    pub(crate) rate: f64,
+}
+
+/// Frames from one intra frame to the next.
+pub(crate) const PERIOD: u64 = 64;
+
+/// 660 Mbit/s at 120 frames a second, intra frames five times as large as others.
+const VIDEO: Shape = Shape { intra: 3_235_000, inter: 647_000, rate: 120.0 };
+
+pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<Outcome> {
+    args.settings.tell_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn figures(args: &LatencyArgs) -> anyhow::Result<Vec<Figure>> {
+    Ok(vec![of_video(args)?, of_sizes(args)?, of_many(args)?])
+}
+
+/// Table IV of the papers: intra, inter and all, at 30 and 120 frames a second.
+fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
+    let (seconds, rounds) = if args.settings.quick { (1, 1) } else { (2, 3) };
+    let mut rows = Vec::new();
+    for rate in [30_u32, 120] {
+        let shape = Shape { rate: f64::from(rate), ..VIDEO };
+        let frames = u64::from(rate) * seconds;
+        let trials = interleaved(args, "video", shape, frames, rounds, &Way::ALL)?;
+        for (way, trial) in Way::ALL.iter().zip(&trials) {
+            let mut row = vec![Cell::text(way.name()), Cell::Count(rate.into())];
+            row.extend(cells(trial, shape));
+            rows.push(row);
+        }
+    }
+    let heads = ["receiving", "frames/s"].into_iter().chain(HEADS).collect();
+    let title = format!(
+        "Round trip of 4K video: intra frames of {} KB, others of {} KB, loopback",
+        VIDEO.intra / 1000,
+        VIDEO.inter / 1000
+    );
+    Ok(Figure { name: "latency-video", title, heads, rows, plots: Vec::new() })
+}
+
+/// Against the size of the access unit.
+fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
+    let sizes = if args.frame_size.is_empty() { &SIZES[..] } else { &args.frame_size };
+    let (frames, rounds) = if args.settings.quick { (40, 1) } else { (120, 3) };
+    let (mut rows, mut series) = (Vec::new(), Vec::new());
+    series.extend(Way::ALL.map(|way| Series {
+        name: if way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() },
+        points: Vec::new(),
+        beside: way == Way::Raw,
+        lost: (0, 0),
+    }));
+    for &size in sizes {
+        let shape = Shape { intra: size, inter: size, rate: 120.0 };
+        let trials = interleaved(args, "size", shape, frames, rounds, &Way::ALL)?;
+        for ((way, trial), series) in Way::ALL.iter().zip(&trials).zip(&mut series) {
+            let median = trial.all().quantile(0.5);
+            series.points.extend(median.map(|median| (size as f64 / 1000.0, median)));
+            series.lost.0 += trial.failed as usize;
+            series.lost.1 += trial.sent as usize;
+            let mut row = vec![Cell::text(way.name()), Cell::Count(size as u64)];
+            row.extend(cells(trial, shape));
+            rows.push(row);
+        }
+    }
+    let plot = Plot {
+        name: "latency-size".to_owned(),
+        title: "Round trip against the size of the access unit, 120 a second, medians".to_owned(),
+        x: "access unit (KB)",
+        y: "round trip (ms)",
+        across: Across::Octaves,
+        decades: true,
+        series,
+    };
+    Ok(Figure {
+        name: "latency-size",
+        title: "Round trip against the size of the access unit, 120 a second, loopback".to_owned(),
+        heads: ["receiving", "octets"].into_iter().chain(HEADS).collect(),
+        rows,
+        plots: vec![plot],
+    })
+}
+
+/// Many of them: whether any is late by a frame.
+fn of_many(args: &LatencyArgs) -> anyhow::Result<Figure> {
+    let frames = args.frames.unwrap_or(if args.settings.quick { 500 } else { 10_000 });
+    let mut rows = Vec::new();
+    for (size, rate) in [(12_500, 1000.0), (667_000, 240.0)] {
+        let shape = Shape { intra: size, inter: size, rate };
+        for way in [Way::Hook, Way::Pull] {
+            // Half of the long run is by each.
+            let trial = interleaved(args, "many", shape, frames / 2, 1, &[way])?.remove(0);
+            let head = [Cell::text(way.name()), Cell::Count(size as u64), Cell::Measure(rate, 0)];
+            rows.push(head.into_iter().chain(cells(&trial, shape)).collect());
+        }
+    }
+    Ok(Figure {
+        name: "latency-many",
+        title: format!("Round trips of {frames} access units of each size, loopback"),
+        heads: ["receiving", "octets", "frames/s"].into_iter().chain(HEADS).collect(),
+        rows,
+        plots: Vec::new(),
+    })
+}
+
+/// Runs `ways` in turns; what each showed in all of its turns.
+fn interleaved(
+    args: &LatencyArgs,
+    what: &str,
+    shape: Shape,
+    frames: u64,
+    rounds: usize,
+    ways: &[Way],
+) -> anyhow::Result<Vec<Trial>> {
+    let mut trials = vec![Trial::default(); ways.len()];
+    for _ in 0..rounds {
+        for (way, trial) in ways.iter().zip(&mut trials) {
+            args.settings.progress(&format!(
+                "latency, {what}: {} octets, {} a second, {}",
+                shape.inter,
+                shape.rate,
+                way.name()
+            ));
+            trial.add(&trial::measure(shape, frames, *way)?);
+        }
+    }
+    Ok(trials)
+}
+
+const HEADS: [&str; 9] = [
+    "p50 ms",
+    "p99 ms",
+    "max ms",
+    "mean ms",
+    "intra p50 ms",
+    "inter p50 ms",
+    "late",
+    "failed",
+    "frames",
+];
+
+fn cells(trial: &Trial, shape: Shape) -> Vec<Cell> {
+    let all = trial.all();
+    let late = all.above(1e3 / shape.rate) as u64;
+    let differ = shape.intra != shape.inter;
+    let of = |times: &trial::Times| times.quantile(0.5).filter(|_| differ);
+    vec![
+        Cell::measure(all.quantile(0.5), 3),
+        Cell::measure(all.quantile(0.99), 3),
+        Cell::measure(all.quantile(1.0), 3),
+        Cell::measure(all.mean(), 3),
+        Cell::measure(of(&trial.intra), 3),
+        Cell::measure(of(&trial.inter), 3),
+        Cell::Count(late),
+        Cell::Count(trial.failed),
+        Cell::Count(trial.sent),
+    ]
+}

@@ -1,0 +1,181 @@
+//! A process that asks and one that answers, and the times that the first one took.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use super::Shape;
+use super::side::Measured;
+
+/// How frames are received, by both processes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum Way {
+    Pull,
+    PullSpinning,
+    Hook,
+    HookSpinning,
+    Raw,
+}
+
+impl Way {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Pull, Self::PullSpinning, Self::Hook, Self::HookSpinning, Self::Raw];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pull => "pull",
+            Self::PullSpinning => "pull, spinning",
+            Self::Hook => "hook",
+            Self::HookSpinning => "hook, spinning",
+            Self::Raw => "bare",
+        }
+    }
+
+    /// How the sides are told.
+    fn argument(self) -> String {
+        self.name().replace(", ", "-").replace("bare", "raw")
+    }
+}
+
+/// Round trips in milliseconds, shortest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times(Vec<f64>);
+
+impl Times {
+    fn add(&mut self, more: &[f64]) {
+        self.0.extend_from_slice(more);
+        self.0.sort_by(f64::total_cmp);
+    }
+
+    /// The time that `share` of all kept to; `None` if there is none.
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
+        #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
+        let rank = (share * self.0.len() as f64).ceil() as usize;
+        self.0.get(rank.max(1) - 1).copied()
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.iter().sum::<f64>() / self.0.len() as f64)
+    }
+
+    /// How many took `limit` milliseconds or more.
+    pub(crate) fn above(&self, limit: f64) -> usize {
+        self.0.iter().filter(|time| **time >= limit).count()
+    }
+}
+
+/// What a way showed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trial {
+    pub(crate) intra: Times,
+    pub(crate) inter: Times,
+    pub(crate) sent: u64,
+    pub(crate) failed: u64,
+}
+
+impl Trial {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.intra.add(&other.intra.0);
+        self.inter.add(&other.inter.0);
+        self.sent += other.sent;
+        self.failed += other.failed;
+    }
+
+    pub(crate) fn all(&self) -> Times {
+        let mut all = self.intra.clone();
+        all.add(&self.inter.0);
+        all
+    }
+}
+
+/// Runs both processes once.
+pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Trial> {
+    let start = |core: &str, more: &[&str]| -> anyhow::Result<Ended> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let child = Command::new(program)
+            .args(["bench", "echo", "--core", core, "--way", &way.argument()])
+            .args(["--intra", &shape.intra.to_string(), "--inter", &shape.inter.to_string()])
+            .args(["--rate", &shape.rate.to_string(), "--frames", &frames.to_string()])
+            .args(more)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        Ok(Ended(child.context("cannot start a process")?))
+    };
+    // Each tells where it receives, and is told where the other does.
+    let mut asking = start("0", &["--ask"])?;
+    let mut from_asking = asking.output()?;
+    let port = line(&mut from_asking)?;
+    let mut answering = start("1", &["--port", &port])?;
+    let mut from_answering = answering.output()?;
+    let port = line(&mut from_answering)?;
+    let mut to_asking = asking.0.stdin.take().context("a side has no input")?;
+    writeln!(to_asking, "{port}")?;
+    let mut text = String::new();
+    from_asking.read_to_string(&mut text)?;
+    let measured: Measured =
+        serde_json::from_str(&text).with_context(|| format!("a side said {text:?}"))?;
+    // The other one ends when its input does.
+    drop(answering.0.stdin.take());
+    for side in [&mut asking, &mut answering] {
+        if !side.0.wait()?.success() {
+            bail!("a side of {} failed", way.name());
+        }
+    }
+    let mut trial = Trial { sent: frames, failed: measured.failed, ..Trial::default() };
+    trial.intra.add(&measured.intra);
+    trial.inter.add(&measured.inter);
+    Ok(trial)
+}
+
+/// A process that does not outlive this value.
+struct Ended(Child);
+
+impl Ended {
+    fn output(&mut self) -> anyhow::Result<BufReader<std::process::ChildStdout>> {
+        self.0.stdout.take().map(BufReader::new).context("a side has no output")
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // One that has ended cannot be ended again.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn line(from: &mut impl BufRead) -> anyhow::Result<String> {
+    let mut line = String::new();
+    if from.read_line(&mut line)? == 0 {
+        bail!("a side ended before it began");
+    }
+    Ok(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Times, Way};
+    use clap::ValueEnum;
+
+    #[test]
+    fn quantiles_are_of_what_was_measured() {
+        let mut times = Times::default();
+        assert_eq!(times.quantile(0.5), None);
+        times.add(&[3.0, 1.0]);
+        times.add(&[2.0, 4.0]);
+        assert_eq!(times.quantile(0.5), Some(2.0));
+        assert_eq!(times.quantile(0.99), Some(4.0));
+        assert_eq!(times.quantile(1.0), Some(4.0));
+        assert_eq!(times.mean(), Some(2.5));
+        assert_eq!(times.above(3.0), 2);
+    }
+
+    #[test]
+    fn the_sides_understand_every_way() {
+        for way in Way::ALL {
+            assert_eq!(Way::from_str(&way.argument(), false), Ok(way));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `rushes bench start-code`: how fast NAL units are found in a byte stream.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use memchr::memmem::Finder;
+use rushes::payload::nal::find_start_codes;
+
+use crate::Outcome;
+use crate::report::{Cell, Figure, median};
+use crate::settings::Settings;
+
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+One core counts the start codes (0 0 1) of the same octets in memory, in turns: by the library, by
+`memmem` of the memchr crate, and octet by octet. GB/s are medians of the turns.")]
+pub(crate) struct StartCodeArgs {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl StartCodeArgs {
+    /// What `rushes bench` measures of it.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        Self { settings: settings.clone() }
+    }
+}
+
+/// Makes so many octets.
+type Make = fn(usize) -> Vec<u8>;
+
+/// Counts start codes.
+type Search<'a> = &'a dyn Fn(&[u8]) -> usize;
+
+/// What is searched, by how often zeros occur in it.
+const CASES: [(&str, Make); 6] = [
+    ("slice, zeros as by chance", |len| slice(len, 256)),
+    ("slice, one octet in 16 is zero", |len| slice(len, 16)),
+    ("slice, one octet in 4 is zero", |len| slice(len, 4)),
+    ("zero, other, one (near misses)", |len| [0, 5, 1].repeat(len / 3)),
+    ("zeros only", |len| vec![0; len]),
+    ("NAL units of 50 octets", |len| [&[0, 0, 1][..], &[0x42; 47]].concat().repeat(len / 50)),
+];
+
+/// Octets searched at a time: those of a large access unit.
+const LEN: usize = 700 << 10;
+
+/// A slice in which one octet in `rarity` is zero, with emulation prevention.
+fn slice(len: usize, rarity: u64) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut octets: Vec<u8> = Vec::with_capacity(len + 1);
+    while octets.len() < len {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let is_zero = (state >> 32).is_multiple_of(rarity);
+        let octet = if is_zero { 0 } else { (state >> 56) as u8 | 1 };
+        // Of the octets from 0 to 3 only these two come up here.
+        if octet < 4 && octets.ends_with(&[0, 0]) {
+            octets.push(3);
+        }
+        octets.push(octet);
+    }
+    octets
+}
+
+fn octet_by_octet(octets: &[u8]) -> usize {
+    octets.windows(3).filter(|window| **window == [0, 0, 1]).count()
+}
+
+pub(crate) fn run(args: &StartCodeArgs) -> anyhow::Result<Outcome> {
+    args.settings.tell_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn figures(args: &StartCodeArgs) -> anyhow::Result<Vec<Figure>> {
+    args.settings.progress("start codes");
+    let (turns, time) = if args.settings.quick { (3, 20) } else { (9, 40) };
+    let finder = Finder::new(&[0, 0, 1]);
+    let mut rows = Vec::new();
+    for (name, make) in CASES {
+        let octets = make(LEN);
+        let searches: [Search<'_>; 3] = [
+            &|octets| find_start_codes(octets).count(),
+            &|octets| finder.find_iter(octets).count(),
+            &octet_by_octet,
+        ];
+        let found = searches.map(|search| search(&octets));
+        anyhow::ensure!(
+            found == [found[2]; 3],
+            "{name}: start codes were missed or invented: {found:?}"
+        );
+        let mut speeds = [const { Vec::new() }; 3];
+        for _ in 0..turns {
+            for (search, speeds) in searches.iter().zip(&mut speeds) {
+                speeds.push(speed(search, &octets, Duration::from_millis(time)));
+            }
+        }
+        let [library, memmem, octet] = speeds.map(|mut speeds| median(&mut speeds));
+        rows.push(vec![
+            Cell::text(name),
+            Cell::Measure(library, 1),
+            Cell::Measure(memmem, 1),
+            Cell::Measure(octet, 1),
+            Cell::Measure(library / octet, 1),
+        ]);
+    }
+    Ok(vec![Figure {
+        name: "start-code",
+        title: format!("Start codes: GB/s on one core, {LEN} octets at a time, medians"),
+        heads: vec!["octets", "library", "memmem", "octet by octet", "library / octet by octet"],
+        rows,
+        plots: Vec::new(),
+    }])
+}
+
+/// GB/s that `search` comes to in `time`.
+fn speed(search: Search<'_>, octets: &[u8], time: Duration) -> f64 {
+    let (start, mut count) = (Instant::now(), 0_u64);
+    while start.elapsed() < time {
+        black_box(search(black_box(octets)));
+        count += 1;
+    }
+    count as f64 * octets.len() as f64 * 1e-9 / start.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_hold_no_start_code_and_the_zeros_that_they_should() {
+        for rarity in [256, 16, 4] {
+            let octets = slice(100_000, rarity);
+            assert_eq!(octet_by_octet(&octets), 0);
+            let zeros = octets.iter().map(|octet| u64::from(*octet == 0)).sum::<u64>();
+            let expected = 100_000 / rarity;
+            assert!(zeros > expected / 2 && zeros < expected * 2, "{zeros} of 1 in {rarity}");
+        }
+    }
+}
