@@ -30,6 +30,7 @@ mod goodput;
 mod hosts;
 mod pairs;
 mod report;
+mod scaling;
 mod sequence;
 mod settings;
 mod sides;
@@ -59,6 +60,8 @@ enum What {
     Goodput(goodput::GoodputArgs),
     /// What encryption costs: the whole path under each suite, beside the path in the clear
     Srtp(srtp::SrtpArgs),
+    /// What more streams, other packet sizes, socket buffers and networks do; what pacing saves
+    Scaling(scaling::ScalingArgs),
     /// How long two ends take to agree on keys, by each kind of agreement
     Zrtp(zrtp::ZrtpArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
@@ -66,6 +69,9 @@ enum What {
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
+    /// One end of a measurement of `scaling`
+    #[command(hide = true)]
+    End(scaling::end::EndArgs),
 }
 
 /// How a measurement ended, short of an error.
@@ -104,6 +110,8 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Texture(args)) => texture::run(args),
+        Some(What::Scaling(args)) => scaling::run(args),
         Some(What::Side(args)) => sides::run(args),
+        Some(What::End(args)) => scaling::end::run(args),
     }
 }
