@@ -27,3 +27,18 @@ pub(crate) fn pin_to(core: usize) {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin_to(_core: usize) {}
+
+/// Keeps this process on the first (0) or the second (1) half of the cores.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin_to_half(half: usize) {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut set = CpuSet::new();
+    // A single core is both halves.
+    (0..cores).filter(|core| cores == 1 || core * 2 / cores == half).for_each(|core| set.set(core));
+    // Unpinned, the figures are noisier and still true.
+    let _ = sched_setaffinity(None, &set);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin_to_half(_half: usize) {}

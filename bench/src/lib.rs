@@ -31,6 +31,7 @@ mod hosts;
 mod latency;
 mod pairs;
 mod report;
+mod scaling;
 mod sequence;
 mod settings;
 mod sides;
@@ -65,6 +66,8 @@ enum What {
     StartCode(start_code::StartCodeArgs),
     /// What encryption costs: the whole path under each suite, beside the path in the clear
     Srtp(srtp::SrtpArgs),
+    /// What more streams, other packet sizes, socket buffers and networks do; what pacing saves
+    Scaling(scaling::ScalingArgs),
     /// How long two ends take to agree on keys, by each kind of agreement
     Zrtp(zrtp::ZrtpArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
@@ -75,6 +78,9 @@ enum What {
     /// One side of a round trip, in a process of its own
     #[command(hide = true)]
     Echo(latency::EchoArgs),
+    /// One end of a measurement of `scaling`
+    #[command(hide = true)]
+    End(scaling::end::EndArgs),
 }
 
 /// How a measurement ended, short of an error.
@@ -115,7 +121,9 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Texture(args)) => texture::run(args),
+        Some(What::Scaling(args)) => scaling::run(args),
         Some(What::Side(args)) => sides::run(args),
         Some(What::Echo(args)) => latency::run_side(args),
+        Some(What::End(args)) => scaling::end::run(args),
     }
 }

@@ -35,6 +35,8 @@ pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
     if !(left <= right && low <= high) {
         return Ok(None);
     }
+    // Where nothing was lost, there is no height.
+    let high = if high > 0.0 { high } else { 1.0 };
     let up = if plot.decades { low.max(1e-3) * 0.7..high * 1.4 } else { 0.0..high * 1.08 };
     let mut text = String::new();
     {

@@ -8,6 +8,9 @@ use crate::error::Error;
 /// How the batches of a large frame are spread over time.
 ///
 /// A batch is up to 64 KiB, handed to the kernel at once. A frame of one batch is never delayed.
+///
+/// A sender that did not get its turn in time catches up, but not in a burst that a switch's queue
+/// would not hold: by 250 us at most, and by 256 KiB at most. What is more than that goes later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {
@@ -18,9 +21,14 @@ pub enum Pacing {
     /// frames of many batches.
     ///
     /// The interval is that of the stream's frame rate, if it was set; otherwise the time between
-    /// the last two frames pushed, at most 100 ms.
+    /// the last two frames pushed, at most 100 ms. A sender that is late takes more of the interval,
+    /// up to all of it.
     Share(f32),
-    /// At this rate, in bits of UDP payload per second.
+    /// At this rate, in bits of UDP payload per second, however large a frame is. It suits streams
+    /// that use most of a link: a little below the link's rate, nothing waits in its queue.
+    ///
+    /// A packet on Ethernet takes 66 octets more than its UDP payload (IPv6: 86), so at an MTU of
+    /// 1 500 a link has room for 95.7 % of its rate.
     Rate(u64),
 }
 
@@ -48,6 +56,13 @@ const INTERVAL_MAX: Duration = Duration::from_millis(100);
 /// Shorter waits cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);
 
+/// What a late sender catches up by: more than the lateness of a sleep, which a stream near its
+/// link's rate would otherwise lose with every batch.
+const CATCH_UP_TIME: Duration = Duration::from_micros(250);
+
+/// The same in octets, for fast streams: half of a small switch's queue.
+const CATCH_UP_LEN: usize = 256 << 10;
+
 /// When each batch of a frame is due.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -57,6 +72,8 @@ pub(crate) struct Pacer {
     frame_start: Instant,
     frame_len: usize,
     frame_time: Duration,
+    /// What is left of the interval when all is sent in time.
+    reserve: Duration,
     sent: usize,
     rate_due: Instant,
 }
@@ -81,6 +98,7 @@ impl Pacer {
             frame_start: now,
             frame_len: 0,
             frame_time: Duration::ZERO,
+            reserve: Duration::ZERO,
             sent: 0,
             rate_due: now,
         })
@@ -95,10 +113,11 @@ impl Pacer {
         self.frame_start = now;
         self.frame_len = len.max(1);
         self.sent = 0;
-        self.frame_time = match self.pacing {
-            Pacing::Share(share) => self.interval.unwrap_or(measured).mul_f32(share),
-            _ => Duration::ZERO,
-        };
+        if let Pacing::Share(share) = self.pacing {
+            let interval = self.interval.unwrap_or(measured);
+            self.frame_time = interval.mul_f32(share);
+            self.reserve = interval.saturating_sub(self.frame_time);
+        }
     }
 
     /// When the next batch, of `len` octets, is due; `None` if at once.
@@ -106,20 +125,40 @@ impl Pacer {
         let due = match self.pacing {
             Pacing::Off => return None,
             Pacing::Share(_) => {
-                let share = self.sent as f64 / self.frame_len as f64;
-                self.frame_start + self.frame_time.mul_f64(share.min(1.0))
+                let share = (self.sent as f64 / self.frame_len as f64).min(1.0);
+                let due = self.frame_start + self.frame_time.mul_f64(share);
+                let late = now.saturating_duration_since(due);
+                let catch_up =
+                    catch_up(time_of(CATCH_UP_LEN, self.frame_time, self.frame_len as u64));
+                // The rest goes later, but a frame does not take the time of the next one.
+                let put_off = late.saturating_sub(catch_up).min(self.reserve);
+                self.reserve -= put_off;
+                self.frame_start += put_off;
+                due + put_off
             }
             Pacing::Rate(bits_per_second) => {
-                let due = self.rate_due.max(now);
-                let nanos = len as u128 * 8_000_000_000 / u128::from(bits_per_second.max(1));
-                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
-                self.rate_due = due + Duration::from_nanos(nanos);
+                // As many octets as bits in a second take eight.
+                let time = |len| time_of(len, Duration::from_secs(8), bits_per_second);
+                let earliest = now.checked_sub(catch_up(time(CATCH_UP_LEN))).unwrap_or(now);
+                let due = self.rate_due.max(earliest);
+                self.rate_due = due + time(len);
                 due
             }
         };
         self.sent += len;
         (due > now + WAIT_MIN).then_some(due)
     }
+}
+
+/// How long `len` octets take, where `of` of them take `time`.
+fn time_of(len: usize, time: Duration, of: u64) -> Duration {
+    let nanos = len as u128 * time.as_nanos() / u128::from(of.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// How much of a delay is made up for, where the most octets of a burst take `burst`.
+fn catch_up(burst: Duration) -> Duration {
+    burst.min(CATCH_UP_TIME)
 }
 
 #[cfg(test)]
@@ -148,6 +187,56 @@ mod tests {
     #[test]
     fn no_pacing_waits_for_nothing() {
         assert_eq!(waits(Pacing::Off, &[1000; 3]), [None; 3]);
+    }
+
+    /// Octets that are due at once `late` after the moment that the second of many batches was due.
+    fn burst(pacing: Pacing, interval: Duration, late: Duration) -> usize {
+        const LEN: usize = 65_000;
+        let start = Instant::now();
+        let mut pacer = Pacer::new(pacing, Some(interval), start).unwrap();
+        pacer.start(start, 100 * LEN);
+        pacer.due(start, LEN);
+        // Past what goes early because a wait would not be worth it.
+        let mut due = start;
+        while due == start {
+            due = pacer.due(start, LEN).unwrap_or(start);
+        }
+        let now = due + late;
+        (0..98).take_while(|_| pacer.due(now, LEN).is_none()).count() * LEN
+    }
+
+    #[test]
+    fn a_sender_that_is_late_catches_up_by_no_more_than_a_queue_holds() {
+        // At 10 Gbit/s a batch takes 52 us, and 100 batches 5.2 ms.
+        let (rate, over) = (Pacing::Rate(10_000_000_000), Duration::from_micros(10_400));
+        for pacing in [rate, Pacing::Share(0.5)] {
+            let burst = |micros| burst(pacing, over, Duration::from_micros(micros));
+            // What a sleep is late by is not lost.
+            assert!((2 * 65_000..=4 * 65_000).contains(&burst(110)), "{pacing:?}");
+            for micros in [500, 4_000] {
+                // And what goes early because a wait would not be worth it.
+                let most = CATCH_UP_LEN + 2 * 65_000;
+                assert!((4 * 65_000..=most).contains(&burst(micros)), "{pacing:?} {micros}");
+            }
+        }
+        // At 100 Mbit/s, 250 us are no batch.
+        let slow = burst(Pacing::Rate(100_000_000), over, Duration::from_millis(50));
+        assert!(slow <= 65_000, "{slow}");
+    }
+
+    #[test]
+    fn a_frame_that_is_late_does_not_take_the_time_of_the_next() {
+        let start = Instant::now();
+        let interval = Duration::from_millis(20);
+        for (share, end) in [(0.5, 20), (1.0, 20)] {
+            let mut pacer = Pacer::new(Pacing::Share(share), Some(interval), start).unwrap();
+            pacer.start(start, 100_000);
+            // Nobody gave it a turn for most of the interval.
+            let now = start + Duration::from_millis(18);
+            let due = (0..100).filter_map(|_| pacer.due(now, 1000)).last();
+            let latest = start + Duration::from_millis(end);
+            assert!(due.is_some_and(|due| due <= latest && due > now), "{share}");
+        }
     }
 
     #[test]

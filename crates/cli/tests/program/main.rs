@@ -3,6 +3,7 @@
 
 mod agreed;
 mod bench_latency;
+mod bench_scaling;
 mod bench_texture;
 mod rig;
 mod secured;

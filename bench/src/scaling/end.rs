@@ -1,0 +1,272 @@
+//! One end of a run, in a process of its own: a thread for each stream.
+//!
+//! The receiver says its ports, hears from its standard input where to tell of frames that came,
+//! and ends when that is closed and nothing comes any more.
+
+use std::io::{BufRead, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use rushes::sleep_until;
+
+use super::spec::{Clock, Spec, Told, Units};
+use super::{bare, streams_end};
+use crate::Outcome;
+use crate::cpu::{cpu_time, pin_to_half};
+
+/// Access units of a stream on their way at once, where the receiver tells what it has.
+const FRAMES_IN_FLIGHT: u64 = 2;
+
+/// Silence after which an end gives up.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Silence after which nothing is on its way any more.
+pub(crate) const SILENCE: Duration = Duration::from_millis(120);
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EndArgs {
+    /// What to do, as JSON
+    spec: String,
+}
+
+pub(crate) fn run(args: &EndArgs) -> anyhow::Result<Outcome> {
+    let spec: Spec = serde_json::from_str(&args.spec)?;
+    let is_sender = !spec.ports.is_empty();
+    pin_to_half(usize::from(!is_sender));
+    let told = if is_sender { send(&spec) } else { receive(&spec) }?;
+    println!("{}", serde_json::to_string(&told)?);
+    Ok(Outcome::Done)
+}
+
+/// What a sending thread works with.
+pub(crate) struct Sending {
+    pub(crate) spec: Arc<Spec>,
+    pub(crate) to: SocketAddr,
+    pub(crate) frames: Arc<Frames>,
+    pub(crate) window: Window,
+    pub(crate) start: Instant,
+}
+
+/// What a receiving thread works with.
+pub(crate) struct Receiving {
+    pub(crate) spec: Arc<Spec>,
+    pub(crate) telling: Telling,
+    /// The sender has ended.
+    pub(crate) ended: Arc<AtomicBool>,
+    pub(crate) came: Came,
+}
+
+impl Receiving {
+    /// Whether there is nothing more to wait for, after `silence`.
+    pub(crate) fn is_over(&self, silence: Duration) -> bool {
+        silence >= PATIENCE || self.ended.load(Ordering::Relaxed) && silence >= SILENCE
+    }
+
+    /// Takes note of a frame that came whole.
+    pub(crate) fn whole(&mut self, octets: usize) {
+        let now = Instant::now();
+        self.came.first.get_or_insert(now);
+        self.came.last = Some(now);
+        self.came.told.frames += 1;
+        self.came.told.octets += octets as u64;
+        self.telling.tell(self.came.told.frames);
+    }
+}
+
+/// What came, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Came {
+    pub(crate) told: Told,
+    pub(crate) first: Option<Instant>,
+    pub(crate) last: Option<Instant>,
+}
+
+/// The access units that are sent, by kind.
+pub(crate) struct Frames {
+    units: Units,
+    longest: Vec<u8>,
+    /// A shorter one has an end of its own.
+    other: Vec<u8>,
+}
+
+impl Frames {
+    fn new(units: Units) -> Self {
+        Self { units, longest: access_unit(units.len(0)), other: access_unit(units.len(1)) }
+    }
+
+    pub(crate) fn unit(&self, n: u64) -> &[u8] {
+        if n.is_multiple_of(self.units.group) { &self.longest } else { &self.other }
+    }
+}
+
+/// An access unit of one slice: a header, then octets without a start code, as a slice has.
+fn access_unit(len: usize) -> Vec<u8> {
+    let mut unit = vec![0, 0, 0, 1, 0x02, 0x01, 0x80];
+    let len = len.max(unit.len() + 1);
+    // Octets 1 to 255, so that no two zeros meet.
+    unit.extend((unit.len()..len).map(|n| 1 + (n.wrapping_mul(2_654_435_761) >> 7) as u8 % 255));
+    unit
+}
+
+/// The sender's end of what the receiver tells.
+pub(crate) struct Window {
+    socket: UdpSocket,
+    sent: u64,
+    seen: u64,
+}
+
+impl Window {
+    fn open(host: &str) -> anyhow::Result<Self> {
+        let socket = UdpSocket::bind((host, 0))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self { socket, sent: 0, seen: 0 })
+    }
+
+    /// Waits until another access unit may leave.
+    pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
+        self.wait_for((self.sent + 1).saturating_sub(FRAMES_IN_FLIGHT))?;
+        self.sent += 1;
+        Ok(())
+    }
+
+    pub(crate) fn wait_for_all(&mut self) -> anyhow::Result<()> {
+        self.wait_for(self.sent)
+    }
+
+    fn wait_for(&mut self, frames: u64) -> anyhow::Result<()> {
+        while self.seen < frames {
+            let mut news = [0; 8];
+            self.socket.recv(&mut news).context("the receiver went silent")?;
+            self.seen = self.seen.max(u64::from_be_bytes(news));
+        }
+        Ok(())
+    }
+}
+
+/// The receiver's end of the same.
+pub(crate) struct Telling {
+    socket: UdpSocket,
+    to: SocketAddr,
+}
+
+impl Telling {
+    fn tell(&self, frames: u64) {
+        // News that are lost are told again with the next frame.
+        let _ = self.socket.send_to(&frames.to_be_bytes(), self.to);
+    }
+}
+
+fn send(spec: &Spec) -> anyhow::Result<Told> {
+    let frames = Arc::new(Frames::new(spec.units));
+    let mut windows = Vec::new();
+    for _ in &spec.ports {
+        windows.push(Window::open(&spec.sender)?);
+    }
+    let addresses: std::io::Result<Vec<String>> =
+        windows.iter().map(|window| Ok(window.socket.local_addr()?.to_string())).collect();
+    say(&addresses?)?;
+    let spec = Arc::new(spec.clone());
+    let cpu = cpu_time();
+    // All begin together, when all threads are there.
+    let start = Instant::now() + Duration::from_millis(2);
+    let mut threads = Vec::new();
+    for (&port, window) in spec.ports.iter().zip(windows) {
+        let to = SocketAddr::new(spec.host.parse()?, port);
+        let sending = Sending { spec: spec.clone(), to, frames: frames.clone(), window, start };
+        threads.push(thread::spawn(move || {
+            let way = if sending.spec.bare { bare::send } else { streams_end::send };
+            sleep_until(sending.start);
+            way(sending)
+        }));
+    }
+    let mut all = Told::default();
+    for thread in threads {
+        let told = thread.join().map_err(|_| anyhow!("a sending thread panicked"))??;
+        all.frames += told.frames;
+        all.octets += told.octets;
+        all.wire_octets += told.wire_octets;
+    }
+    let planned = match spec.clock {
+        Clock::Window => 0.0,
+        Clock::Steady(fps, _) => spec.frames as f64 / fps,
+    };
+    all.seconds = start.elapsed().as_secs_f64().max(planned);
+    all.cpu_seconds = cpu_time().saturating_sub(cpu).as_secs_f64();
+    Ok(all)
+}
+
+fn receive(spec: &Spec) -> anyhow::Result<Told> {
+    let mut sources = Vec::new();
+    for _ in 0..spec.streams {
+        sources.push(Source::open(spec)?);
+    }
+    say(&sources.iter().map(|source| source.port().to_string()).collect::<Vec<_>>())?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let seen = ended.clone();
+    thread::spawn(move || {
+        // It is closed when the sender has ended.
+        let _ = std::io::stdin().lock().read_line(&mut String::new());
+        seen.store(true, Ordering::Relaxed);
+    });
+    let spec = Arc::new(spec.clone());
+    let cpu = cpu_time();
+    let mut threads = Vec::new();
+    for (source, to) in sources.into_iter().zip(line.split_whitespace()) {
+        let socket = UdpSocket::bind((spec.host.as_str(), 0))?;
+        let telling = Telling { socket, to: to.parse()? };
+        let receiving =
+            Receiving { spec: spec.clone(), telling, ended: ended.clone(), came: Came::default() };
+        threads.push(thread::spawn(move || match source {
+            Source::Stream(stream) => streams_end::receive(*stream, receiving),
+            Source::Bare(socket) => bare::receive(&socket, receiving),
+        }));
+    }
+    let mut all = Came::default();
+    for thread in threads {
+        let came = thread.join().map_err(|_| anyhow!("a receiving thread panicked"))??;
+        all.told.frames += came.told.frames;
+        all.told.octets += came.told.octets;
+        all.told.socket_drops += came.told.socket_drops;
+        all.first = [all.first, came.first].into_iter().flatten().min();
+        all.last = all.last.max(came.last);
+    }
+    let times = all.first.zip(all.last);
+    all.told.seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+    all.told.cpu_seconds = cpu_time().saturating_sub(cpu).as_secs_f64();
+    Ok(all.told)
+}
+
+enum Source {
+    Stream(Box<rushes::MediaStream>),
+    Bare(rushes::net::UdpSocket),
+}
+
+impl Source {
+    fn open(spec: &Spec) -> anyhow::Result<Self> {
+        Ok(if spec.bare {
+            Self::Bare(bare::open(&spec.host, spec)?)
+        } else {
+            Self::Stream(Box::new(streams_end::open_receiver(spec)?))
+        })
+    }
+
+    fn port(&self) -> u16 {
+        match self {
+            Self::Stream(stream) => stream.local_address().port(),
+            Self::Bare(socket) => socket.local_address().port(),
+        }
+    }
+}
+
+/// Says something to the parent process, in one line.
+fn say(words: &[String]) -> anyhow::Result<()> {
+    println!("{}", words.join(" "));
+    Ok(std::io::stdout().flush()?)
+}

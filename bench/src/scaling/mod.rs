@@ -1,0 +1,139 @@
+//! `rushes bench scaling`: what more streams, other packet sizes, socket buffers and networks do.
+
+mod bare;
+mod bucket;
+mod buffers;
+pub(crate) mod end;
+mod packet_size;
+mod pair;
+mod places;
+mod spec;
+mod streams;
+mod streams_end;
+
+use clap::{Args, ValueEnum};
+
+use self::pair::Figures;
+use self::spec::{Spec, Units};
+use crate::Outcome;
+use crate::report::{Cell, Figure, Series};
+use crate::settings::Settings;
+use crate::values::parse_size;
+
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Sender and receiver are processes, each on its half of the cores, with a thread for each stream. What
+is measured takes turns, and medians are told; of what is lost, sums. Beside each way there are
+sockets alone in the same shape, without RTP: what the kernel does at best.
+
+  streams      1, 2, 4, 8 streams: total goodput and CPU time
+  packet-size  Packets of 576 to 64 000 octets: goodput and CPU time
+  buffers      What bursts lose by the size of socket buffers, and what pacing loses
+  places       Loopback and virtual Ethernet, with packets of 1 500 and 9 000 octets
+  bucket       Links of 1 and 10 Gbit/s with the queue of a small switch (a token bucket between two
+               network namespaces): what is lost near the rate of the link, and how pacing saves it
+
+Goodput is of access units that came whole. Places and bucket need root, `ip` and `tc`.")]
+pub(crate) struct ScalingArgs {
+    /// What to measure
+    #[arg(long, value_enum, default_value = "all")]
+    figure: Which,
+    /// Octets in an access unit, on average
+    #[arg(long, default_value = "667000", value_parser = parse_size, value_name = "OCTETS")]
+    frame_size: usize,
+    /// Turns of each way; by default three, and two for the bucket
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=100))]
+    runs: Option<u16>,
+    /// Access units of each stream in a run; by default as many as take about 0.3 s
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=100_000))]
+    frames: Option<u32>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Which figure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Which {
+    Streams,
+    PacketSize,
+    Buffers,
+    Places,
+    Bucket,
+    All,
+}
+
+impl ScalingArgs {
+    /// What `rushes bench` measures of it.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        let settings = settings.clone();
+        let frame_size = crate::goodput::FRAME_SIZE;
+        Self { figure: Which::All, frame_size, runs: None, frames: None, settings }
+    }
+
+    fn is_quick(&self) -> bool {
+        self.settings.quick
+    }
+
+    fn runs(&self, full: usize) -> usize {
+        self.runs.map_or(if self.is_quick() { 1 } else { full }, usize::from)
+    }
+
+    /// Access units of all the same size, enough for some tenths of a second at `gigabits`.
+    fn flat(&self, gigabits: f64) -> Spec {
+        let units = Units::flat(self.frame_size);
+        Spec::new(units, self.frames(units, gigabits * 1e9 / 8.0 / self.frame_size as f64))
+    }
+
+    /// Access units of a run at so many a second: whole groups.
+    fn frames(&self, units: Units, fps: f64) -> u64 {
+        let seconds = if self.is_quick() { 0.12 } else { 0.3 };
+        let frames = self.frames.map_or((fps * seconds) as u64, u64::from);
+        frames.next_multiple_of(units.group).max(4)
+    }
+}
+
+pub(crate) fn run(args: &ScalingArgs) -> anyhow::Result<Outcome> {
+    args.settings.tell_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
+    type Measure = fn(&ScalingArgs) -> anyhow::Result<Vec<Figure>>;
+    let all: [(Which, Measure); 5] = [
+        (Which::Streams, streams::figures),
+        (Which::PacketSize, packet_size::figures),
+        (Which::Buffers, buffers::figures),
+        (Which::Places, places::figures),
+        (Which::Bucket, bucket::figures),
+    ];
+    let mut figures = Vec::new();
+    for (which, measure) in all {
+        if args.figure == which || args.figure == Which::All {
+            figures.extend(measure(args)?);
+        }
+    }
+    Ok(figures)
+}
+
+/// A line of what was measured.
+fn series(name: impl Into<String>, points: Vec<(f64, f64)>, beside: bool) -> Series {
+    Series { name: name.into(), points, beside, lost: (0, 0) }
+}
+
+/// The heads of [`costs`].
+const COST_HEADS: [&str; 4] = ["Gbit/s", "send s/GB", "recv s/GB", "not whole"];
+
+/// The cells that tables of goodput end with.
+fn costs(figures: &Figures) -> [Cell; 4] {
+    [
+        Cell::Measure(figures.gigabits, 2),
+        Cell::Measure(figures.send_cpu, 3),
+        Cell::Measure(figures.receive_cpu, 3),
+        Cell::Count(figures.lost),
+    ]
+}
+
+/// Says in one line that something cannot be measured here.
+fn left_out(what: &str, why: &anyhow::Error) {
+    eprintln!("scaling: {what} left out: needs root, `ip` and `tc` ({why:#})");
+}

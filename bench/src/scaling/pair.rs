@@ -1,0 +1,134 @@
+//! Both ends of a run, and what they came to.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use super::spec::{Spec, Told};
+use crate::hosts::{Hosts, Side};
+use crate::report;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) sent: Told,
+    pub(crate) received: Told,
+    /// Access units that were to be sent.
+    offered: u64,
+}
+
+/// What the runs of one way came to: medians, and sums of what was lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    /// Octets of access units that came whole, in Gbit/s.
+    pub(crate) gigabits: f64,
+    /// CPU seconds for each 10⁹ octets.
+    pub(crate) send_cpu: f64,
+    pub(crate) receive_cpu: f64,
+    /// What was handed to the kernel, headers included, in Gbit/s.
+    pub(crate) wire_gigabits: f64,
+    /// Access units that did not come whole, of how many, in all runs.
+    pub(crate) lost: u64,
+    pub(crate) offered: u64,
+    /// Messages that found the receiving socket full, in all runs.
+    pub(crate) socket_drops: u64,
+}
+
+impl Figures {
+    pub(crate) fn of(runs: &[Run]) -> Self {
+        let median = |figure: &dyn Fn(&Run) -> f64| {
+            report::median(&mut runs.iter().map(figure).collect::<Vec<f64>>())
+        };
+        let cost = |told: &Told| told.cpu_seconds / (told.octets as f64 / 1e9).max(1e-9);
+        let rate = |octets: u64, seconds: f64| octets as f64 * 8e-9 / seconds.max(1e-9);
+        let sum = |count: &dyn Fn(&Run) -> u64| runs.iter().map(count).sum();
+        Self {
+            gigabits: median(&|run| {
+                rate(run.received.octets, run.sent.seconds.max(run.received.seconds))
+            }),
+            send_cpu: median(&|run| cost(&run.sent)),
+            receive_cpu: median(&|run| cost(&run.received)),
+            wire_gigabits: median(&|run| rate(run.sent.wire_octets, run.sent.seconds)),
+            lost: sum(&|run| run.offered.saturating_sub(run.received.frames)),
+            offered: sum(&|run| run.offered),
+            socket_drops: sum(&|run| run.received.socket_drops),
+        }
+    }
+
+    /// Access units that did not come whole, of 100.
+    pub(crate) fn loss(&self) -> f64 {
+        100.0 * self.lost as f64 / self.offered.max(1) as f64
+    }
+}
+
+/// A process that ends with this.
+struct Running {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(hosts: &Hosts, side: Side, spec: &Spec) -> anyhow::Result<Self> {
+        let mut command = hosts.command(side)?;
+        command.args(["bench", "end", &serde_json::to_string(spec)?]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start a process")?;
+        let said = child.stdout.take().map(BufReader::new).context("an end has no output")?;
+        Ok(Self { child, said })
+    }
+
+    fn line(&mut self) -> anyhow::Result<String> {
+        let mut line = String::new();
+        if self.said.read_line(&mut line)? == 0 {
+            bail!("an end of a run ended before its time");
+        }
+        Ok(line.trim().to_owned())
+    }
+
+    fn told(&mut self) -> anyhow::Result<Told> {
+        let line = self.line()?;
+        serde_json::from_str(&line).with_context(|| format!("an end said {line:?}"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended cannot be ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs both ends once.
+pub(crate) fn measure(hosts: &Hosts, spec: &Spec) -> anyhow::Result<Run> {
+    let (host, sender) = (hosts.receiver.to_owned(), hosts.sender.to_owned());
+    let mut spec = Spec { host, sender, ports: Vec::new(), ..spec.clone() };
+    let mut receiver = Running::start(hosts, Side::Receive, &spec)?;
+    let ports: Result<Vec<u16>, _> =
+        receiver.line()?.split_whitespace().map(str::parse::<u16>).collect();
+    spec.ports = ports.context("an end has strange ports")?;
+    let mut sender = Running::start(hosts, Side::Send, &spec)?;
+    let windows = sender.line()?;
+    let mut input = receiver.child.stdin.take().context("an end has no input")?;
+    writeln!(input, "{windows}")?;
+    let sent = sender.told()?;
+    // The receiver's word that nothing more will come.
+    drop(input);
+    Ok(Run { sent, received: receiver.told()?, offered: spec.offered() })
+}
+
+/// Runs all ways in turn, so many times.
+pub(crate) fn measure_all(
+    hosts: &Hosts,
+    specs: &[Spec],
+    turns: usize,
+) -> anyhow::Result<Vec<Figures>> {
+    let mut runs = vec![Vec::new(); specs.len()];
+    for _ in 0..turns {
+        for (spec, runs) in specs.iter().zip(&mut runs) {
+            runs.push(measure(hosts, spec)?);
+        }
+    }
+    Ok(runs.iter().map(|runs| Figures::of(runs)).collect())
+}

@@ -1,0 +1,78 @@
+//! `rushes bench scaling`: the figures that it makes, not their values.
+
+use serde_json::Value;
+
+use crate::rig::{json, run, text};
+
+/// A small run of one figure; what it said on the way, too.
+fn measured(figure: &str, out: &str) -> (Value, String) {
+    let small = ["--quick", "--runs", "1", "--frames", "4", "--frame-size", "60000", "--json"];
+    let output =
+        run(&[&["bench", "scaling", "--figure", figure, "--out", out][..], &small].concat());
+    assert!(output.status.success(), "{figure}: {}", text(&output.stderr));
+    (json(&output), text(&output.stderr))
+}
+
+/// The rows of a table, which must also be there as CSV, with these plots beside it.
+fn rows(report: &Value, name: &str, plots: &[&str], out: &str) -> Vec<Value> {
+    let figures = report["figures"].as_array().unwrap();
+    let figure = figures.iter().find(|figure| figure["name"] == name);
+    let figure = figure.unwrap_or_else(|| panic!("no {name} in {report}"));
+    let rows = figure["rows"].as_array().unwrap();
+    let folder = std::path::Path::new(out);
+    let csv = std::fs::read_to_string(folder.join(format!("{name}.csv"))).unwrap();
+    assert_eq!(csv.lines().count(), rows.len() + 1);
+    for plot in plots {
+        let svg = std::fs::read_to_string(folder.join(format!("{plot}.svg"))).unwrap();
+        // Every plot has sockets alone beside the library.
+        assert!(svg.starts_with("<svg") && svg.contains(", bare"), "{plot}");
+    }
+    rows.clone()
+}
+
+#[test]
+fn streams_packet_sizes_and_buffers_have_their_tables_and_plots() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let (report, _) = measured("streams", out);
+    let streams = rows(&report, "streams", &["streams-goodput", "streams-cpu"], out);
+    assert_eq!(streams.len(), 2 * 2);
+    let (report, _) = measured("packet-size", out);
+    let plots = ["packet-sizes-goodput", "packet-sizes-cpu"];
+    let sizes = rows(&report, "packet-sizes", &plots, out);
+    assert_eq!(sizes.len(), 3 * 3);
+    // Nobody sends more than the receiver has told that it has room for.
+    for row in streams.iter().chain(&sizes) {
+        assert_eq!(row["not whole"], 0, "{row}");
+        assert!(row["Gbit/s"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    let (report, _) = measured("buffers", out);
+    for row in rows(&report, "buffers", &["buffers"], out) {
+        // Whole groups of eight.
+        assert_eq!(row["units"], 8, "{row}");
+        assert!(!row["granted"].as_str().unwrap().is_empty(), "{row}");
+        assert!(row["not whole"].as_u64().unwrap() <= 8, "{row}");
+    }
+}
+
+#[test]
+fn places_and_links_are_measured_or_left_out_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let (report, said) = measured("places", out);
+    let places = rows(&report, "places", &["places"], out);
+    let here = if said.contains("left out") { 2 } else { 4 };
+    assert_eq!(places.len(), 3 * here, "{said}");
+    assert!(places.iter().all(|row| row["not whole"] == 0), "{report}");
+    let (report, said) = measured("bucket", out);
+    if said.contains("left out") {
+        assert!(said.contains("needs root") && said.lines().count() == 1, "{said}");
+        assert_eq!(report["figures"].as_array().unwrap().len(), 0, "{report}");
+        return;
+    }
+    for link in ["bucket-1g", "bucket-10g"] {
+        let rows = rows(&report, link, &[link], out);
+        assert_eq!(rows.len(), 6 * 2);
+        assert!(rows.iter().all(|row| row["units"] == 8), "{report}");
+    }
+}
