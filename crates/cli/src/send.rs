@@ -138,7 +138,8 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
         .local_port(args.local_port)
         .remote_port(args.to.port)
         .frame_rate(Schedule::new(timing).rate())
-        .pacing(pacing);
+        .pacing(pacing)
+        .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &args.control);
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);

@@ -30,6 +30,15 @@ pub struct Counters {
     /// Messages that the kernel dropped because the receive buffer was full; one may hold a run of
     /// datagrams (Linux only).
     pub kernel_drops: u64,
+    /// Messages lent to the kernel rather than copied (see
+    /// [`zero_copy`](crate::SocketOptions::zero_copy)).
+    pub lent: u64,
+    /// Those of them that the kernel has done with, as far as was looked.
+    pub lent_back: u64,
+    /// Those of them that the kernel copied after all, as it does on loopback.
+    pub lent_copied: u64,
+    /// Messages that the kernel would not borrow, and that were copied.
+    pub lent_refused: u64,
 }
 
 impl Counters {
@@ -52,6 +61,8 @@ pub(crate) struct Tally {
     pub(crate) buffer_full_waits: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) truncated: AtomicU64,
+    pub(crate) lent: AtomicU64,
+    pub(crate) lent_refused: AtomicU64,
 }
 
 /// Counts `amount` more events.
@@ -61,7 +72,7 @@ pub(crate) fn count(counter: &AtomicU64, amount: usize) {
 }
 
 impl Tally {
-    /// The numbers now; the kernel's own are the caller's to add.
+    /// The numbers now; the kernel's own, and what came back, are the caller's to add.
     pub(crate) fn read(&self) -> Counters {
         Counters {
             send_calls: self.send_calls.load(Relaxed),
@@ -74,7 +85,9 @@ impl Tally {
             buffer_full_waits: self.buffer_full_waits.load(Relaxed),
             refused: self.refused.load(Relaxed),
             truncated: self.truncated.load(Relaxed),
-            kernel_drops: 0,
+            lent: self.lent.load(Relaxed),
+            lent_refused: self.lent_refused.load(Relaxed),
+            ..Counters::default()
         }
     }
 }

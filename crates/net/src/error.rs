@@ -176,6 +176,9 @@ pub enum SendErrorKind {
         /// What the system says.
         source: io::Error,
     },
+    /// Waiting for a slab that was lent failed.
+    #[error("waiting for memory that the system reads failed: {0}")]
+    Reclaim(#[source] io::Error),
     /// The lengths do not add up to the octets given; nothing was sent.
     #[error("the lengths add up to {lengths} octets, but {bytes} were given")]
     Mismatch {

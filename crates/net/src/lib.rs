@@ -46,6 +46,7 @@
 //! | `buffer.rs` | how much the kernel holds |
 //! | `socket.rs` | binding, probing, the UDP socket itself |
 //! | `send.rs`, `group.rs` | the way out; how datagrams become messages |
+//! | `lend.rs` | the way out without a copy: slabs are lent to the kernel |
 //! | `receive.rs` | the way in |
 //! | `tcp/options.rs` | what a TCP socket can be told |
 //! | `tcp/listener.rs` | accepting, and what must not end it |
@@ -57,6 +58,7 @@ mod buffer;
 mod counters;
 mod error;
 mod group;
+mod lend;
 mod multicast;
 mod options;
 mod receive;
@@ -69,6 +71,7 @@ mod tcp;
 pub use buffer::{BufferSize, BufferSizes};
 pub use counters::Counters;
 pub use error::{NetError, SendError, SendErrorKind, WriteError, WriteErrorKind};
+pub use lend::{LEND_MIN, Loan};
 pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
 pub use receive::{Arena, Datagram, Datagrams};
 pub use resolve::{is_local, resolve, source_towards};

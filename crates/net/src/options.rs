@@ -36,6 +36,14 @@ pub struct SocketOptions {
     /// warning says so once. With `true` it is refused as
     /// [`TooLarge`](crate::SendErrorKind::TooLarge).
     pub forbid_fragments: bool,
+    /// Lets [`send_lent`](crate::UdpSocket::send_lent) lend slabs to the kernel instead of copying
+    /// them (`MSG_ZEROCOPY`; Linux 5.0, with segmentation). `false` by default.
+    ///
+    /// It is for real devices that gather (scatter-gather, checksum offload), where it saves the
+    /// kernel's copy. Over loopback the kernel copies all the same, and the bookkeeping comes on
+    /// top. Where the system has none of it, everything is copied;
+    /// [`zero_copy`](crate::UdpSocket::zero_copy) tells.
+    pub zero_copy: bool,
 }
 
 impl Default for SocketOptions {
@@ -50,6 +58,7 @@ impl Default for SocketOptions {
             receive_path: ReceivePath::Auto,
             reuse_address: false,
             forbid_fragments: false,
+            zero_copy: false,
         }
     }
 }

@@ -186,6 +186,8 @@ impl UdpSocket {
             count(&self.tally.wait_calls, 1);
             let awake =
                 sys::wait_readable(&self.socket, other, waker, deadline).map_err(NetError::Wait)?;
+            // Word of what was lent ends every wait until it is read.
+            self.settle();
             if awake == Awake::Beside {
                 self.receive_now(arena)?;
                 break;

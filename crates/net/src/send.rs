@@ -11,6 +11,7 @@ use crate::counters::count;
 use crate::error::SendError;
 use crate::error::SendErrorKind;
 use crate::group::next_group;
+use crate::lend::Returns;
 use crate::options::SendPath;
 use crate::socket::UdpSocket;
 use crate::sys;
@@ -24,12 +25,15 @@ const QUEUE_PAUSE: Duration = Duration::from_micros(200);
 
 /// Scratch space of one sending thread, made by [`UdpSocket::send_queue`].
 pub struct SendQueue {
-    outbox: Outbox,
+    pub(crate) outbox: Outbox,
+    pub(crate) returns: Returns,
+    /// Slabs that were lent and have not been taken back.
+    pub(crate) away: usize,
 }
 
 impl SendQueue {
     pub(crate) fn new() -> Self {
-        Self { outbox: Outbox::new() }
+        Self { outbox: Outbox::new(), returns: Returns::new(), away: 0 }
     }
 }
 
@@ -65,12 +69,28 @@ impl UdpSocket {
             let kind = SendErrorKind::Mismatch { lengths: sum, bytes: bytes.len() };
             return Err(SendError { kind, sent: 0 });
         }
-        let connected = self.peer.get() == Some(&to);
-        let mut parcel = Parcel { bytes, lengths, to, connected };
+        let connected = self.is_connected_to(to);
+        let parcel = Parcel { bytes, lengths, to, connected };
+        self.send_all(queue, parcel, deadline, Self::hand_over)
+    }
+
+    pub(crate) fn is_connected_to(&self, to: SocketAddr) -> bool {
+        self.peer.get() == Some(&to)
+    }
+
+    /// Calls `hand_over` until all of the parcel is taken.
+    pub(crate) fn send_all(
+        &self,
+        queue: &mut SendQueue,
+        mut parcel: Parcel<'_>,
+        deadline: Instant,
+        hand_over: impl Fn(&Self, &mut SendQueue, SendPath, Parcel<'_>) -> io::Result<Taken>,
+    ) -> Result<(), SendError> {
+        let lengths = parcel.lengths;
         let mut refused_before = false;
         while !parcel.lengths.is_empty() {
             let path = self.send_path();
-            match self.hand_over(queue, path, parcel) {
+            match hand_over(self, queue, path, parcel) {
                 Ok(taken) => {
                     count(&self.tally.sent_datagrams, taken.datagrams);
                     count(&self.tally.sent_bytes, taken.bytes);
@@ -94,7 +114,7 @@ impl UdpSocket {
     }
 
     /// One system call.
-    fn hand_over(
+    pub(crate) fn hand_over(
         &self,
         queue: &mut SendQueue,
         path: SendPath,
@@ -115,7 +135,7 @@ impl UdpSocket {
     }
 
     /// The first message that `path` makes of the parcel.
-    fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
+    pub(crate) fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
         let group = next_group(parcel.lengths, self.limits(path));
         group.map_or_else(Taken::default, |group| Taken {
             datagrams: group.datagrams,
@@ -175,6 +195,7 @@ impl UdpSocket {
         if left.is_zero() {
             return Err(SendErrorKind::BufferFull);
         }
+        self.settle();
         count(&self.tally.wait_calls, 1);
         if fault == Fault::NoBuffers {
             // The socket is writable: only the device behind it is not, and nothing tells when.
@@ -187,6 +208,15 @@ impl UdpSocket {
 }
 
 impl Parcel<'_> {
+    /// The front alone.
+    pub(crate) fn front(self, front: Taken) -> Self {
+        Self {
+            bytes: &self.bytes[..front.bytes],
+            lengths: &self.lengths[..front.datagrams],
+            ..self
+        }
+    }
+
     /// What is left without the front.
     fn after(self, front: Taken) -> Self {
         Self {

@@ -30,6 +30,7 @@ use crate::options::SocketOptions;
 use crate::receive::Arena;
 use crate::send::SendQueue;
 use crate::sys;
+use crate::sys::Lending;
 
 /// The share of the send buffer that one message may take: the kernel counts up to twice a
 /// message's octets, and a second message should fit while the first one leaves.
@@ -55,6 +56,8 @@ pub struct UdpSocket {
     /// Segmentation, and then batches, turned out not to work.
     gso_refused: AtomicBool,
     sendmmsg_refused: AtomicBool,
+    /// What lends slabs to the kernel, if anything does.
+    pub(crate) lending: Option<Lending>,
 }
 
 impl UdpSocket {
@@ -94,6 +97,7 @@ impl UdpSocket {
             segment_limit: AtomicUsize::new(MAX_MESSAGE),
             gso_refused: AtomicBool::new(false),
             sendmmsg_refused: AtomicBool::new(false),
+            lending: if options.zero_copy { offer_lending(&socket) } else { None },
             socket,
         })
     }
@@ -128,7 +132,9 @@ impl UdpSocket {
 
     /// What the socket has done so far.
     pub fn counters(&self) -> Counters {
-        Counters { kernel_drops: sys::kernel_drops(&self.socket), ..self.tally.read() }
+        let kernel_drops = sys::kernel_drops(&self.socket);
+        let (lent_back, lent_copied) = self.lending.as_ref().map_or((0, 0), Lending::settled);
+        Counters { kernel_drops, lent_back, lent_copied, ..self.tally.read() }
     }
 
     /// How the socket sends now; never [`SendPath::Auto`].
@@ -148,9 +154,12 @@ impl UdpSocket {
     }
 
     /// The scratch space that [`send`](Self::send) needs; make one for each sending thread.
-    #[allow(clippy::unused_self, reason = "its size may come to depend on the socket's way")]
     pub fn send_queue(&self) -> SendQueue {
-        SendQueue::new()
+        let queue = SendQueue::new();
+        if self.lending.is_some() {
+            queue.returns.prepare();
+        }
+        queue
     }
 
     /// The buffers that [`receive`](Self::receive) needs; make one for each receiving thread.
@@ -246,6 +255,17 @@ fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError
         sys::set_traffic_class_v6(socket, class)
     };
     set.map_err(|source| NetError::Option { option: "dscp", source })
+}
+
+/// Zero copy, or word that there is none: everything is copied then.
+fn offer_lending(socket: &StdSocket) -> Option<Lending> {
+    match Lending::offer(socket) {
+        Ok(lending) => Some(lending),
+        Err(reason) => {
+            tracing::debug!(%reason, "the system lends no slabs: they are copied");
+            None
+        }
+    }
 }
 
 fn probe_send(socket: &StdSocket, demanded: SendPath) -> Result<SendPath, NetError> {

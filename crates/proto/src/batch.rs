@@ -1,5 +1,7 @@
 //! A slab of datagrams, back to back, as the kernel wants them for segmentation offload.
 
+use std::ops::Range;
+
 /// Octets in a slab: the largest UDP message over IPv4, so that one datagram always fits.
 pub const SLAB_LEN: usize = 65_507;
 
@@ -18,13 +20,31 @@ pub const SLAB_LEN: usize = 65_507;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Batch {
+    /// The slab in use; empty while it is lent.
     slab: Box<[u8]>,
+    /// All slabs; empty where one is in use or lent.
+    shelf: Box<[Box<[u8]>]>,
+    /// The number of the slab in use.
+    number: usize,
+    /// Octets in each slab.
+    slab_len: usize,
     /// Where the first datagram begins; not zero only with a history.
     start: usize,
     used: usize,
     lengths: Vec<u16>,
-    /// The position of the slab's first octet.
+    /// The position of the first slab's first octet.
     origin: u64,
+}
+
+/// A slab that is lent, to be sent without a copy.
+#[derive(Debug)]
+pub struct LentSlab {
+    /// Which of the batch's slabs it is.
+    pub number: usize,
+    /// The memory, some octets of which may be of earlier datagrams.
+    pub memory: Box<[u8]>,
+    /// Where the datagrams lie in it.
+    pub range: Range<usize>,
 }
 
 impl Batch {
@@ -36,8 +56,28 @@ impl Batch {
     /// An empty batch whose datagrams stay readable after [`clear`](Self::clear), until `octets`
     /// more were placed: the slab is that much longer, and used round and round.
     pub fn with_history(octets: usize) -> Self {
+        Self::with_slabs(1, SLAB_LEN + octets)
+    }
+
+    /// An empty batch of `slabs` slabs of [`SLAB_LEN`] octets, used in turn, that can be
+    /// [lent](Self::lend).
+    ///
+    /// With a history, its datagrams stay readable until `octets` more were placed, except while
+    /// they are lent: there are slabs for it too, and all are twice as long, so that several small
+    /// batches fill one. A batch that is lent takes one, whatever its size.
+    pub fn to_lend(slabs: usize, octets: usize) -> Self {
+        let slab_len = if octets == 0 { SLAB_LEN } else { 2 * SLAB_LEN };
+        Self::with_slabs(slabs.max(1) + octets.div_ceil(SLAB_LEN), slab_len)
+    }
+
+    fn with_slabs(slabs: usize, slab_len: usize) -> Self {
+        let memory = || vec![0; slab_len].into_boxed_slice();
+        let others = (1..slabs).map(|_| memory());
         Self {
-            slab: vec![0; SLAB_LEN + octets].into_boxed_slice(),
+            slab: memory(),
+            shelf: std::iter::once(Box::default()).chain(others).collect(),
+            number: 0,
+            slab_len,
             start: 0,
             used: 0,
             // Enough for the smallest packets that a 100-octet MTU makes.
@@ -65,50 +105,107 @@ impl Batch {
         }
     }
 
-    /// Forgets all datagrams.
+    /// Forgets all datagrams, and goes on to the next slab if the one in use is full or lent.
     pub fn clear(&mut self) {
         self.lengths.clear();
-        if self.slab.len() - self.used < SLAB_LEN {
-            self.origin += self.slab.len() as u64;
+        // From one that is lent to another that is would be no way on.
+        if !self.has_room() && (!self.slab.is_empty() || self.is_ready()) {
+            let lap_is_over = self.number + 1 == self.shelf.len();
+            self.shelf[self.number] = std::mem::take(&mut self.slab);
+            if lap_is_over {
+                self.origin += self.lap();
+            }
+            self.number = if lap_is_over { 0 } else { self.number + 1 };
+            self.slab = std::mem::take(&mut self.shelf[self.number]);
             self.used = 0;
         }
         self.start = self.used;
     }
 
-    /// Where the next datagram will be: octets since the batch was made, those passed over at the
+    /// Whether there is a slab to write to after [`clear`](Self::clear): the next one may be lent.
+    /// Without one nothing can be placed.
+    pub fn is_ready(&self) -> bool {
+        let next = if self.number + 1 < self.shelf.len() { self.number + 1 } else { 0 };
+        self.has_room() || !self.memory(next).is_empty()
+    }
+
+    /// Whether the slab in use is there, and takes another [`SLAB_LEN`] octets.
+    fn has_room(&self) -> bool {
+        self.slab.len().saturating_sub(self.used) >= SLAB_LEN
+    }
+
+    /// Gives the slab in use away with the datagrams in it, whose [`lengths`](Self::lengths) stay
+    /// until [`clear`](Self::clear). What is in it is not readable until it is
+    /// [given back](Self::give_back). `None` if it is lent already.
+    pub fn lend(&mut self) -> Option<LentSlab> {
+        let memory = std::mem::take(&mut self.slab);
+        let range = self.start..self.used;
+        (!memory.is_empty()).then_some(LentSlab { number: self.number, memory, range })
+    }
+
+    /// Takes a slab back that was lent, by its number. One that was not is dropped.
+    pub fn give_back(&mut self, number: usize, memory: Box<[u8]>) {
+        if memory.len() != self.slab_len {
+            return;
+        }
+        let place =
+            if number == self.number { Some(&mut self.slab) } else { self.shelf.get_mut(number) };
+        if let Some(place) = place.filter(|place| place.is_empty()) {
+            *place = memory;
+        }
+    }
+
+    /// The slab of a number; empty if it is lent.
+    fn memory(&self, number: usize) -> &[u8] {
+        if number == self.number { &self.slab } else { &self.shelf[number] }
+    }
+
+    /// Octets in all slabs.
+    fn lap(&self) -> u64 {
+        (self.shelf.len() * self.slab_len) as u64
+    }
+
+    /// Where the next datagram will be: octets since the batch was made, those passed over at a
     /// slab's end included.
     #[inline]
     pub fn position(&self) -> u64 {
-        self.origin + self.used as u64
+        self.origin + (self.number * self.slab_len + self.used) as u64
     }
 
-    /// The `len` octets that were placed at `position`; `None` if they were never placed, or are
-    /// overwritten.
+    /// The `len` octets that were placed at `position`; `None` if they were never placed, are
+    /// overwritten, or are lent.
     pub fn recall(&self, position: u64, len: usize) -> Option<&[u8]> {
-        let lap = self.slab.len() as u64;
+        let lap = self.lap();
+        let written = self.position() - self.origin;
         let (offset, kept) = match position.checked_sub(self.origin) {
-            Some(offset) => (offset, 0..self.used),
-            None => ((position + lap).checked_sub(self.origin)?, self.used..self.slab.len()),
+            Some(offset) => (offset, 0..written),
+            None => ((position + lap).checked_sub(self.origin)?, written..lap),
         };
-        let offset = usize::try_from(offset).ok()?;
-        let end = offset.checked_add(len)?;
-        (kept.start <= offset && end <= kept.end).then(|| &self.slab[offset..end])
+        let end = offset.checked_add(len as u64)?;
+        if offset < kept.start || kept.end < end {
+            return None;
+        }
+        let number = usize::try_from(offset).ok()? / self.slab_len;
+        let offset = usize::try_from(offset).ok()? % self.slab_len;
+        self.memory(number).get(offset..offset + len)
     }
 
     /// Octets that are still free.
     #[inline]
     pub fn free(&self) -> usize {
-        SLAB_LEN - (self.used - self.start)
+        if self.slab.is_empty() { 0 } else { SLAB_LEN - (self.used - self.start) }
     }
 
     /// All datagrams, back to back.
+    ///
+    /// There are none while the slab is lent.
     pub fn bytes(&self) -> &[u8] {
-        &self.slab[self.start..self.used]
+        self.slab.get(self.start..self.used).unwrap_or_default()
     }
 
     /// The same, to be changed in place.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.slab[self.start..self.used]
+        self.slab.get_mut(self.start..self.used).unwrap_or_default()
     }
 
     /// The length of each datagram, in octets.
@@ -177,6 +274,89 @@ mod tests {
         assert_eq!(batch.recall(batch.position(), 1), None);
         assert_eq!(batch.recall(u64::MAX, 1), None);
         assert_eq!(batch.recall(0, usize::MAX), None);
+    }
+
+    #[test]
+    fn a_lent_slab_is_passed_over_and_its_datagrams_are_kept() {
+        let mut batch = Batch::to_lend(3, 0);
+        let mut away: Vec<LentSlab> = Vec::new();
+        let mut placed = Vec::new();
+        for octet in 0..100 {
+            if !batch.is_ready() {
+                // Nothing is written that may be read elsewhere.
+                batch.clear();
+                assert!(batch.place(1).is_none());
+                let first = away.remove(0);
+                batch.give_back(first.number, first.memory);
+            }
+            assert!(batch.is_ready());
+            batch.clear();
+            placed.push((batch.position(), octet));
+            batch.place(30_000).unwrap().fill(octet);
+            if octet % 3 > 0 {
+                let slab = batch.lend().unwrap();
+                assert_eq!(slab.memory[slab.range.clone()], [octet; 30_000]);
+                assert_eq!((batch.lengths(), batch.bytes()), (&[30_000][..], &[][..]));
+                assert!(batch.lend().is_none());
+                assert_eq!(batch.recall(placed[placed.len() - 1].0, 30_000), None);
+                away.push(slab);
+            }
+            for (position, octet) in &placed {
+                if let Some(packet) = batch.recall(*position, 30_000) {
+                    assert_eq!(packet, [*octet; 30_000]);
+                }
+            }
+        }
+        for slab in away {
+            batch.give_back(slab.number, slab.memory);
+        }
+        let kept: Vec<u8> = placed
+            .iter()
+            .filter(|(position, _)| batch.recall(*position, 30_000).is_some())
+            .map(|(_, octet)| *octet)
+            .collect();
+        assert_eq!(kept, [97, 98, 99]);
+    }
+
+    #[test]
+    fn a_history_of_slabs_to_lend_holds_small_batches_and_large_ones() {
+        for len in [100, 20_000, SLAB_LEN] {
+            let octets = 500_000;
+            let mut batch = Batch::to_lend(2, octets);
+            let mut placed = Vec::new();
+            for octet in 0..250 {
+                batch.clear();
+                placed.push((batch.position(), octet));
+                batch.place(len).unwrap().fill(octet);
+                if len == SLAB_LEN {
+                    let slab = batch.lend().unwrap();
+                    assert_eq!(slab.memory[slab.range], vec![octet; len]);
+                    let memory = slab.memory;
+                    batch.give_back(slab.number, memory);
+                }
+                for (age, (position, octet)) in (0..).zip(placed.iter().rev()) {
+                    match batch.recall(*position, len) {
+                        Some(packet) => assert!(packet.iter().all(|found| found == octet)),
+                        None => assert!(age * len >= octets, "{age} batches of {len} later"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slab_that_was_not_lent_is_not_taken_back() {
+        let mut batch = Batch::to_lend(2, 0);
+        batch.place(3).unwrap().copy_from_slice(b"abc");
+        for number in 0..4 {
+            batch.give_back(number, vec![9; SLAB_LEN].into());
+        }
+        assert_eq!(batch.bytes(), b"abc");
+        let slab = batch.lend().unwrap();
+        batch.give_back(slab.number, vec![9; 3].into());
+        assert!(batch.bytes().is_empty());
+        batch.give_back(slab.number, slab.memory);
+        assert_eq!(batch.bytes(), b"abc");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub mod timer;
 #[cfg(feature = "zrtp")]
 pub mod zrtp;
 
-pub use batch::{Batch, SLAB_LEN};
+pub use batch::{Batch, LentSlab, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};
 pub use ssrc::{PayloadType, Ssrc};
 pub use time::{ClockRate, NtpTime, RtpTimestamp};

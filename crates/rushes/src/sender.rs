@@ -67,17 +67,25 @@ impl StreamSender {
         let mut outgoing = sender.push(frame, timestamp.into())?;
         let timestamp = outgoing.timestamp();
         self.pacer.start(Instant::now(), frame.len());
-        let mut outcome = Ok(());
-        while outcome.is_ok() && outgoing.fill(batch) {
+        let mut outcome;
+        loop {
+            let deadline = Instant::now() + self.sending.timeout();
+            outcome = SendCore::make_ready(socket, batch, queue, deadline);
+            if outcome.is_err() || !outgoing.fill(batch) {
+                break;
+            }
             let now = Instant::now();
             if let Some(due) = self.pacer.due(now, batch.bytes().len()) {
                 self.reporting.port.look();
                 sleep_until(due);
             }
             let deadline = Instant::now() + self.sending.timeout();
-            outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
+            outcome = SendCore::send(socket, batch, queue, to, deadline);
             if outcome.is_ok() {
                 outcome = self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
+            }
+            if outcome.is_err() {
+                break;
             }
         }
         self.sending.note(Instant::now(), &core.sender, Some((timestamp, captured)));
@@ -99,9 +107,10 @@ impl StreamSender {
         let to = self.sending.to().ok_or(Error::NoDestination)?;
         let mut core = self.sending.lock();
         let SendCore { sender, batch, queue, .. } = &mut *core;
-        sender.keep_alive(batch);
         let deadline = Instant::now() + self.sending.timeout();
         let socket = self.reporting.port.socket();
+        SendCore::make_ready(socket, batch, queue, deadline)?;
+        sender.keep_alive(batch);
         let outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
         self.sending.note(Instant::now(), &core.sender, None);
         drop(core);

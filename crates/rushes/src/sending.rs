@@ -11,10 +11,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_net::LEND_MIN;
+use rushes_net::Loan;
 use rushes_net::SendError;
+use rushes_net::SendErrorKind;
 use rushes_net::SendQueue;
 use rushes_net::UdpSocket;
 use rushes_proto::Batch;
+use rushes_proto::LentSlab;
 use rushes_proto::RtpTimestamp;
 use rushes_proto::SequenceNumber;
 use rushes_proto::Ssrc;
@@ -58,6 +62,47 @@ pub(crate) struct SendCore {
     pub(crate) batch: Batch,
     pub(crate) queue: SendQueue,
     pub(crate) again: Option<Again>,
+}
+
+impl SendCore {
+    /// Waits for a slab to write to, if all are lent; those that are back are taken back.
+    pub(crate) fn make_ready(
+        socket: &UdpSocket,
+        batch: &mut Batch,
+        queue: &mut SendQueue,
+        deadline: Instant,
+    ) -> Result<(), SendError> {
+        while !batch.is_ready() {
+            let failed = |kind| SendError { kind, sent: 0 };
+            match socket.reclaim(queue, deadline) {
+                Ok(Some(loan)) => batch.give_back(loan.number, loan.slab),
+                Ok(None) => return Err(failed(SendErrorKind::BufferFull)),
+                Err(source) => return Err(failed(SendErrorKind::Reclaim(source))),
+            }
+            while let Some(loan) = queue.take_returned() {
+                batch.give_back(loan.number, loan.slab);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is in the batch; without a copy, where that is asked for and worth while.
+    pub(crate) fn send(
+        socket: &UdpSocket,
+        batch: &mut Batch,
+        queue: &mut SendQueue,
+        to: SocketAddr,
+        deadline: Instant,
+    ) -> Result<(), SendError> {
+        if socket.zero_copy()
+            && batch.bytes().len() >= LEND_MIN
+            && let Some(LentSlab { number, memory, range }) = batch.lend()
+        {
+            let loan = Loan { slab: memory, start: range.start, number };
+            return socket.send_lent(queue, loan, batch.lengths(), to, deadline);
+        }
+        socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+    }
 }
 
 /// Where retransmissions are written.
@@ -165,6 +210,7 @@ impl Sending {
                 Err(TryLockError::WouldBlock) => return,
             };
             let SendCore { sender, batch, queue, again } = &mut *core;
+            take_back(socket, batch, queue);
             let outcome = self.send_wanted(socket, again, queue, |sequence, again| {
                 sender.retransmit(Instant::now(), sequence, batch, again).unwrap_or(true)
             });
@@ -181,13 +227,15 @@ impl Sending {
         &self,
         socket: &UdpSocket,
         outgoing: &mut Outgoing<'_, '_>,
-        batch: &Batch,
+        batch: &mut Batch,
         queue: &mut SendQueue,
         again: &mut Option<Again>,
     ) -> Result<(), SendError> {
         if !self.any_wanted.load(Relaxed) {
             return Ok(());
         }
+        take_back(socket, batch, queue);
+        let batch = &*batch;
         self.send_wanted(socket, again, queue, |sequence, again| {
             outgoing.retransmit(Instant::now(), sequence, batch, again).unwrap_or(true)
         })
@@ -220,6 +268,13 @@ impl Sending {
             socket.send(queue, again.batch.bytes(), again.batch.lengths(), to, deadline)?;
         }
         Ok(())
+    }
+}
+
+/// Takes back the slabs that are, so that what is in them can be sent again.
+fn take_back(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
+    while let Ok(Some(loan)) = socket.reclaim(queue, Instant::now()) {
+        batch.give_back(loan.number, loan.slab);
     }
 }
 

@@ -192,6 +192,7 @@ impl Session {
             receive_buffer: 0,
             send_path: SendPath::Single,
             receive_path: ReceivePath::Single,
+            zero_copy: false,
             ..options.clone()
         };
         let mut attempts = if local_port == 0 { PAIR_ATTEMPTS } else { 1 };

@@ -107,6 +107,15 @@ struct Run {
 
 /// Streams all frames, one every two milliseconds; every frame that comes is intact.
 fn run(recovery: Recovery, security: Option<&Security>) -> Run {
+    run_of(recovery, security, |builder| builder)
+}
+
+/// The same, with a sender made as `set` says.
+fn run_of(
+    recovery: Recovery,
+    security: Option<&Security>,
+    set: impl Fn(StreamBuilder) -> StreamBuilder,
+) -> Run {
     let session = Context::new().session("127.0.0.1").unwrap();
     let adjust = |builder: StreamBuilder| {
         let builder =
@@ -118,7 +127,8 @@ fn run(recovery: Recovery, security: Option<&Security>) -> Run {
     };
     let mut receiver = adjust(session.stream(Codec::Generic).probation(1)).open().unwrap();
     let relay = Lossy::new(receiver.local_address().port());
-    let mut sender = adjust(session.stream(Codec::Generic)).remote_port(relay.port).open().unwrap();
+    let builder = set(adjust(session.stream(Codec::Generic)).remote_port(relay.port));
+    let mut sender = builder.open().unwrap();
     let calm = relay.calm.clone();
     let pushing = thread::spawn(move || {
         let start = Instant::now();

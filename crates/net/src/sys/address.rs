@@ -22,8 +22,12 @@ pub(super) struct Name(pub(super) [u8; NAME_LEN]);
 #[repr(C, align(8))]
 pub(super) struct Control(pub(super) [u8; CONTROL_LEN]);
 
-/// Octets for control messages: `UDP_GRO` and what a later option may add.
+/// Octets for control messages: `UDP_GRO`, or an error with an IPv6 address.
 pub(super) const CONTROL_LEN: usize = 64;
+
+/// Of `linux/errqueue.h`.
+const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
+const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 const WORD: usize = size_of::<usize>();
 /// The kernel's `cmsghdr`: a length of the machine's word, level, type.
@@ -90,13 +94,48 @@ pub(super) fn decode_segment(control: &Control, len: usize) -> usize {
         .unwrap_or(0)
 }
 
-fn find_segment(mut bytes: &[u8]) -> Option<i32> {
+fn find_segment(bytes: &[u8]) -> Option<i32> {
+    let found = find(bytes, |level, kind| level == libc::SOL_UDP && kind == libc::UDP_GRO)?;
+    Some(i32::from_ne_bytes(array(found, 0)?))
+}
+
+/// The kernel's word that it has done with messages it was lent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Finished {
+    /// The first message's number.
+    pub(super) first: u32,
+    /// The last one's.
+    pub(super) last: u32,
+    /// Whether it copied them.
+    pub(super) copied: bool,
+}
+
+/// Reads such a word: a `sock_extended_err`, of which nothing else is read.
+pub(super) fn decode_finished(control: &Control) -> Option<Finished> {
+    let is_error = |level, kind| {
+        (level == libc::SOL_IP && kind == libc::IP_RECVERR)
+            || (level == libc::SOL_IPV6 && kind == libc::IPV6_RECVERR)
+    };
+    let [a, b, c, d, origin, _, code, _] = array(find(&control.0, is_error)?, 0)?;
+    if u32::from_ne_bytes([a, b, c, d]) != 0 || origin != SO_EE_ORIGIN_ZEROCOPY {
+        return None;
+    }
+    let words = find(&control.0, is_error)?;
+    Some(Finished {
+        first: u32::from_ne_bytes(array(words, 8)?),
+        last: u32::from_ne_bytes(array(words, 12)?),
+        copied: code & SO_EE_CODE_ZEROCOPY_COPIED != 0,
+    })
+}
+
+/// The content, with what follows it, of the first control message that `is_it`.
+fn find(mut bytes: &[u8], is_it: impl Fn(i32, i32) -> bool) -> Option<&[u8]> {
     loop {
         let len = usize::from_ne_bytes(array(bytes, 0)?);
         let level = i32::from_ne_bytes(array(bytes, WORD)?);
         let kind = i32::from_ne_bytes(array(bytes, WORD + 4)?);
-        if level == libc::SOL_UDP && kind == libc::UDP_GRO {
-            return Some(i32::from_ne_bytes(array(bytes, CONTROL_HEADER)?));
+        if is_it(level, kind) {
+            return bytes.get(CONTROL_HEADER..);
         }
         let next = len.max(CONTROL_HEADER).checked_next_multiple_of(WORD)?;
         bytes = bytes.get(next..)?;

@@ -50,6 +50,11 @@ pub(crate) fn offer_gro(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
+/// Lets messages be lent.
+pub(crate) fn offer_zero_copy(socket: &UdpSocket) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1_i32.to_ne_bytes())
+}
+
 fn force(socket: &Socket, name: c_int, size: usize) -> io::Result<()> {
     let size = i32::try_from(size).unwrap_or(i32::MAX);
     set_option(socket, libc::SOL_SOCKET, name, &size.to_ne_bytes())
@@ -203,6 +208,15 @@ pub(crate) fn wait_readable(
 pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
     let fd = socket.as_raw_fd();
     wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], Some(deadline))
+}
+
+/// Waits until there may be word of a lent message.
+pub(crate) fn wait_word(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
+    // The queue of errors shows without being asked for; so does an error from before, which would
+    // end every wait.
+    socket.take_error()?;
+    let fd = socket.as_raw_fd();
+    wait(&mut [libc::pollfd { fd, events: 0, revents: 0 }], Some(deadline))
 }
 
 /// Waits until there may be what `interest` says, a wake, a signal or the deadline.

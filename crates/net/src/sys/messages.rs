@@ -1,5 +1,6 @@
 //! `sendmmsg` and `recvmmsg`.
 
+use std::fmt;
 use std::io;
 use std::mem;
 use std::net::Ipv4Addr;
@@ -66,11 +67,43 @@ impl Outbox {
         parcel: Parcel<'_>,
         limits: Limits,
     ) -> io::Result<Taken> {
-        let count = self.address(parcel, limits);
+        // SAFETY: without the flag `MSG_ZEROCOPY` the kernel copies.
+        unsafe { self.call(socket, parcel, limits, MESSAGES, 0) }
+    }
+
+    /// Lends the first message of the parcel to the kernel.
+    ///
+    /// # Safety
+    /// Unless this returns an error that means that the kernel has not taken the message, its octets
+    /// must be neither changed nor freed before the kernel has said that it has done with them.
+    pub(super) unsafe fn lend(
+        &mut self,
+        socket: &UdpSocket,
+        parcel: Parcel<'_>,
+        limits: Limits,
+    ) -> io::Result<Taken> {
+        // SAFETY: the caller keeps the octets.
+        unsafe { self.call(socket, parcel, limits, 1, libc::MSG_ZEROCOPY) }
+    }
+
+    /// Hands at most `messages` messages over.
+    ///
+    /// # Safety
+    /// As [`lend`](Self::lend), with the flag `MSG_ZEROCOPY`.
+    unsafe fn call(
+        &mut self,
+        socket: &UdpSocket,
+        parcel: Parcel<'_>,
+        limits: Limits,
+        messages: usize,
+        flags: libc::c_int,
+    ) -> io::Result<Taken> {
+        let count = self.address(parcel, limits, messages) as libc::c_uint;
         let headers = self.headers.messages.as_mut_ptr();
         // SAFETY: `address` has just filled the first `count` headers with pointers into `parcel`
-        // and `self.headers`; both outlive the call, which writes to `msg_len` only.
-        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count as libc::c_uint, 0) };
+        // and `self.headers`; both outlive the call, which writes to `msg_len` only. What the kernel
+        // reads later is the caller's to keep.
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, flags as _) };
         let Ok(sent) = usize::try_from(sent) else {
             return Err(io::Error::last_os_error());
         };
@@ -81,8 +114,9 @@ impl Outbox {
         Ok(self.taken.iter().take(sent).fold(Taken::default(), sum))
     }
 
-    /// Fills the headers for as much of the parcel as one call takes; returns their number.
-    fn address(&mut self, mut parcel: Parcel<'_>, limits: Limits) -> usize {
+    /// Fills at most `most` headers for as much of the parcel as one call takes; returns their
+    /// number.
+    fn address(&mut self, mut parcel: Parcel<'_>, limits: Limits, most: usize) -> usize {
         let Headers { messages, slices, controls, names } = &mut self.headers;
         let (name, name_len) = if parcel.connected {
             (ptr::null_mut(), 0)
@@ -92,7 +126,7 @@ impl Outbox {
         };
         self.taken.clear();
         let places = messages.iter_mut().zip(slices).zip(controls);
-        for ((header, slice), control) in places {
+        for ((header, slice), control) in places.take(most) {
             let Some(group) = next_group(parcel.lengths, limits) else { break };
             let (bytes, rest) = parcel.bytes.split_at(group.bytes);
             parcel.bytes = rest;
@@ -182,5 +216,44 @@ impl Inbox {
             count += 1;
         }
         count
+    }
+}
+
+/// Words of the kernel read at once: usually there is one, of a range.
+const WORDS: usize = 8;
+
+/// Room for the kernel's words of messages that it was lent.
+pub(super) struct Words {
+    headers: Headers,
+}
+
+impl fmt::Debug for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Words").finish_non_exhaustive()
+    }
+}
+
+impl Words {
+    pub(super) fn new() -> Self {
+        Self { headers: Headers::new(WORDS, 0) }
+    }
+
+    /// Reads words that have come, and whether they are all.
+    pub(super) fn read(&mut self, socket: &UdpSocket) -> (&[Control], bool) {
+        let Headers { messages, controls, .. } = &mut self.headers;
+        for (header, control) in messages.iter_mut().zip(&mut *controls) {
+            control.0.fill(0);
+            header.msg_hdr.msg_control = ptr::from_mut(control).cast();
+            header.msg_hdr.msg_controllen = CONTROL_LEN as _;
+        }
+        let headers = messages.as_mut_ptr();
+        let (count, flags) = (WORDS as libc::c_uint, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
+        // SAFETY: there are so many headers, each with the place and length of its control messages
+        // and with no other place; all outlive the call, which does not wait for the missing timeout.
+        let read = unsafe {
+            libc::recvmmsg(socket.as_raw_fd(), headers, count, flags as _, ptr::null_mut())
+        };
+        let read = usize::try_from(read).unwrap_or(0);
+        (controls.get(..read).unwrap_or_default(), read < WORDS)
     }
 }

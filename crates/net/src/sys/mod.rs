@@ -9,6 +9,11 @@ use std::net::SocketAddr;
 #[cfg(target_os = "linux")]
 mod address;
 #[cfg(target_os = "linux")]
+mod ledger;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "MSG_ZEROCOPY and the queue of what has become of it")]
+mod lending;
+#[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "system calls that the standard library lacks")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -21,6 +26,8 @@ mod messages;
 )]
 mod portable;
 
+#[cfg(target_os = "linux")]
+pub(crate) use lending::{Lending, Lent};
 #[cfg(target_os = "linux")]
 pub use linux::Waker;
 #[cfg(target_os = "linux")]
@@ -35,7 +42,7 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    Inbox, Outbox, bind_device, congestion, forbid_fragments, force_receive_buffer,
+    Inbox, Lending, Lent, Outbox, bind_device, congestion, forbid_fragments, force_receive_buffer,
     force_send_buffer, interface_index, join_v4, kernel_drops, offer_gro, offer_gso,
     set_congestion, set_low_water, set_traffic_class_v6, usable_buffer, wait_readable, wait_ready,
     wait_woken, wait_writable,

@@ -14,6 +14,8 @@ use socket2::Socket;
 
 use crate::error::NetError;
 use crate::group::Limits;
+use crate::lend::Loan;
+use crate::lend::Returns;
 use crate::sys::Awake;
 use crate::sys::Head;
 use crate::sys::Parcel;
@@ -39,6 +41,58 @@ impl Outbox {
     #[allow(clippy::unused_self, reason = "as on Linux")]
     pub(crate) fn send(&mut self, _: &UdpSocket, _: Parcel<'_>, _: Limits) -> io::Result<Taken> {
         Err(unsupported())
+    }
+}
+
+/// Lends nothing: there is no value of it.
+#[derive(Debug)]
+pub(crate) enum Lending {}
+
+/// A loan to nobody.
+pub(crate) struct Lent<'a>(&'a Lending);
+
+impl Lending {
+    pub(crate) fn offer(_: &UdpSocket) -> io::Result<Self> {
+        Err(unsupported())
+    }
+
+    pub(crate) fn works(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn is_awaited(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn settled(&self) -> (u64, u64) {
+        match *self {}
+    }
+
+    pub(crate) fn lend(&self, _: Loan, _: Returns) -> Lent<'_> {
+        match *self {}
+    }
+
+    pub(crate) fn settle(&self) -> usize {
+        match *self {}
+    }
+
+    pub(crate) fn wait(&self, _: Instant) -> io::Result<()> {
+        match *self {}
+    }
+}
+
+impl Lent<'_> {
+    pub(crate) fn slab(&self) -> &[u8] {
+        match *self.0 {}
+    }
+
+    pub(crate) fn send(
+        &self,
+        _: &mut Outbox,
+        _: Parcel<'_>,
+        _: Limits,
+    ) -> io::Result<Option<Taken>> {
+        match *self.0 {}
     }
 }
 

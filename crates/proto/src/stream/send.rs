@@ -402,7 +402,8 @@ pub struct Outgoing<'s, 'f> {
 }
 
 impl Outgoing<'_, '_> {
-    /// Empties `batch` and fills it with the next packets; `false` if there are none left.
+    /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;
+    /// `false` if there are none left.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
         while !self.done && batch.free() >= self.sender.config.packet_len_max {

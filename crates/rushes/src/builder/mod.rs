@@ -252,6 +252,24 @@ impl StreamBuilder {
         self
     }
 
+    /// Whether the kernel and the device read what is sent where it lies, instead of copying it
+    /// (`MSG_ZEROCOPY`; Linux 5.0); by default not.
+    ///
+    /// It is for real network devices with scatter-gather and checksum offload, and frames of
+    /// 16 KiB and more. Over loopback, where the kernel copies all the same, it costs more than it
+    /// saves. It takes 8 slabs of 64 KiB for each stream instead of one; when all are on their way,
+    /// [`push_frame`](crate::MediaStream::push_frame) waits, at most for the
+    /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
+    /// [history](Self::history) is made of such slabs and takes twice the memory.
+    ///
+    /// Nothing fails where the system or the device cannot do it: it is copied then. The counters
+    /// tell ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP gain as
+    /// well.
+    pub fn zero_copy(mut self, on: bool) -> Self {
+        self.socket.zero_copy = on;
+        self
+    }
+
     /// How datagrams are taken from the kernel; by default the fastest way that works.
     pub fn receive_path(mut self, path: ReceivePath) -> Self {
         self.socket.receive_path = path;

@@ -52,6 +52,9 @@ const RECOVERY_PACKETS: usize = 4096;
 /// Octets in the largest IP packet of RTCP: jumbo frames are for media.
 const REPORT_MTU_MAX: usize = 1500;
 
+/// Slabs of a stream that sends without copying: one is written while others are on their way.
+const ZERO_COPY_SLABS: usize = 8;
+
 /// Peers whose reports are kept.
 const PEERS_MAX: usize = 64;
 
@@ -233,7 +236,7 @@ impl StreamBuilder {
         }
         let core = SendCore {
             sender,
-            batch: Batch::with_history(if recovers { self.control.history } else { 0 }),
+            batch: self.batch(port.socket().zero_copy()),
             queue: port.socket().send_queue(),
             again: recovers.then(Again::new),
         };
@@ -262,6 +265,16 @@ impl StreamBuilder {
             on_event: None,
         };
         MediaStream { sender, receiver: Receiving::Pulled(receiver), shared }
+    }
+
+    /// What packets are written to.
+    fn batch(&self, is_lent: bool) -> Batch {
+        let history = if self.control.recovery == Recovery::Off { 0 } else { self.control.history };
+        if is_lent {
+            Batch::to_lend(ZERO_COPY_SLABS, history)
+        } else {
+            Batch::with_history(history)
+        }
     }
 
     /// Where the peer takes RTCP, if its media goes to `to`.

@@ -1,0 +1,238 @@
+//! Sending without copying: slabs are lent to the kernel and come back.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use crate::counters::count;
+use crate::error::SendError;
+use crate::error::SendErrorKind;
+use crate::group::Limits;
+use crate::group::next_group;
+use crate::options::SendPath;
+use crate::send::SendQueue;
+use crate::socket::UdpSocket;
+use crate::sys::Lending;
+use crate::sys::Lent;
+use crate::sys::Parcel;
+use crate::sys::Taken;
+
+/// Octets of a message from which on lending is cheaper than copying: the kernel has to look up,
+/// hold and let go of every page, and to say when it has.
+pub const LEND_MIN: usize = 16 << 10;
+
+/// Memory on its way to the kernel and back. It is owned, so that nobody can write to it or free
+/// it while the kernel reads it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Loan {
+    /// Memory with datagrams in it.
+    pub slab: Box<[u8]>,
+    /// Where in it the first datagram begins.
+    pub start: usize,
+    /// A number of the lender's own, to know it again.
+    pub number: usize,
+}
+
+/// Where loans wait for their lender.
+#[derive(Clone, Debug)]
+pub(crate) struct Returns(Arc<Mutex<Vec<Loan>>>);
+
+/// Loans of one lender that come back without an allocation.
+const RETURNS: usize = 256;
+
+impl Returns {
+    pub(crate) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// Makes room, so that returning allocates nothing.
+    pub(crate) fn prepare(&self) {
+        let mut loans = self.lock();
+        if loans.capacity() == 0 {
+            loans.reserve(RETURNS);
+        }
+    }
+
+    pub(crate) fn put(&self, loan: Loan) {
+        self.lock().push(loan);
+    }
+
+    pub(crate) fn take(&self) -> Option<Loan> {
+        self.lock().pop()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Loan>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SendQueue {
+    /// A slab that has come back, if one has; see [`UdpSocket::send_lent`]. It asks no system.
+    pub fn take_returned(&mut self) -> Option<Loan> {
+        let loan = self.returns.take()?;
+        self.away -= 1;
+        Some(loan)
+    }
+
+    /// Slabs sent by [`UdpSocket::send_lent`] that [`take_returned`](Self::take_returned) has not
+    /// given back.
+    pub fn away(&self) -> usize {
+        self.away
+    }
+}
+
+impl UdpSocket {
+    /// Whether slabs are lent to the kernel rather than copied: it was
+    /// [asked for](crate::SocketOptions::zero_copy), and the system has not refused.
+    pub fn zero_copy(&self) -> bool {
+        self.lending.as_ref().is_some_and(Lending::works)
+    }
+
+    /// As [`send`](Self::send), without a copy: the datagrams lie in `loan`, from its start on, and
+    /// the kernel may read them there long after this returns, until the device has sent them.
+    ///
+    /// The loan comes back, sooner or later and whatever the outcome, through
+    /// [`SendQueue::take_returned`]; [`reclaim`](Self::reclaim) waits for one. What comes back is
+    /// the same memory, or (after an error that leaves in doubt whether the kernel still reads it)
+    /// a copy. If the queue is dropped first, it is freed when it can be; if the socket is dropped,
+    /// what the kernel still has after a tenth of a second is never freed.
+    ///
+    /// Messages shorter than [`LEND_MIN`], and those that the kernel will not borrow, are copied.
+    /// Where nothing can be lent, everything is, and the loan comes back at once.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send). After an error that leaves in doubt whether the kernel has a message,
+    /// the socket lends no more.
+    pub fn send_lent(
+        &self,
+        queue: &mut SendQueue,
+        loan: Loan,
+        lengths: &[u16],
+        to: SocketAddr,
+        deadline: Instant,
+    ) -> Result<(), SendError> {
+        queue.away += 1;
+        let sum = lengths.iter().map(|&length| usize::from(length)).sum::<usize>();
+        let bytes = loan.slab.get(loan.start..).map_or(0, <[u8]>::len);
+        if sum > bytes {
+            queue.returns.put(loan);
+            let kind = SendErrorKind::Mismatch { lengths: sum, bytes };
+            return Err(SendError { kind, sent: 0 });
+        }
+        let range = loan.start..loan.start + sum;
+        let connected = self.is_connected_to(to);
+        let Some(lending) = &self.lending else {
+            let parcel = Parcel { bytes: &loan.slab[range], lengths, to, connected };
+            let outcome = self.send_all(queue, parcel, deadline, Self::hand_over);
+            queue.returns.put(loan);
+            return outcome;
+        };
+        let lent = lending.lend(loan, queue.returns.clone());
+        let parcel = Parcel { bytes: &lent.slab()[range], lengths, to, connected };
+        self.send_all(queue, parcel, deadline, |this, queue, path, parcel| {
+            this.hand_over_lent(queue, &lent, path, parcel)
+        })
+    }
+
+    /// A slab that has come back, waited for until `deadline`; `None` at the deadline, or if none
+    /// is away. A deadline in the past looks, but does not wait.
+    ///
+    /// # Errors
+    /// If waiting fails.
+    pub fn reclaim(&self, queue: &mut SendQueue, deadline: Instant) -> io::Result<Option<Loan>> {
+        loop {
+            if let Some(loan) = queue.take_returned() {
+                return Ok(Some(loan));
+            }
+            let Some(lending) = self.lending.as_ref().filter(|_| queue.away > 0) else {
+                return Ok(None);
+            };
+            if lending.settle() > 0 {
+                continue;
+            }
+            // Another thread may have read the word that this one looked for.
+            if let Some(loan) = queue.take_returned() {
+                return Ok(Some(loan));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            count(&self.tally.wait_calls, 1);
+            lending.wait(deadline)?;
+        }
+    }
+
+    /// Reads which loans are back, if any is away: until then the socket counts as ready for
+    /// whatever is waited for.
+    pub(crate) fn settle(&self) {
+        if let Some(lending) = &self.lending
+            && lending.is_awaited()
+        {
+            lending.settle();
+        }
+    }
+
+    /// Lends the first message if it is large, or copies what comes before the first large one.
+    fn hand_over_lent(
+        &self,
+        queue: &mut SendQueue,
+        lent: &Lent<'_>,
+        path: SendPath,
+        parcel: Parcel<'_>,
+    ) -> io::Result<Taken> {
+        if path != SendPath::Gso || !self.zero_copy() {
+            return self.hand_over(queue, path, parcel);
+        }
+        let limits = self.limits(path);
+        let small = small_front(parcel.lengths, limits);
+        if small.datagrams > 0 {
+            return self.hand_over(queue, path, parcel.front(small));
+        }
+        count(&self.tally.send_calls, 1);
+        if let Some(taken) = lent.send(&mut queue.outbox, parcel, limits)? {
+            count(&self.tally.lent, 1);
+            return Ok(taken);
+        }
+        count(&self.tally.lent_refused, 1);
+        self.hand_over(queue, path, parcel.front(self.front(path, &parcel)))
+    }
+}
+
+/// What comes before the first message that is large enough to lend.
+fn small_front(mut lengths: &[u16], limits: Limits) -> Taken {
+    let mut small = Taken::default();
+    while let Some(group) = next_group(lengths, limits) {
+        // A long datagram alone may have to be cut into fragments, which are copies.
+        if group.bytes >= LEND_MIN && group.datagrams > 1 {
+            break;
+        }
+        lengths = &lengths[group.datagrams..];
+        small.datagrams += group.datagrams;
+        small.bytes += group.bytes;
+    }
+    small
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::MAX_MESSAGE;
+    use crate::group::MAX_SEGMENTS;
+
+    const GSO: Limits = Limits { segments: MAX_SEGMENTS, bytes: MAX_MESSAGE, segment: MAX_MESSAGE };
+
+    #[test]
+    fn only_large_messages_of_several_datagrams_are_lent() {
+        let datagrams = |lengths: &[u16]| small_front(lengths, GSO).datagrams;
+        assert_eq!(datagrams(&[1400; 46]), 0);
+        assert_eq!(datagrams(&[1400; 11]), 11);
+        assert_eq!(datagrams(&[60_000]), 1);
+        let mixed = [&[100; 3][..], &[1400; 20], &[50]].concat();
+        assert_eq!(small_front(&mixed, GSO), Taken { datagrams: 3, bytes: 300 });
+        assert_eq!(datagrams(&[]), 0);
+    }
+}

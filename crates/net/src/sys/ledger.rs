@@ -1,0 +1,334 @@
+//! Which slabs the kernel still reads: the numbers of its messages against the slabs they are in.
+//!
+//! The kernel counts the messages that it borrows, from 0 on, and says of each, or of a range, when
+//! it has done with it. Nothing here can free a slab before: it is kept in a [`ManuallyDrop`], which
+//! only that word, or a copy taken in its stead, opens.
+
+use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+
+use thiserror::Error;
+
+use crate::lend::Loan;
+use crate::lend::Returns;
+
+/// Messages that may be away at once. More are copied.
+const MESSAGES: usize = 1024;
+
+/// A loan and where it goes when it is back.
+#[derive(Debug)]
+struct Owed {
+    loan: ManuallyDrop<Loan>,
+    returns: Returns,
+}
+
+/// A slab that messages were made from.
+#[derive(Debug, Default)]
+struct Entry {
+    /// Messages that the kernel has not done with.
+    away: u32,
+    /// Whether it is still being sent, or its memory never comes back.
+    taken: bool,
+    /// Whether the kernel may have a message of which it never speaks.
+    doubtful: bool,
+    owed: Option<Owed>,
+}
+
+/// Every slab of one socket that the kernel may still read.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    entries: Vec<Entry>,
+    /// The entry of each message that is away, oldest first; `None` once it is back.
+    messages: VecDeque<Option<usize>>,
+    /// The number that the kernel gives to the next message.
+    next: u32,
+    /// Whether the next number is not known.
+    is_closed: bool,
+    /// Whether the kernel's numbers turned out not to be these: nothing that is away comes back.
+    is_lost: bool,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self {
+            entries: Vec::with_capacity(MESSAGES / 8),
+            messages: VecDeque::with_capacity(MESSAGES),
+            next: 0,
+            is_closed: false,
+            is_lost: false,
+        }
+    }
+
+    /// Opens an entry.
+    pub(super) fn begin(&mut self) -> usize {
+        let free = |entry: &Entry| !entry.taken && entry.away == 0 && entry.owed.is_none();
+        let place = self.entries.iter().position(free).unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            self.entries.len() - 1
+        });
+        self.entries[place] = Entry { taken: true, ..Entry::default() };
+        place
+    }
+
+    /// Notes that the kernel is about to be lent a message; `false` if it must not be.
+    pub(super) fn note(&mut self, place: usize) -> bool {
+        if self.is_closed || self.messages.len() >= MESSAGES {
+            return false;
+        }
+        self.messages.push_back(Some(place));
+        self.next = self.next.wrapping_add(1);
+        self.entries[place].away += 1;
+        true
+    }
+
+    /// Whether the kernel has not spoken of the message that was noted last.
+    pub(super) fn is_last_open(&self) -> bool {
+        self.messages.back().is_some_and(Option::is_some)
+    }
+
+    /// Takes the last note back, as the kernel has not taken the message; unless it has spoken of
+    /// its number, so that it did.
+    pub(super) fn take_back(&mut self) {
+        if let Some(&Some(place)) = self.messages.back() {
+            self.messages.pop_back();
+            self.next = self.next.wrapping_sub(1);
+            self.entries[place].away -= 1;
+        }
+    }
+
+    /// Leaves the last note in doubt: the kernel may have the message and may not. No further one
+    /// may be noted, as its number is not known.
+    pub(super) fn doubt(&mut self) {
+        self.is_closed = true;
+        if let Some(&Some(place)) = self.messages.back() {
+            self.entries[place].doubtful = true;
+        }
+    }
+
+    /// The entry's slab is all sent: it goes back as soon as the kernel has done with it.
+    pub(super) fn seal(&mut self, place: usize, loan: Loan, returns: Returns) {
+        let is_lost = self.is_lost;
+        let entry = &mut self.entries[place];
+        let is_free = entry.away == 0;
+        if is_free {
+            entry.taken = false;
+            returns.put(loan);
+            return;
+        }
+        entry.owed = Some(Owed { loan: ManuallyDrop::new(loan), returns });
+        if is_lost || entry.doubtful {
+            entry.replace();
+        } else {
+            entry.taken = false;
+        }
+    }
+
+    /// The kernel has done with the messages `first..=last`. An error if it cannot have.
+    pub(super) fn settle(&mut self, first: u32, last: u32) -> Result<usize, NumbersDiffer> {
+        if self.is_lost {
+            return Ok(0);
+        }
+        let base = self.next.wrapping_sub(self.messages.len() as u32);
+        let begin = first.wrapping_sub(base) as usize;
+        let end = begin.checked_add(last.wrapping_sub(first) as usize);
+        let Some(end) = end.filter(|&end| end < self.messages.len()) else {
+            self.lose();
+            return Err(NumbersDiffer);
+        };
+        for message in self.messages.range_mut(begin..=end) {
+            let Some(place) = message.take() else { continue };
+            self.entries[place].come_back();
+        }
+        while let Some(None) = self.messages.front() {
+            self.messages.pop_front();
+        }
+        Ok(end - begin + 1)
+    }
+
+    /// Messages from the oldest that is away on.
+    pub(super) fn away(&self) -> usize {
+        if self.is_lost { 0 } else { self.messages.len() }
+    }
+
+    fn lose(&mut self) {
+        (self.is_closed, self.is_lost) = (true, true);
+        for entry in self.entries.iter_mut().filter(|entry| entry.away > 0) {
+            entry.replace();
+        }
+    }
+}
+
+impl Entry {
+    /// One message less is away.
+    fn come_back(&mut self) {
+        self.away = self.away.saturating_sub(1);
+        if self.away > 0 {
+            return;
+        }
+        if let Some(Owed { loan, returns }) = self.owed.take() {
+            self.taken = false;
+            // A doubtful one's lender has a copy already: only here is there a use for its memory.
+            let loan = ManuallyDrop::into_inner(loan);
+            if !self.doubtful {
+                returns.put(loan);
+            }
+        }
+    }
+
+    /// Gives the lender a copy, as its memory may never come back.
+    fn replace(&mut self) {
+        self.taken = true;
+        self.doubtful = true;
+        if let Some(Owed { loan, returns }) = &self.owed {
+            returns.put(Loan::clone(loan));
+        }
+    }
+}
+
+/// The kernel has spoken of a message that it was not lent.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the system spoke of a message that it was not lent")]
+pub(super) struct NumbersDiffer;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ledger, and a lender.
+    fn begun() -> (Ledger, Returns) {
+        (Ledger::new(), Returns::new())
+    }
+
+    /// Sends slab `number` in so many messages.
+    fn send(ledger: &mut Ledger, returns: &Returns, number: usize, messages: usize) -> *const u8 {
+        let place = ledger.begin();
+        for _ in 0..messages {
+            assert!(ledger.note(place));
+        }
+        let slab: Box<[u8]> = vec![number as u8; 10].into();
+        let address = slab.as_ptr();
+        ledger.seal(place, Loan { slab, start: 0, number }, returns.clone());
+        address
+    }
+
+    fn returned(returns: &Returns) -> Vec<usize> {
+        let mut numbers: Vec<_> =
+            std::iter::from_fn(|| returns.take()).map(|loan| loan.number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    #[test]
+    fn a_slab_comes_back_when_its_last_message_does() {
+        let (mut ledger, returns) = begun();
+        send(&mut ledger, &returns, 0, 2);
+        send(&mut ledger, &returns, 1, 1);
+        send(&mut ledger, &returns, 2, 0);
+        assert_eq!(returned(&returns), [2]);
+        assert_eq!(ledger.settle(1, 2), Ok(2));
+        assert_eq!(returned(&returns), [1]);
+        assert_eq!(ledger.away(), 3, "the oldest is away");
+        assert_eq!(ledger.settle(0, 0), Ok(1));
+        assert_eq!(returned(&returns), [0]);
+        assert_eq!(ledger.away(), 0);
+    }
+
+    #[test]
+    fn a_slab_that_is_still_being_sent_does_not_come_back() {
+        let (mut ledger, returns) = begun();
+        let place = ledger.begin();
+        assert!(ledger.note(place));
+        assert_eq!(ledger.settle(0, 0), Ok(1));
+        assert_ne!(ledger.begin(), place);
+        assert!(ledger.note(place));
+        ledger.seal(place, Loan::default(), returns.clone());
+        assert_eq!(returned(&returns), [0; 0]);
+        assert_eq!(ledger.settle(1, 1), Ok(1));
+        assert_eq!(returned(&returns), [0]);
+        assert_eq!(ledger.begin(), place);
+    }
+
+    #[test]
+    fn numbers_wrap_around() {
+        let (mut ledger, returns) = begun();
+        ledger.next = u32::MAX;
+        send(&mut ledger, &returns, 0, 3);
+        assert_eq!(ledger.settle(u32::MAX, 1), Ok(3));
+        assert_eq!(returned(&returns), [0]);
+    }
+
+    #[test]
+    fn a_refused_message_is_not_counted_and_one_of_which_the_kernel_spoke_is() {
+        let (mut ledger, returns) = begun();
+        let place = ledger.begin();
+        assert!(ledger.note(place));
+        ledger.take_back();
+        assert_eq!(ledger.away(), 0);
+        // The same number again, refused and counted all the same.
+        assert!(ledger.note(place));
+        assert_eq!(ledger.settle(0, 0), Ok(1));
+        ledger.take_back();
+        ledger.seal(place, Loan::default(), returns.clone());
+        assert_eq!(returned(&returns), [0]);
+        send(&mut ledger, &returns, 1, 1);
+        assert_eq!(ledger.settle(1, 1), Ok(1));
+        assert_eq!(returned(&returns), [1]);
+    }
+
+    #[test]
+    fn of_a_slab_in_doubt_a_copy_comes_back_and_its_memory_is_kept() {
+        let (mut ledger, returns) = begun();
+        let place = ledger.begin();
+        assert!(ledger.note(place));
+        ledger.doubt();
+        let slab: Box<[u8]> = vec![9; 10].into();
+        let address = slab.as_ptr();
+        ledger.seal(place, Loan { slab, start: 3, number: 5 }, returns.clone());
+        let copy = returns.take().unwrap();
+        assert_ne!(copy.slab.as_ptr(), address);
+        assert_eq!((&*copy.slab, copy.start, copy.number), (&[9; 10][..], 3, 5));
+        let next = ledger.begin();
+        assert_ne!(next, place, "it is not used again");
+        assert!(!ledger.note(next), "its number would be in doubt");
+        // If the kernel speaks of it after all, it is only freed.
+        assert_eq!(ledger.settle(0, 0), Ok(1));
+        assert_eq!(returned(&returns), [0; 0]);
+    }
+
+    #[test]
+    fn a_number_that_was_never_given_ends_the_trust_and_frees_nothing() {
+        for (first, last) in [(1, 1), (0, 1), (u32::MAX, 0), (1, 0)] {
+            let (mut ledger, returns) = begun();
+            let address = send(&mut ledger, &returns, 7, 1);
+            let open = ledger.begin();
+            assert!(ledger.note(open));
+            ledger.take_back();
+            assert_eq!(ledger.settle(first, last), Err(NumbersDiffer), "{first}..={last}");
+            let copy = returns.take().unwrap();
+            assert_ne!(copy.slab.as_ptr(), address);
+            assert_eq!(ledger.settle(0, 0), Ok(0));
+            assert!(!ledger.note(open));
+            assert_eq!(returned(&returns), [0; 0]);
+            assert_eq!(ledger.away(), 0);
+        }
+    }
+
+    #[test]
+    fn there_is_a_bound() {
+        let (mut ledger, returns) = begun();
+        send(&mut ledger, &returns, 0, MESSAGES);
+        let place = ledger.begin();
+        assert!(!ledger.note(place));
+        assert_eq!(ledger.settle(0, 0), Ok(1));
+        assert!(ledger.note(place));
+    }
+
+    #[test]
+    fn what_is_away_outlives_its_lender() {
+        let (mut ledger, returns) = begun();
+        send(&mut ledger, &returns, 0, 1);
+        drop(returns);
+        assert_eq!(ledger.settle(0, 0), Ok(1));
+        assert!(ledger.entries.iter().all(|entry| entry.owed.is_none()));
+    }
+}
