@@ -29,6 +29,7 @@ mod cpu;
 mod goodput;
 mod hosts;
 mod pairs;
+mod peers;
 mod rates;
 mod report;
 mod sequence;
@@ -64,6 +65,8 @@ enum What {
     Zrtp(zrtp::ZrtpArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
     Texture(texture::TextureArgs),
+    /// Programs of the field beside Rushes, as programs, and how to measure one of your own
+    Peers(peers::PeersArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
@@ -105,6 +108,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Texture(args)) => texture::run(args),
+        Some(What::Peers(args)) => peers::run(args),
         Some(What::Side(args)) => sides::run(args),
     }
 }
