@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::report::{Figure, Machine, page};
 use crate::settings::{Settings, write};
-use crate::{Outcome, goodput, latency, scaling, srtp, start_code, texture, zrtp};
+use crate::{Outcome, goodput, latency, peers, scaling, srtp, start_code, texture, zrtp};
 
 pub(crate) const HELP: &str = "\
 Without a command everything is measured: under 20 minutes, with --quick under 2. With --out there
@@ -31,6 +31,7 @@ const SECTIONS: &[(&str, Measure)] = &[
     ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
     ("scaling", |settings| scaling::figures(&scaling::ScalingArgs::of_all(settings))),
     ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),
+    ("peers", |settings| peers::figures(&peers::PeersArgs::of_all(settings))),
     ("texture", |settings| texture::figures(&texture::TextureArgs::of_all(settings))),
 ];
 

@@ -30,6 +30,8 @@ mod goodput;
 mod hosts;
 mod latency;
 mod pairs;
+mod peers;
+mod rates;
 mod report;
 mod scaling;
 mod sequence;
@@ -72,6 +74,8 @@ enum What {
     Zrtp(zrtp::ZrtpArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
     Texture(texture::TextureArgs),
+    /// Programs of the field beside Rushes, as programs, and how to measure one of your own
+    Peers(peers::PeersArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
@@ -122,6 +126,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Texture(args)) => texture::run(args),
         Some(What::Scaling(args)) => scaling::run(args),
+        Some(What::Peers(args)) => peers::run(args),
         Some(What::Side(args)) => sides::run(args),
         Some(What::Echo(args)) => latency::run_side(args),
         Some(What::End(args)) => scaling::end::run(args),

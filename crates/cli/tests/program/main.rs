@@ -4,6 +4,7 @@
 mod agreed;
 mod bench_latency;
 mod bench_scaling;
+mod bench_peers;
 mod bench_texture;
 mod rig;
 mod secured;

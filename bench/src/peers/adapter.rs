@@ -1,0 +1,222 @@
+//! How a program is told to send or to receive: two command lines with places to be filled.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rushes::Codec;
+
+use super::running;
+use super::words;
+use crate::Usage;
+
+/// One program, ours and the field's alike.
+#[derive(Clone, Debug)]
+pub(super) struct Adapter {
+    pub(super) name: String,
+    /// Words with places; `None` if it is not measured as a sender.
+    pub(super) send: Option<Vec<String>>,
+    pub(super) receive: Option<Vec<String>>,
+    /// Whether it secures its packets (`AES_CM_128_HMAC_SHA1_80`).
+    pub(super) secured: bool,
+}
+
+/// What the places of a command hold.
+#[derive(Clone, Debug)]
+pub(super) struct Places<'a> {
+    pub(super) codec: Codec,
+    pub(super) file: &'a Path,
+    pub(super) sdp: &'a Path,
+    pub(super) port: u16,
+    pub(super) fps: u32,
+}
+
+/// Where the programs are.
+pub(super) const HOST: &str = "127.0.0.1";
+
+/// A master key of 16 octets and a salt of 14: those of a test are no secret.
+pub(super) const KEY: &str = "LS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0t";
+const KEY_HEXADECIMAL: &str = "2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d";
+
+impl Adapter {
+    /// An adapter of two command lines, either of which may be missing.
+    pub(super) fn parse(
+        name: &str,
+        send: Option<&str>,
+        receive: Option<&str>,
+        secured: bool,
+    ) -> anyhow::Result<Self> {
+        let words = |line: Option<&str>| -> anyhow::Result<Option<Vec<String>>> {
+            let Some(line) = line else { return Ok(None) };
+            let words = words::split(line).map_err(Usage)?;
+            // A place that there is not is told before the work.
+            filled(&words, &Places::any())?;
+            Ok(Some(words))
+        };
+        Ok(Self { name: name.to_owned(), send: words(send)?, receive: words(receive)?, secured })
+    }
+
+    /// Whether the programs that it starts are on this machine.
+    pub(super) fn is_there(&self) -> bool {
+        [&self.send, &self.receive].into_iter().flatten().all(|words| {
+            let program =
+                words.first().and_then(|word| filled(&[word.clone()], &Places::any()).ok());
+            program.is_some_and(|program| program.iter().all(|name| running::is_there(name)))
+        })
+    }
+
+    /// Rushes, FFmpeg and GStreamer, in the clear and secured, each as it was fastest here.
+    pub(super) fn usual(secured: bool) -> anyhow::Result<Vec<Self>> {
+        let lines = if secured { SECURED } else { CLEAR };
+        let adapter = |(name, send, receive): (&str, &str, &str)| {
+            Self::parse(name, Some(send), Some(receive), secured)
+        };
+        lines.into_iter().map(adapter).collect()
+    }
+}
+
+impl Places<'_> {
+    fn any() -> Self {
+        let (codec, empty) = (Codec::H265, Path::new(""));
+        Self { codec, file: empty, sdp: empty, port: 1, fps: 1 }
+    }
+
+    fn values(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
+        // As this project names the codec, as RTP does, and as FFmpeg names its byte stream.
+        let (codec, encoding, format) = match self.codec {
+            Codec::H264 => ("h264", "H264", "h264"),
+            Codec::H266 => ("h266", "H266", "vvc"),
+            _ => ("h265", "H265", "hevc"),
+        };
+        let text = |path: &Path| path.display().to_string();
+        let rushes = std::env::current_exe()?;
+        Ok(vec![
+            ("file", text(self.file)),
+            ("sdp", text(self.sdp)),
+            ("out", OUT.to_owned()),
+            ("host", HOST.to_owned()),
+            ("port", self.port.to_string()),
+            ("fps", self.fps.to_string()),
+            ("codec", codec.to_owned()),
+            ("encoding", encoding.to_owned()),
+            ("format", format.to_owned()),
+            ("key", KEY.to_owned()),
+            ("hexkey", KEY_HEXADECIMAL.to_owned()),
+            ("rushes", text(&rushes)),
+        ])
+    }
+}
+
+/// What a receiver writes to is its standard output, a pipe that is read here: no file system takes
+/// part, and what comes is counted as it comes.
+const OUT: &str = "/dev/stdout";
+
+/// A command with its places filled.
+pub(super) fn filled(words: &[String], places: &Places<'_>) -> anyhow::Result<Vec<String>> {
+    let values = places.values()?;
+    let fill = |word: &String| words::fill(word, &values).map_err(|error| anyhow!(Usage(error)));
+    words.iter().map(fill).collect()
+}
+
+const CLEAR: [(&str, &str, &str); 3] = [
+    (
+        "Rushes",
+        "{rushes} send {file} --to {host}:{port} --codec {codec} --payload-type 96 --fps {fps} --quiet",
+        "{rushes} recv --from {host}:{port} --codec {codec} --payload-type 96 -o - --quiet",
+    ),
+    (
+        "FFmpeg",
+        "ffmpeg -nostdin -v error -re -framerate {fps} -raw_packet_size 1048576 -f {format} -i {file} \
+         -c copy -f rtp -payload_type 96 \
+         rtp://{host}:{port}?pkt_size=1472&buffer_size=4194304",
+        "ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp -probesize 32 \
+         -analyzeduration 0 -fpsprobesize 0 -reorder_queue_size 0 -buffer_size 4194304 -i {sdp} \
+         -c copy -f {format} -y {out}",
+    ),
+    (
+        "GStreamer",
+        "gst-launch-1.0 -q filesrc location={file} blocksize=1048576 ! \
+         video/x-{codec},stream-format=byte-stream,framerate={fps}/1 ! {codec}parse ! \
+         video/x-{codec},stream-format=byte-stream,alignment=au ! clocksync ! \
+         rtp{codec}pay pt=96 mtu=1472 ! \
+         udpsink host={host} port={port} sync=false async=false buffer-size=4194304",
+        "gst-launch-1.0 -q -e udpsrc address={host} port={port} buffer-size=4194304 \
+         caps=application/x-rtp,media=video,clock-rate=90000,encoding-name={encoding},payload=96 ! \
+         rtpjitterbuffer latency=20 ! rtp{codec}depay ! \
+         video/x-{codec},stream-format=byte-stream,alignment=au ! \
+         filesink location={out} buffer-mode=unbuffered async=false sync=false",
+    ),
+];
+
+const SECURED: [(&str, &str, &str); 3] = [
+    (
+        "Rushes",
+        "{rushes} send {file} --to {host}:{port} --codec {codec} --payload-type 96 --fps {fps} --quiet \
+         --srtp AES_CM_128_HMAC_SHA1_80 --key {key}",
+        "{rushes} recv --from {host}:{port} --codec {codec} --payload-type 96 -o - --quiet \
+         --srtp AES_CM_128_HMAC_SHA1_80 --key {key}",
+    ),
+    (
+        "FFmpeg",
+        "ffmpeg -nostdin -v error -re -framerate {fps} -raw_packet_size 1048576 -f {format} -i {file} \
+         -c copy -f rtp -payload_type 96 -srtp_out_suite AES_CM_128_HMAC_SHA1_80 \
+         -srtp_out_params {key} srtp://{host}:{port}?pkt_size=1472&buffer_size=4194304",
+        "ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp,srtp,crypto -probesize 32 \
+         -analyzeduration 0 -fpsprobesize 0 -reorder_queue_size 0 -buffer_size 4194304 -i {sdp} \
+         -c copy -f {format} -y {out}",
+    ),
+    (
+        "GStreamer",
+        "gst-launch-1.0 -q filesrc location={file} blocksize=1048576 ! \
+         video/x-{codec},stream-format=byte-stream,framerate={fps}/1 ! {codec}parse ! \
+         video/x-{codec},stream-format=byte-stream,alignment=au ! clocksync ! \
+         rtp{codec}pay pt=96 mtu=1458 ssrc=305419896 ! srtpenc key={hexkey} \
+         rtp-cipher=aes-128-icm rtp-auth=hmac-sha1-80 rtcp-cipher=aes-128-icm \
+         rtcp-auth=hmac-sha1-80 ! \
+         udpsink host={host} port={port} sync=false async=false buffer-size=4194304",
+        "gst-launch-1.0 -q -e udpsrc address={host} port={port} buffer-size=4194304 \
+         caps=application/x-srtp,media=video,clock-rate=90000,encoding-name={encoding},payload=96,\
+         ssrc=(uint)305419896,srtp-key=(buffer){hexkey},srtp-cipher=aes-128-icm,\
+         srtp-auth=hmac-sha1-80,srtcp-cipher=aes-128-icm,srtcp-auth=hmac-sha1-80 ! srtpdec ! \
+         rtpjitterbuffer latency=20 ! rtp{codec}depay ! \
+         video/x-{codec},stream-format=byte-stream,alignment=au ! \
+         filesink location={out} buffer-mode=unbuffered async=false sync=false",
+    ),
+];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_commands_have_no_place_that_cannot_be_filled() {
+        for secured in [false, true] {
+            let places = Places { codec: Codec::H264, ..Places::any() };
+            for adapter in Adapter::usual(secured).unwrap() {
+                for words in [adapter.send.unwrap(), adapter.receive.unwrap()] {
+                    let filled = filled(&words, &places).unwrap();
+                    assert!(filled.iter().all(|word| !word.contains('{')), "{filled:?}");
+                    assert!(
+                        filled.iter().any(|word| word.contains("264")
+                            || word.contains(".sdp")
+                            || word.is_empty()),
+                        "{filled:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_place_is_a_wrong_command_line() {
+        let error = Adapter::parse("x", Some("x {prot}"), None, false).unwrap_err();
+        assert!(error.is::<Usage>(), "{error}");
+    }
+
+    #[test]
+    fn one_absent_program_is_enough_to_be_absent() {
+        let adapter = |receive| Adapter::parse("x", Some("sh -c true"), Some(receive), false);
+        assert!(adapter("sh").unwrap().is_there());
+        assert!(!adapter("no-program-is-called-so {sdp}").unwrap().is_there());
+    }
+}

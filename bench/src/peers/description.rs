@@ -1,0 +1,43 @@
+//! What a receiver that reads SDP is told.
+
+use rushes::Codec;
+
+use super::adapter::{HOST, KEY};
+
+/// A description of the stream that comes to `port`. The parameter sets are in the stream.
+pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
+    let media = match codec {
+        Codec::H264 => "H264/90000\r\na=fmtp:96 packetization-mode=1",
+        Codec::H266 => "H266/90000",
+        _ => "H265/90000",
+    };
+    // Some programs take no key under the profile RTP/SAVP that should go with it.
+    let crypto = if is_secured {
+        format!("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:{KEY}\r\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "v=0\r\no=- 1 1 IN IP4 {HOST}\r\ns=-\r\nc=IN IP4 {HOST}\r\nt=0 0\r\n\
+         m=video {port} RTP/AVP 96\r\na=rtpmap:96 {media}\r\n{crypto}"
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod tests {
+    use super::*;
+    use rushes::proto::sdp::Description;
+
+    #[test]
+    fn descriptions_are_understood() {
+        for (codec, name) in [(Codec::H264, "H264"), (Codec::H265, "H265")] {
+            for is_secured in [false, true] {
+                let text = sdp(codec, 5004, is_secured);
+                let again = Description::parse(text.as_bytes()).unwrap().write();
+                assert!(again.contains(&format!("a=rtpmap:96 {name}/90000")), "{again}");
+                assert_eq!(again.contains(KEY), is_secured, "{again}");
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `rushes bench peers`: the programs of the field, beside Rushes, on the same sequence.
+
+mod adapter;
+mod description;
+mod ends;
+mod output;
+mod running;
+mod sweep;
+mod table;
+mod trials;
+mod words;
+
+use clap::Args;
+use rushes::Codec;
+
+use self::adapter::Adapter;
+use self::sweep::{Steps, sweep};
+use self::table::{Line, State};
+use self::trials::{Part, Rig, StartUp};
+use crate::report::Figure;
+use crate::sequence::{Sequence, codec_name};
+use crate::settings::Settings;
+use crate::{Outcome, Usage};
+
+#[derive(Args, Clone, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct PeersArgs {
+    /// Codecs: h264, h265; both by default
+    #[arg(long, value_parser = parse_codec, value_name = "CODEC")]
+    codec: Vec<Codec>,
+    /// Bits per second that the sequence has at 120 access units per second, in millions
+    #[arg(long, default_value_t = BIT_RATE / 1_000_000, value_name = "MBITS",
+        value_parser = clap::value_parser!(u64).range(1..20_000))]
+    bit_rate: u64,
+    /// The first frame rate
+    #[arg(long, default_value_t = FIRST_RATE, value_name = "FPS",
+        value_parser = clap::value_parser!(u32).range(1..1_000_000))]
+    from: u32,
+    /// No higher frame rate is tried
+    #[arg(long, default_value_t = LAST_RATE, value_name = "FPS",
+        value_parser = clap::value_parser!(u32).range(1..1_000_000))]
+    to: u32,
+    /// One more program, by this name, that --send-command and --receive-command start
+    #[arg(long, value_name = "NAME")]
+    peer: Option<String>,
+    /// The command line of its sender
+    #[arg(long, value_name = "COMMAND", requires = "peer")]
+    send_command: Option<String>,
+    /// The command line of its receiver
+    #[arg(long, value_name = "COMMAND", requires = "peer")]
+    receive_command: Option<String>,
+    /// Measure only Rushes and --peer
+    #[arg(long)]
+    only: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+const HELP: &str = "\
+Each row is a program as others start it: Rushes (send and recv), FFmpeg and GStreamer, each with the
+options that were fastest here, and one of your own. What is measured is
+
+  whole    its sender and its receiver: access units that the receiver wrote, octet for octet
+  send     its sender beside a sink that counts packets and is never the slower end
+  receive  its receiver beside a source of packets made beforehand, evenly spread over time
+
+The frame rate is doubled until more than 2.5 % of the access units are lost or the rate is not kept,
+then the rates between are tried. The peak is the most goodput with no more lost. CPU time is that of
+the program, user and system, in seconds per gigabyte (10^9 octets) that arrived, at the peak; what it
+takes to start and to end, measured once with nothing to do, is taken off.
+
+Measuring another program:
+  --peer NAME --send-command '...' --receive-command '...'
+Either command may be left out. They are split into words as a shell would, by quotes and backslashes,
+but no shell takes part: write sh -c '...' for one. In the words are replaced
+
+  {file}      the sequence, a byte stream (Annex B)      {codec}     h264, h265
+  {sdp}       a description of the stream (receiver)     {encoding}  H264, H265
+  {host}      where the receiver is                      {format}    h264, hevc
+  {port}      its port, even, the next one is free too   {fps}       access units per second
+  {out}       where it writes what it received           {rushes}    this program
+
+The receiver writes the byte stream that it received, start codes included, to {out} or, which is
+the same, to its standard output: what is found there counts, whatever it says. It has to bind {port}
+on IPv4 or IPv6, and is sent SIGINT at the end. RTP has the payload type 96, packets 1472 octets.";
+
+const BIT_RATE: u64 = 640_000_000;
+const FIRST_RATE: u32 = 60;
+const LAST_RATE: u32 = 8_000;
+
+/// Octets that a trial sends, at most.
+const AMOUNT: u64 = 400_000_000;
+
+impl PeersArgs {
+    /// What `rushes bench` measures of it.
+    pub(crate) fn of_all(settings: &Settings) -> Self {
+        Self {
+            codec: Vec::new(),
+            bit_rate: BIT_RATE / 1_000_000,
+            from: FIRST_RATE,
+            to: LAST_RATE,
+            peer: None,
+            send_command: None,
+            receive_command: None,
+            only: false,
+            settings: settings.clone(),
+        }
+    }
+
+    fn codecs(&self) -> Vec<Codec> {
+        match (self.codec.is_empty(), self.settings.quick) {
+            (false, _) => self.codec.clone(),
+            (true, true) => vec![Codec::H265],
+            (true, false) => vec![Codec::H265, Codec::H264],
+        }
+    }
+
+    fn steps(&self) -> Steps {
+        let (first, last) = (self.from, self.to);
+        if self.settings.quick {
+            Steps { first, last, factor: 4, halvings: 1, amount: AMOUNT / 4 }
+        } else {
+            Steps { first, last, factor: 2, halvings: 2, amount: AMOUNT }
+        }
+    }
+
+    /// Who is measured, and what of whom, in the order in which it is done: whoever is compared
+    /// with Rushes comes right after it.
+    fn rows(&self) -> anyhow::Result<Vec<(Adapter, Part)>> {
+        let mut rows = Vec::new();
+        let mut clear = Adapter::usual(false)?;
+        let mut secured = Adapter::usual(true)?;
+        if self.only {
+            clear.truncate(1);
+            secured.clear();
+        }
+        if self.settings.quick {
+            secured.clear();
+        }
+        if let Some(name) = &self.peer {
+            let (send, receive) = (self.send_command.as_deref(), self.receive_command.as_deref());
+            if send.is_none() && receive.is_none() {
+                let reason = "--peer needs --send-command, --receive-command or both";
+                return Err(Usage(reason.to_owned()).into());
+            }
+            clear.push(Adapter::parse(name, send, receive, false)?);
+        }
+        for part in [Part::Whole, Part::Send, Part::Receive] {
+            let has = |adapter: &&Adapter| match part {
+                Part::Whole => adapter.send.is_some() && adapter.receive.is_some(),
+                Part::Send => adapter.send.is_some(),
+                Part::Receive => adapter.receive.is_some(),
+            };
+            rows.extend(clear.iter().filter(has).map(|adapter| (adapter.clone(), part)));
+        }
+        rows.extend(secured.into_iter().map(|adapter| (adapter, Part::Whole)));
+        Ok(rows)
+    }
+}
+
+pub(crate) fn run(args: &PeersArgs) -> anyhow::Result<Outcome> {
+    args.settings.prepare()?;
+    args.settings.tell_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
+    let rows = args.rows()?;
+    let mut lines = Vec::new();
+    for codec in args.codecs() {
+        let sequence = Sequence::make(codec, args.bit_rate * 1_000_000)?;
+        let mut rig = Rig::new(&sequence)?;
+        // What a program takes to start is measured once.
+        let mut start_ups: Vec<((String, bool), StartUp)> = Vec::new();
+        for (adapter, part) in &rows {
+            let (name, secured) = (adapter.name.clone(), adapter.secured);
+            let codec_name = codec_name(codec);
+            args.settings.progress(&format!("peers: {codec_name}: {name}, {}", part.name()));
+            let key = (name.clone(), secured);
+            let known = start_ups.iter().find(|(one, _)| *one == key).map(|(_, known)| *known);
+            let mut measured = || -> anyhow::Result<State> {
+                if !adapter.is_there() {
+                    return Ok(State::Absent);
+                }
+                let start_up = match known {
+                    Some(start_up) => start_up,
+                    None => rig.start_up(adapter)?,
+                };
+                start_ups.push((key.clone(), start_up));
+                let who = (adapter, *part);
+                Ok(State::Swept(sweep(&mut rig, &sequence, who, start_up, args.steps())?))
+            };
+            let state = measured().unwrap_or_else(|error| {
+                args.settings.progress(&format!("peers: {error:#}"));
+                State::Failed
+            });
+            lines.push(Line { codec: codec_name, name, secured, part: *part, state });
+        }
+    }
+    Ok(vec![table::figure(args.bit_rate, &lines)])
+}
+
+fn parse_codec(text: &str) -> Result<Codec, String> {
+    match text {
+        "h264" => Ok(Codec::H264),
+        "h265" => Ok(Codec::H265),
+        "h266" => Err("neither FFmpeg nor GStreamer has RTP for H.266".to_owned()),
+        _ => Err(format!("{text:?} is not one of h264, h265")),
+    }
+}

@@ -1,0 +1,211 @@
+//! What a receiver wrote: which access units of the sequence are in it, octet for octet.
+
+use std::io::{self, Read};
+use std::ops::Range;
+use std::time::Instant;
+
+use rushes::Codec;
+use rushes::payload::Framing;
+use rushes::payload::nal::{NalCodec, find_start_codes, find_units};
+
+use crate::sequence::Sequence;
+
+/// Octets of a pipe that are read at once, at most.
+const READ_LEN: usize = 1 << 20;
+
+/// Octets of a NAL unit that are waited for; a longer one counts as lost.
+const UNIT_LEN_MAX: usize = 32 << 20;
+
+/// How many NAL units may be lost in a row: the next is looked for among so many.
+const LOST_MAX: usize = 512;
+
+/// The NAL units with coded pictures that a sequence has; others may be left out, said again, or
+/// moved by whoever forwards a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Expected<'a> {
+    octets: &'a [u8],
+    codec: NalCodec,
+    /// Each NAL unit, and its access unit's number.
+    units: Vec<(Range<usize>, usize)>,
+    /// NAL units of each access unit.
+    counts: Vec<usize>,
+}
+
+impl<'a> Expected<'a> {
+    pub(super) fn of(sequence: &'a Sequence) -> anyhow::Result<Self> {
+        let codec = match sequence.codec {
+            Codec::H264 => NalCodec::H264,
+            Codec::H266 => NalCodec::H266,
+            _ => NalCodec::H265,
+        };
+        let (mut units, mut counts, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, unit) in sequence.units.iter().enumerate() {
+            let octets = &sequence.octets[unit.octets.clone()];
+            find_units(octets, Framing::AnnexB, &mut found)?;
+            let before = units.len();
+            for nal in &found {
+                if is_coded_picture(codec, &octets[nal.clone()]) {
+                    let start = unit.octets.start;
+                    units.push((start + nal.start..start + nal.end, number));
+                }
+            }
+            counts.push(units.len() - before);
+        }
+        Ok(Self { octets: &sequence.octets, codec, units, counts })
+    }
+}
+
+fn is_coded_picture(codec: NalCodec, nal: &[u8]) -> bool {
+    codec.header(nal).is_some_and(|header| codec.is_vcl(header.nal_type))
+}
+
+/// What was found so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// Access units that are whole.
+    pub(super) whole: u64,
+    pub(super) octets: u64,
+    /// When the first octet came, and the last.
+    pub(super) times: Option<(Instant, Instant)>,
+}
+
+/// Reads a byte stream and finds the access units in it.
+#[derive(Debug)]
+pub(super) struct Output<'a> {
+    expected: &'a Expected<'a>,
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Where start codes were not looked for yet.
+    scanned: usize,
+    /// The NAL unit that is waited for, counted on from the beginning after the last.
+    next: usize,
+    /// The access unit of the last NAL unit that was found, and how many of it were.
+    current: (usize, usize),
+    pub(super) found: Found,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(expected: &'a Expected<'a>) -> Self {
+        let buffer = vec![0; UNIT_LEN_MAX + READ_LEN];
+        let (current, found) = ((usize::MAX, 0), Found::default());
+        Self { expected, buffer, filled: 0, scanned: 0, next: 0, current, found }
+    }
+
+    /// Reads once; `false` at the end.
+    pub(super) fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
+        if self.buffer.len() - self.filled < READ_LEN {
+            // Nothing that long is waited for.
+            self.filled = 0;
+            self.scanned = 0;
+        }
+        let end = self.filled + READ_LEN;
+        let len = from.read(&mut self.buffer[self.filled..end])?;
+        if len == 0 {
+            let last = 0..self.filled;
+            self.take(last);
+            self.filled = 0;
+            return Ok(false);
+        }
+        let now = Instant::now();
+        self.found.times = Some((self.found.times.map_or(now, |times| times.0), now));
+        self.found.octets += len as u64;
+        self.filled += len;
+        self.scan();
+        Ok(true)
+    }
+
+    /// Takes the NAL units that are whole, and keeps the rest at the beginning of the buffer.
+    fn scan(&mut self) {
+        let mut start = 0;
+        let from = self.scanned;
+        let codes: Vec<usize> = find_start_codes(&self.buffer[from..self.filled])
+            .map(|code| from + code)
+            .filter(|code| *code > 0)
+            .collect();
+        for code in codes {
+            self.take(start..code);
+            start = code;
+        }
+        self.buffer.copy_within(start..self.filled, 0);
+        self.filled -= start;
+        // Two octets of a start code may be here, and the one at the beginning is known.
+        self.scanned = self.filled.saturating_sub(2).max(1).min(self.filled);
+    }
+
+    /// Takes a NAL unit behind its start code, if there is one.
+    fn take(&mut self, range: Range<usize>) {
+        let Some(nal) = self.buffer.get(range).and_then(|unit| unit.strip_prefix(&[0, 0, 1]))
+        else {
+            return;
+        };
+        let zeros = nal.iter().rev().take_while(|octet| **octet == 0).count();
+        let nal = &nal[..nal.len() - zeros];
+        let expected = self.expected;
+        if !is_coded_picture(expected.codec, nal) {
+            return;
+        }
+        let period = expected.units.len();
+        let found = (self.next..self.next + LOST_MAX.min(period)).find(|n| {
+            let (range, _) = &expected.units[n % period];
+            range.len() == nal.len() && &expected.octets[range.clone()] == nal
+        });
+        let Some(found) = found else { return };
+        self.next = found + 1;
+        let number = expected.units[found % period].1;
+        let access_unit = found / period * expected.counts.len() + number;
+        if self.current.0 != access_unit {
+            self.current = (access_unit, 0);
+        }
+        self.current.1 += 1;
+        self.found.whole += u64::from(self.current.1 == expected.counts[number]);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod tests {
+    use super::*;
+
+    /// What is found if at most `step` octets come at once.
+    fn found(sequence: &Sequence, octets: &[u8], step: usize) -> Found {
+        struct Steps<'a>(&'a [u8], usize);
+        impl Read for Steps<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let len = self.1.min(buffer.len());
+                self.0.read(&mut buffer[..len])
+            }
+        }
+        let expected = Expected::of(sequence).unwrap();
+        let mut output = Output::new(&expected);
+        let mut from = Steps(octets, step);
+        while output.read(&mut from).unwrap() {}
+        output.found
+    }
+
+    #[test]
+    fn what_came_whole_is_found_however_it_comes() {
+        for codec in [Codec::H264, Codec::H265] {
+            let sequence = Sequence::make(codec, 2_000_000).unwrap();
+            let twice = sequence.octets.repeat(2);
+            for step in [7, 1000, usize::MAX] {
+                let found = found(&sequence, &twice, step);
+                assert_eq!(found.whole, 2 * sequence.units.len() as u64, "{codec:?} {step}");
+                assert_eq!(found.octets, twice.len() as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_cut_or_changed_is_not_whole() {
+        let sequence = Sequence::make(Codec::H265, 2_000_000).unwrap();
+        let all = sequence.units.len() as u64;
+        let (mut octets, unit) = (sequence.octets.clone(), sequence.units[7].octets.clone());
+        octets[unit.end - 5] ^= 0x40;
+        assert_eq!(found(&sequence, &octets, 999).whole, all - 1);
+        octets.drain(unit.start + 100..unit.start + 200);
+        assert_eq!(found(&sequence, &octets, 999).whole, all - 1);
+        octets.drain(unit.start..unit.end + 300);
+        assert_eq!(found(&sequence, &octets, 999).whole, all - 2);
+        assert_eq!(found(&sequence, &[], 999).whole, 0);
+    }
+}
