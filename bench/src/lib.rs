@@ -29,6 +29,7 @@ mod cpu;
 mod goodput;
 mod hosts;
 mod pairs;
+mod rates;
 mod report;
 mod sequence;
 mod settings;

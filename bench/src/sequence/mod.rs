@@ -1,8 +1,25 @@
 //! The coded sequences that are sent: made here with the statistics of coded 4K video, or a file.
 
-use std::ops::Range;
+mod bits;
+mod h264;
+mod h265;
+mod h266;
+mod make;
 
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
 use rushes::Codec;
+use rushes::file::{MediaReader, ReadOptions};
+use rushes::payload::Framing;
+use rushes::payload::nal::{NalCodec, find_units};
+
+/// Access units a second at which a sequence has the bit rate that it is named by.
+pub(crate) const NOMINAL_RATE: f64 = 120.0;
+
+/// Octets of a file that are read: several intra periods of any stream.
+const FILE_LEN_MAX: usize = 512 << 20;
 
 /// A byte stream (Annex B) and its access units.
 #[derive(Clone, Debug)]
@@ -14,6 +31,16 @@ pub(crate) struct Sequence {
     pub(crate) units: Vec<Unit>,
     /// Access units a second at which it has its nominal bit rate.
     pub(crate) rate: f64,
+    /// Where another process gets the same from.
+    pub(crate) origin: Origin,
+}
+
+/// Where a sequence is from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Origin {
+    /// Made here, with so many bits a second at 120 access units a second.
+    Made(u64),
+    File(PathBuf),
 }
 
 /// One access unit.
@@ -25,8 +52,115 @@ pub(crate) struct Unit {
 }
 
 impl Sequence {
+    /// What `origin` says, of `codec`.
+    pub(crate) fn from(origin: &Origin, codec: Codec) -> anyhow::Result<Self> {
+        match origin {
+            Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
+            Origin::File(path) => Self::read(path, codec),
+        }
+    }
+
+    /// One intra period of a picture of 3840 by 2160: the intra access unit is five times as large
+    /// as the others are on average. The same every time.
+    pub(crate) fn make(codec: Codec, bit_rate: u64) -> anyhow::Result<Self> {
+        make::sequence(codec, bit_rate)
+    }
+
+    /// Reads the access units of a file, at most 512 MiB of them.
+    pub(crate) fn read(path: &Path, codec: Codec) -> anyhow::Result<Self> {
+        let Some(nal_codec) = nal_codec(codec) else {
+            bail!("{}: only files of H.264, H.265 and H.266 have access units", path.display());
+        };
+        let mut reader = MediaReader::open(path, codec, ReadOptions::default())?;
+        let (mut octets, mut units, mut found) = (Vec::new(), Vec::<Unit>::new(), Vec::new());
+        while octets.len() < FILE_LEN_MAX
+            && let Some(unit) = reader.next_frame()?
+        {
+            find_units(unit.data, Framing::AnnexB, &mut found)?;
+            let is_intra = found.iter().any(|nal| is_intra(nal_codec, &unit.data[nal.clone()]));
+            units.push(Unit { octets: octets.len()..octets.len() + unit.data.len(), is_intra });
+            octets.extend_from_slice(unit.data);
+        }
+        if units.is_empty() {
+            bail!("{}: no access unit in it", path.display());
+        }
+        let origin = Origin::File(path.to_owned());
+        Ok(Self { codec, octets, units, rate: NOMINAL_RATE, origin })
+    }
+
+    /// Writes the byte stream, as other programs read it.
+    pub(crate) fn write_to(&self, path: &Path) -> anyhow::Result<()> {
+        std::fs::write(path, &self.octets)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
     /// The octets of access unit `n`, counted on from the beginning after the last.
     pub(crate) fn unit(&self, n: usize) -> &[u8] {
         &self.octets[self.units[n % self.units.len()].octets.clone()]
     }
+
+    /// Octets of the first `count` access units.
+    pub(crate) fn octets_of(&self, count: usize) -> u64 {
+        let len = |unit: &Unit| unit.octets.len() as u64;
+        let (rounds, rest) = (count / self.units.len(), count % self.units.len());
+        self.octets.len() as u64 * rounds as u64 + self.units[..rest].iter().map(len).sum::<u64>()
+    }
+
+    /// Access units from the first intra access unit to the next, or all if there is one.
+    pub(crate) fn period(&self) -> usize {
+        let mut intra = self.units.iter().enumerate().filter(|(_, unit)| unit.is_intra);
+        match (intra.next(), intra.next()) {
+            (Some((first, _)), Some((next, _))) => next - first,
+            _ => self.units.len(),
+        }
+    }
+
+    /// Bits a second at its nominal rate.
+    pub(crate) fn bit_rate(&self) -> f64 {
+        self.octets.len() as f64 * 8.0 * self.rate / self.units.len() as f64
+    }
+
+    /// What it is, in a few words.
+    pub(crate) fn name(&self) -> String {
+        let codec = codec_name(self.codec);
+        match &self.origin {
+            Origin::Made(bit_rate) => format!("{codec}, {} Mbit/s", bit_rate / 1_000_000),
+            Origin::File(path) => {
+                let name = path.file_name().unwrap_or(path.as_os_str());
+                format!("{codec}, {}", name.to_string_lossy())
+            }
+        }
+    }
 }
+
+/// The codec as people write it.
+pub(crate) fn codec_name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::H264 => "H.264",
+        Codec::H265 => "H.265",
+        Codec::H266 => "H.266",
+        _ => "other",
+    }
+}
+
+fn nal_codec(codec: Codec) -> Option<NalCodec> {
+    match codec {
+        Codec::H264 => Some(NalCodec::H264),
+        Codec::H265 => Some(NalCodec::H265),
+        Codec::H266 => Some(NalCodec::H266),
+        _ => None,
+    }
+}
+
+/// Whether a NAL unit is a slice of a picture that decoding may begin with.
+fn is_intra(codec: NalCodec, nal: &[u8]) -> bool {
+    let Some(header) = codec.header(nal) else { return false };
+    match codec {
+        NalCodec::H264 => header.nal_type == 5,
+        NalCodec::H265 => (16..=23).contains(&header.nal_type),
+        NalCodec::H266 => (7..=9).contains(&header.nal_type),
+    }
+}
+
+#[cfg(test)]
+mod tests;
