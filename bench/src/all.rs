@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::report::{Figure, Machine, page};
 use crate::settings::{Settings, write};
-use crate::{Outcome, goodput, srtp, texture, zrtp};
+use crate::{Outcome, goodput, rates, srtp, texture, zrtp};
 
 pub(crate) const HELP: &str = "\
 Without a command everything is measured: under 20 minutes, with --quick under 2. With --out there
@@ -24,8 +24,9 @@ pub(crate) struct AllArgs {
 type Measure = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Measure); 4] = [
+const SECTIONS: [(&str, Measure); 5] = [
     ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
+    ("rates", |settings| rates::figures(&rates::RatesArgs::of_all(settings))),
     ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
     ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),
     ("texture", |settings| texture::figures(&texture::TextureArgs::of_all(settings))),

@@ -64,9 +64,14 @@ enum What {
     Zrtp(zrtp::ZrtpArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
     Texture(texture::TextureArgs),
+    /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
+    Rates(rates::RatesArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
+    /// One side of a trial at one frame rate, in a process of its own
+    #[command(hide = true)]
+    Trial(rates::side::TrialArgs),
 }
 
 /// How a measurement ended, short of an error.
@@ -105,6 +110,8 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Texture(args)) => texture::run(args),
+        Some(What::Rates(args)) => rates::run(args),
         Some(What::Side(args)) => sides::run(args),
+        Some(What::Trial(args)) => rates::side::run(args),
     }
 }

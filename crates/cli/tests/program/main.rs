@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod agreed;
+mod bench_rates;
 mod bench_texture;
 mod rig;
 mod secured;
