@@ -60,6 +60,9 @@ pub(crate) struct RatesArgs {
     /// Octets of each socket's buffers; the library's default without it
     #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
     socket_buffer: Option<usize>,
+    /// Measure nothing: write the first sequence to this file, for other programs
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    write: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
@@ -73,6 +76,7 @@ impl RatesArgs {
             bit_rate: Vec::new(),
             fps: Vec::new(),
             socket_buffer: None,
+            write: None,
             settings: settings.clone(),
         }
     }
@@ -136,6 +140,10 @@ const FACTOR: f64 = 1.5;
 const FACTOR_QUICK: f64 = 2.0;
 
 pub(crate) fn run(args: &RatesArgs) -> anyhow::Result<Outcome> {
+    if let (Some(file), Some((codec, origin))) = (&args.write, args.sequences()?.first()) {
+        Sequence::from(origin, *codec)?.write_to(file)?;
+        return Ok(Outcome::Done);
+    }
     args.settings.prepare()?;
     args.settings.tell_all(&figures(args)?)?;
     Ok(Outcome::Done)

@@ -56,6 +56,19 @@ fn a_file_is_sent_instead() {
 }
 
 #[test]
+fn a_sequence_is_written_and_arrives_identical() {
+    let folder = tempfile::tempdir().unwrap();
+    for codec in ["h264", "h265", "h266"] {
+        let file = folder.path().join(format!("made.{codec}"));
+        let file = file.to_str().unwrap();
+        let arguments = ["bench", "rates", "--codec", codec, "--bit-rate", "4", "--write", file];
+        assert!(run(&arguments).status.success());
+        let report = json(&run(&["loopback", file, "--json"]));
+        assert_eq!(report["identical"], true, "{report}");
+    }
+}
+
+#[test]
 fn what_cannot_be_swept_is_a_wrong_command_line() {
     for wrong in [["--fps", "0"], ["--codec", "opus"], ["--file", "speech.opus"]] {
         let output = run(&["bench", "rates", wrong[0], wrong[1]]);
