@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::report::{Figure, Machine, page};
 use crate::settings::{Settings, write};
-use crate::{Outcome, goodput, latency, peers, scaling, srtp, start_code, texture, zrtp};
+use crate::{Outcome, goodput, latency, peers, rates, scaling, srtp, start_code, texture, zrtp};
 
 pub(crate) const HELP: &str = "\
 Without a command everything is measured: under 20 minutes, with --quick under 2. With --out there
@@ -28,6 +28,8 @@ const SECTIONS: &[(&str, Measure)] = &[
     ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
     ("latency", |settings| latency::figures(&latency::LatencyArgs::of_all(settings))),
     ("start codes", |settings| start_code::figures(&start_code::StartCodeArgs::of_all(settings))),
+    ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
+    ("rates", |settings| rates::figures(&rates::RatesArgs::of_all(settings))),
     ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
     ("scaling", |settings| scaling::figures(&scaling::ScalingArgs::of_all(settings))),
     ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),

@@ -85,6 +85,11 @@ enum What {
     /// One end of a measurement of `scaling`
     #[command(hide = true)]
     End(scaling::end::EndArgs),
+    /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
+    Rates(rates::RatesArgs),
+    /// One side of a trial at one frame rate, in a process of its own
+    #[command(hide = true)]
+    Trial(rates::side::TrialArgs),
 }
 
 /// How a measurement ended, short of an error.
@@ -130,5 +135,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Side(args)) => sides::run(args),
         Some(What::Echo(args)) => latency::run_side(args),
         Some(What::End(args)) => scaling::end::run(args),
+        Some(What::Rates(args)) => rates::run(args),
+        Some(What::Trial(args)) => rates::side::run(args),
     }
 }

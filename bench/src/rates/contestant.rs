@@ -31,6 +31,7 @@ pub(crate) trait Contestant {
 /// How many access units a trial at `rate` a second sends: whole intra periods, so that all trials
 /// of a sequence have the same share of large units.
 pub(crate) fn units_of_trial(sequence: &Sequence, rate: f64) -> usize {
+    #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
     let wished = ((rate * TRIAL_TIME).ceil() as usize).max(UNITS_MIN);
     wished.next_multiple_of(sequence.period())
 }

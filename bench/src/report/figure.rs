@@ -67,6 +67,8 @@ pub(crate) enum Across {
     Linear,
     /// By factors of two.
     Octaves,
+    /// By factors of ten.
+    Decades,
     /// Evenly, by names: a point is at its name's place, from 0.
     Names(Vec<String>),
 }

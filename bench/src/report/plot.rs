@@ -36,8 +36,8 @@ pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     // Where nothing was lost, there is no height.
-    let high = if high > 0.0 { high } else { 1.0 };
-    let up = if plot.decades { low.max(1e-3) * 0.7..high * 1.4 } else { 0.0..high * 1.08 };
+    let top = if high > 0.0 { high * 1.08 } else { 1.0 };
+    let up = if plot.decades { low.max(1e-3) * 0.7..high * 1.4 } else { 0.0..top };
     let mut text = String::new();
     {
         let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
@@ -49,6 +49,10 @@ pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
             (Across::Octaves, false) => {
                 frame.draw((left / 1.15..right * 1.15).log_scale().base(2.0), up)
             }
+            (Across::Decades, true) => {
+                frame.draw((left / 1.15..right * 1.15).log_scale(), up.log_scale())
+            }
+            (Across::Decades, false) => frame.draw((left / 1.15..right * 1.15).log_scale(), up),
             (_, true) => frame.draw(left - 0.3..right + 0.3, up.log_scale()),
             (_, false) => frame.draw(left - 0.3..right + 0.3, up),
         }
@@ -87,11 +91,11 @@ impl Frame<'_, '_> {
                 let at = |(n, _): &(usize, &String)| (x - *n as f64).abs() < 0.01;
                 names.iter().enumerate().find(at).map(|(_, name)| name.clone()).unwrap_or_default()
             }
-            Across::Linear | Across::Octaves => short(*x),
+            Across::Linear | Across::Octaves | Across::Decades => short(*x),
         };
         let labels = match &plot.across {
             Across::Names(names) => names.len() + 1,
-            Across::Linear | Across::Octaves => 10,
+            Across::Linear | Across::Octaves | Across::Decades => 10,
         };
         chart
             .configure_mesh()
@@ -170,7 +174,7 @@ mod tests {
     #[test]
     fn every_kind_of_axis_is_drawn_with_its_labels() {
         let names = Across::Names(["144p", "4320p"].map(str::to_owned).to_vec());
-        for across in [Across::Linear, Across::Octaves, names] {
+        for across in [Across::Linear, Across::Octaves, Across::Decades, names] {
             for decades in [false, true] {
                 let plot = plot(vec![(0.0, 1.0), (1.0, 30.0)], across.clone(), decades);
                 let svg = svg(&plot).unwrap().unwrap();

@@ -103,7 +103,7 @@ impl Sequence {
     pub(crate) fn octets_of(&self, count: usize) -> u64 {
         let len = |unit: &Unit| unit.octets.len() as u64;
         let (rounds, rest) = (count / self.units.len(), count % self.units.len());
-        self.octets.len() as u64 * rounds as u64 + self.units[..rest].iter().map(len).sum::<u64>()
+        self.len() as u64 * rounds as u64 + self.units[..rest].iter().map(len).sum::<u64>()
     }
 
     /// Access units from the first intra access unit to the next, or all if there is one.
@@ -115,9 +115,19 @@ impl Sequence {
         }
     }
 
+    /// Octets of the byte stream.
+    fn len(&self) -> usize {
+        self.units.last().map_or(0, |unit| unit.octets.end)
+    }
+
+    /// The same, of which only the sizes are kept.
+    pub(crate) fn without_octets(self) -> Self {
+        Self { octets: Vec::new(), ..self }
+    }
+
     /// Bits a second at its nominal rate.
     pub(crate) fn bit_rate(&self) -> f64 {
-        self.octets.len() as f64 * 8.0 * self.rate / self.units.len() as f64
+        self.len() as f64 * 8.0 * self.rate / self.units.len() as f64
     }
 
     /// What it is, in a few words.

@@ -104,6 +104,8 @@ fn units_go_on_from_the_beginning() {
     let all = made.octets.len() as u64;
     assert_eq!(made.octets_of(128), 2 * all);
     assert_eq!(made.octets_of(65), all + made.unit(0).len() as u64);
+    let sizes = made.clone().without_octets();
+    assert_eq!((sizes.octets_of(65), sizes.period()), (made.octets_of(65), 64));
 }
 
 #[test]

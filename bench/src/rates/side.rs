@@ -1,0 +1,232 @@
+//! The two sides of a trial, each a process of its own, and what they tell.
+//!
+//! The receiver prints its port; the sender reads it, sends to its schedule, and prints what it
+//! did. Then the receiver's standard input is closed: what does not come soon will not come.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use clap::Args;
+use rushes::{
+    Context, FrameRate, Pacing, ReceivePath, Security, SendPath, StreamBuilder, Suite, sleep_until,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{CodecName, raw};
+use crate::Outcome;
+use crate::cpu::{cpu_time, pin_to};
+use crate::sequence::{Origin, Sequence};
+
+/// Both sides' address.
+pub(super) const HOST: &str = "127.0.0.1";
+
+/// Silence, once the sender is done, after which the receiver is done too: longer than packets are
+/// waited for.
+const PATIENCE: Duration = Duration::from_millis(90);
+
+/// How often the receiver looks whether the sender is done.
+pub(super) const GLANCE: Duration = Duration::from_millis(20);
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TrialArgs {
+    /// Whether this side sends
+    #[arg(long)]
+    send: bool,
+    /// A loop without RTP
+    #[arg(long)]
+    raw: bool,
+    #[arg(long)]
+    codec: CodecName,
+    /// Bits a second of a sequence to make (for the sender)
+    #[arg(long, default_value_t = 0)]
+    bit_rate: u64,
+    /// The sequence to read (for the sender)
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Access units to send
+    #[arg(long)]
+    pub(super) units: usize,
+    /// Access units a second
+    #[arg(long)]
+    pub(super) rate: f64,
+    #[arg(long, default_value = "auto")]
+    send_path: SendPath,
+    #[arg(long, default_value = "auto")]
+    receive_path: ReceivePath,
+    #[arg(long)]
+    srtp: Option<Suite>,
+    /// Batches are spread over the interval between access units
+    #[arg(long)]
+    paced: bool,
+    #[arg(long)]
+    pub(super) socket_buffer: Option<usize>,
+    #[arg(long)]
+    core: usize,
+}
+
+/// What a side did, printed as one line of JSON.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Done {
+    /// Access units sent, or that came whole.
+    pub(super) units: u64,
+    /// Octets of them.
+    pub(super) octets: u64,
+    /// Seconds since 1970 when the first access unit was due, or when the last came.
+    pub(super) at: f64,
+    /// Seconds from the first access unit being due until the last was handed over; the sender's.
+    pub(super) seconds: f64,
+    pub(super) cpu_seconds: f64,
+}
+
+pub(crate) fn run(args: &TrialArgs) -> anyhow::Result<Outcome> {
+    pin_to(args.core);
+    let done = match (args.send, args.raw) {
+        (true, false) => send(args),
+        (true, true) => raw::send(args),
+        (false, false) => receive(args),
+        (false, true) => raw::receive(args),
+    }?;
+    println!("{}", serde_json::to_string(&done)?);
+    Ok(Outcome::Done)
+}
+
+impl TrialArgs {
+    pub(super) fn sequence(&self) -> anyhow::Result<Sequence> {
+        let origin = match &self.file {
+            Some(path) => Origin::File(path.clone()),
+            None => Origin::Made(self.bit_rate),
+        };
+        Sequence::from(&origin, self.codec.into())
+    }
+
+    /// Calls `push` for each access unit when it is due, or as soon as possible after that. Gives up
+    /// when it has taken several times as long as it should.
+    pub(super) fn keep_schedule(
+        &self,
+        mut push: impl FnMut(usize) -> anyhow::Result<u64>,
+    ) -> anyhow::Result<Done> {
+        let cpu = cpu_time();
+        let mut done = Done { at: seconds_since_1970(), ..Done::default() };
+        let start = Instant::now();
+        let due = |n: usize| start + Duration::from_secs_f64(n as f64 / self.rate);
+        let end = due(4 * self.units) + Duration::from_secs(1);
+        for n in 0..self.units {
+            sleep_until(due(n));
+            done.octets += push(n)?;
+            done.units += 1;
+            if Instant::now() > end {
+                break;
+            }
+        }
+        done.seconds = start.elapsed().as_secs_f64();
+        done.cpu_seconds = cpu_time().saturating_sub(cpu).as_secs_f64();
+        Ok(done)
+    }
+
+    fn stream(&self, mut builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
+        if let Some(octets) = self.socket_buffer {
+            builder = builder.socket_buffer(octets);
+        }
+        let Some(suite) = self.srtp else { return Ok(builder) };
+        // Both sides know the key, and nobody else has a use for it.
+        let key = vec![0x2d; suite.key_and_salt_len()];
+        Ok(builder.security(Security::shared(suite, &key)?))
+    }
+}
+
+/// Tells the parent process the receiver's port.
+pub(super) fn tell_port(port: u16) -> anyhow::Result<()> {
+    println!("{port}");
+    Ok(std::io::stdout().flush()?)
+}
+
+/// Hears the receiver's port from the parent process.
+pub(super) fn hear_port() -> anyhow::Result<u16> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    line.trim().parse().context("the receiver has no port")
+}
+
+pub(super) fn seconds_since_1970() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// Knows when the receiver is done.
+pub(super) struct Listening {
+    units: u64,
+    sender_is_done: Arc<AtomicBool>,
+    last: Instant,
+    cpu: Duration,
+}
+
+impl Listening {
+    /// Waits for `units` access units, and for the end of the standard input beside.
+    pub(super) fn to(units: usize) -> Self {
+        let sender_is_done = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&sender_is_done);
+        std::thread::spawn(move || {
+            // Whatever ends it, nobody will say more.
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            flag.store(true, Relaxed);
+        });
+        Self { units: units as u64, sender_is_done, last: Instant::now(), cpu: cpu_time() }
+    }
+
+    /// Notes that something came.
+    pub(super) fn came(&mut self) {
+        self.last = Instant::now();
+    }
+
+    /// Notes that an access unit of `octets` came whole.
+    pub(super) fn count(&self, done: &mut Done, octets: usize) {
+        done.units += 1;
+        done.octets += octets as u64;
+        done.at = seconds_since_1970();
+        done.cpu_seconds = cpu_time().saturating_sub(self.cpu).as_secs_f64();
+    }
+
+    pub(super) fn goes_on(&self, done: &Done) -> bool {
+        done.units < self.units
+            && (!self.sender_is_done.load(Relaxed) || self.last.elapsed() < PATIENCE)
+    }
+}
+
+fn send(args: &TrialArgs) -> anyhow::Result<Done> {
+    let sequence = args.sequence()?;
+    let rate = FrameRate::from_f64(args.rate).context("no such rate of access units")?;
+    let pacing = if args.paced { Pacing::default() } else { Pacing::Off };
+    let port = hear_port()?;
+    let builder = Context::new()
+        .session(HOST)?
+        .stream(sequence.codec)
+        .remote_port(port)
+        .send_path(args.send_path)
+        .frame_rate(rate)
+        .pacing(pacing);
+    let mut stream = args.stream(builder)?.open()?;
+    args.keep_schedule(|n| {
+        let unit = sequence.unit(n);
+        stream.push_frame(unit, None)?;
+        Ok(unit.len() as u64)
+    })
+}
+
+fn receive(args: &TrialArgs) -> anyhow::Result<Done> {
+    let session = Context::new().session_any().local_address(HOST)?;
+    let codec = args.codec.into();
+    let builder = session.stream(codec).receive_path(args.receive_path).probation(1);
+    let mut stream = args.stream(builder)?.open()?;
+    tell_port(stream.local_address().port())?;
+    let (mut listening, mut done) = (Listening::to(args.units), Done::default());
+    while listening.goes_on(&done) {
+        if let Some(frame) = stream.pull_frame(GLANCE)? {
+            listening.came();
+            listening.count(&mut done, frame.len());
+        }
+    }
+    Ok(done)
+}
