@@ -26,14 +26,13 @@ type Measure = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 /// The measurements, in the order of the report.
 const SECTIONS: &[(&str, Measure)] = &[
     ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
+    ("rates", |settings| rates::figures(&rates::RatesArgs::of_all(settings))),
+    ("peers", |settings| peers::figures(&peers::PeersArgs::of_all(settings))),
     ("latency", |settings| latency::figures(&latency::LatencyArgs::of_all(settings))),
     ("start codes", |settings| start_code::figures(&start_code::StartCodeArgs::of_all(settings))),
-    ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
-    ("rates", |settings| rates::figures(&rates::RatesArgs::of_all(settings))),
     ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
-    ("scaling", |settings| scaling::figures(&scaling::ScalingArgs::of_all(settings))),
     ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),
-    ("peers", |settings| peers::figures(&peers::PeersArgs::of_all(settings))),
+    ("scaling", |settings| scaling::figures(&scaling::ScalingArgs::of_all(settings))),
     ("texture", |settings| texture::figures(&texture::TextureArgs::of_all(settings))),
 ];
 

@@ -62,34 +62,34 @@ pub struct BenchArgs {
 enum What {
     /// Payload rate and CPU time of each path to the kernel, beside a loop without RTP
     Goodput(goodput::GoodputArgs),
+    /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
+    Rates(rates::RatesArgs),
+    /// Programs of the field beside Rushes, as programs, and how to measure one of your own
+    Peers(peers::PeersArgs),
     /// How long an access unit takes there and back, by size and by way of receiving
     Latency(latency::LatencyArgs),
     /// How fast NAL units are found in a byte stream
     StartCode(start_code::StartCodeArgs),
     /// What encryption costs: the whole path under each suite, beside the path in the clear
     Srtp(srtp::SrtpArgs),
-    /// What more streams, other packet sizes, socket buffers and networks do; what pacing saves
-    Scaling(scaling::ScalingArgs),
     /// How long two ends take to agree on keys, by each kind of agreement
     Zrtp(zrtp::ZrtpArgs),
+    /// What more streams, other packet sizes, socket buffers and networks do; what pacing saves
+    Scaling(scaling::ScalingArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
     Texture(texture::TextureArgs),
-    /// Programs of the field beside Rushes, as programs, and how to measure one of your own
-    Peers(peers::PeersArgs),
     /// One side of a measurement, in a process of its own
     #[command(hide = true)]
     Side(sides::SideArgs),
+    /// One side of a trial at one frame rate, in a process of its own
+    #[command(hide = true)]
+    Trial(rates::side::TrialArgs),
     /// One side of a round trip, in a process of its own
     #[command(hide = true)]
     Echo(latency::EchoArgs),
     /// One end of a measurement of `scaling`
     #[command(hide = true)]
     End(scaling::end::EndArgs),
-    /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
-    Rates(rates::RatesArgs),
-    /// One side of a trial at one frame rate, in a process of its own
-    #[command(hide = true)]
-    Trial(rates::side::TrialArgs),
 }
 
 /// How a measurement ended, short of an error.
@@ -125,17 +125,17 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     match &args.what {
         None => all::run(&args.all),
         Some(What::Goodput(args)) => goodput::run(args),
+        Some(What::Rates(args)) => rates::run(args),
+        Some(What::Peers(args)) => peers::run(args),
         Some(What::Latency(args)) => latency::run(args),
         Some(What::StartCode(args)) => start_code::run(args),
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
-        Some(What::Texture(args)) => texture::run(args),
         Some(What::Scaling(args)) => scaling::run(args),
-        Some(What::Peers(args)) => peers::run(args),
+        Some(What::Texture(args)) => texture::run(args),
         Some(What::Side(args)) => sides::run(args),
+        Some(What::Trial(args)) => rates::side::run(args),
         Some(What::Echo(args)) => latency::run_side(args),
         Some(What::End(args)) => scaling::end::run(args),
-        Some(What::Rates(args)) => rates::run(args),
-        Some(What::Trial(args)) => rates::side::run(args),
     }
 }

@@ -3,9 +3,9 @@
 
 mod agreed;
 mod bench_latency;
-mod bench_scaling;
 mod bench_peers;
 mod bench_rates;
+mod bench_scaling;
 mod bench_texture;
 mod rig;
 mod secured;
