@@ -203,7 +203,7 @@ impl Link {
                 GROUP.1,
                 args.runs(2)
             ),
-            heads: HEADS.to_vec(),
+            heads: [x].into_iter().chain(HEADS).collect(),
             rows: rows.collect(),
             plots: vec![Plot {
                 name: name.to_owned(),
@@ -218,5 +218,6 @@ impl Link {
     }
 }
 
-const HEADS: [&str; 9] =
-    ["x", "sent", "% of link", "units", "not whole", "%", "full queue", "full socket", "Gbit/s"];
+/// What is counted of each way, after where it was measured.
+const HEADS: [&str; 8] =
+    ["sent", "% of link", "units", "not whole", "%", "full queue", "full socket", "Gbit/s"];
