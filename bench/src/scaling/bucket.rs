@@ -190,9 +190,13 @@ impl Link {
         let line = |(n, way): (usize, &Way)| -> Series {
             let loss = |point: &Point| {
                 let (figures, _) = point.ways.get(n)?;
-                Some((point.x, figures.loss()))
+                // A sender that did not come to the load is not shown at it.
+                let sent = 100.0 * figures.wire_gigabits / gigabits;
+                Some((if name == self.table { sent } else { point.x }, figures.loss()))
             };
-            series(way.name(), points.iter().filter_map(loss).collect(), way.bare)
+            let mut line: Vec<(f64, f64)> = points.iter().filter_map(loss).collect();
+            line.sort_by(|one, other| one.0.total_cmp(&other.0));
+            series(way.name(), line, way.bare)
         };
         Figure {
             name,
