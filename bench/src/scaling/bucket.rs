@@ -190,9 +190,13 @@ impl Link {
         let line = |(n, way): (usize, &Way)| -> Series {
             let loss = |point: &Point| {
                 let (figures, _) = point.ways.get(n)?;
-                Some((point.x, figures.loss()))
+                // A sender that did not come to the load is not shown at it.
+                let sent = 100.0 * figures.wire_gigabits / gigabits;
+                Some((if name == self.table { sent } else { point.x }, figures.loss()))
             };
-            series(way.name(), points.iter().filter_map(loss).collect(), way.bare)
+            let mut line: Vec<(f64, f64)> = points.iter().filter_map(loss).collect();
+            line.sort_by(|one, other| one.0.total_cmp(&other.0));
+            series(way.name(), line, way.bare)
         };
         Figure {
             name,
@@ -203,7 +207,7 @@ impl Link {
                 GROUP.1,
                 args.runs(2)
             ),
-            heads: HEADS.to_vec(),
+            heads: [x].into_iter().chain(HEADS).collect(),
             rows: rows.collect(),
             plots: vec![Plot {
                 name: name.to_owned(),
@@ -218,5 +222,6 @@ impl Link {
     }
 }
 
-const HEADS: [&str; 9] =
-    ["x", "sent", "% of link", "units", "not whole", "%", "full queue", "full socket", "Gbit/s"];
+/// What is counted of each way, after where it was measured.
+const HEADS: [&str; 8] =
+    ["sent", "% of link", "units", "not whole", "%", "full queue", "full socket", "Gbit/s"];

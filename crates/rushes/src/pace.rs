@@ -10,7 +10,7 @@ use crate::error::Error;
 /// A batch is up to 64 KiB, handed to the kernel at once. A frame of one batch is never delayed.
 ///
 /// A sender that did not get its turn in time catches up, but not in a burst that a switch's queue
-/// would not hold: by 250 us at most, and by 256 KiB at most. What is more than that goes later.
+/// would not hold: by 2 ms at most, and by 256 KiB at most. What is more than that goes later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {
@@ -57,8 +57,8 @@ const INTERVAL_MAX: Duration = Duration::from_millis(100);
 const WAIT_MIN: Duration = Duration::from_micros(50);
 
 /// What a late sender catches up by: more than the lateness of a sleep, which a stream near its
-/// link's rate would otherwise lose with every batch.
-const CATCH_UP_TIME: Duration = Duration::from_micros(250);
+/// link's rate would otherwise lose with every batch. Slow links have no room for more.
+const CATCH_UP_TIME: Duration = Duration::from_millis(2);
 
 /// The same in octets, for fast streams: half of a small switch's queue.
 const CATCH_UP_LEN: usize = 256 << 10;
@@ -219,7 +219,7 @@ mod tests {
                 assert!((4 * 65_000..=most).contains(&burst(micros)), "{pacing:?} {micros}");
             }
         }
-        // At 100 Mbit/s, 250 us are no batch.
+        // At 100 Mbit/s, 2 ms are no batch.
         let slow = burst(Pacing::Rate(100_000_000), over, Duration::from_millis(50));
         assert!(slow <= 65_000, "{slow}");
     }
