@@ -99,6 +99,7 @@ impl Drop for Sink {
 }
 
 /// A way of sending.
+#[allow(clippy::large_enum_variant, reason = "there are eight in all")]
 enum Way {
     /// Slabs that are ready, straight to the socket.
     Slabs { socket: UdpSocket, queue: SendQueue, free: Vec<Loan> },
@@ -225,7 +226,7 @@ pub(crate) fn measure(turns: usize, octets: usize) -> Result<Vec<Row>, String> {
 
 /// Prints a table.
 pub(crate) fn print(rows: &[Row]) {
-    println!("{:28} {:>9} {:>8} {:>9}  {}", "", "CPU s/GB", "Gbit/s", "message", "lent");
+    println!("{:28} {:>9} {:>8} {:>9}  lent", "", "CPU s/GB", "Gbit/s", "message");
     for Row { name, cpu, rate, lent: (lent, copied, refused), message } in rows {
         print!("{name:28} {cpu:9.4} {rate:8.1} {message:9.0}  {lent}");
         println!(" ({copied} copied after all, {refused} refused)");
