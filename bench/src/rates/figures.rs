@@ -108,7 +108,7 @@ fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot
         let name = line.contestant.name();
         name == RAW || name.starts_with(&group.prefix)
     };
-    let plot = |what: &str, title: &str, y, decades, value: &dyn Fn(&Point) -> Option<f64>| {
+    let plot = |what: &str, title: &str, y, value: &dyn Fn(&Point) -> Option<f64>| {
         let series = lines.iter().filter(is_shown).map(|line| Series {
             name: line.contestant.name().to_owned(),
             points: line
@@ -125,7 +125,7 @@ fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot
             x: X,
             y,
             across: Across::Decades,
-            decades,
+            decades: false,
             series: series.collect(),
         }
     };
@@ -137,8 +137,8 @@ fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot
         Some(send? + receive?).filter(|_| point.holds())
     };
     vec![
-        plot("goodput", "Goodput", "goodput (Gbit/s)", true, &gigabits),
-        plot("loss", "Loss", "access units lost (%)", false, &loss),
-        plot("cpu", "CPU time", "CPU time, both sides (s/GB)", false, &cpu),
+        plot("goodput", "Goodput", "goodput (Gbit/s)", &gigabits),
+        plot("loss", "Loss", "access units lost (%)", &loss),
+        plot("cpu", "CPU time", "CPU time, both sides (s/GB)", &cpu),
     ]
 }

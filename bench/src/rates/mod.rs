@@ -267,8 +267,12 @@ fn sweep<'c>(
 ) -> anyhow::Result<Vec<Line<'c>>> {
     let lines = rows.iter().map(|row| Line::new(row)).collect();
     let progress = |what: &str| args.settings.progress(what);
+    let end = plan.end;
     let mut sweep = Sweep { sequence, plan, lines, progress: &progress };
     sweep.run()?;
+    if Instant::now() >= end {
+        progress(&format!("rates: {}: there was no time for all of it", sequence.name()));
+    }
     Ok(sweep.lines)
 }
 
