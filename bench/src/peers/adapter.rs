@@ -58,8 +58,9 @@ impl Adapter {
     /// Whether the programs that it starts are on this machine.
     pub(super) fn is_there(&self) -> bool {
         [&self.send, &self.receive].into_iter().flatten().all(|words| {
-            let program =
-                words.first().and_then(|word| filled(&[word.clone()], &Places::any()).ok());
+            let program = words
+                .first()
+                .and_then(|word| filled(std::slice::from_ref(word), &Places::any()).ok());
             program.is_some_and(|program| program.iter().all(|name| running::is_there(name)))
         })
     }

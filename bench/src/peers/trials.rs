@@ -27,7 +27,7 @@ const SEND_TIME: Duration = Duration::from_millis(1500);
 /// Silence after which nothing more comes.
 const SILENCE: Duration = Duration::from_millis(250);
 /// How long a receiver may take to end.
-const END_TIME: Duration = Duration::from_millis(1000);
+const END_TIME: Duration = Duration::from_secs(1);
 
 /// What of a program is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

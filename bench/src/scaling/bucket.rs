@@ -58,6 +58,7 @@ impl Way {
     /// This way on a link of so many bits a second.
     fn spec(&self, args: &ScalingArgs, units: Units, fps: f64, link: f64) -> Spec {
         let payload = (MTU - IP_UDP_LEN) as f64 / (MTU + ETHERNET_LEN) as f64;
+        #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
         let spread = (self.spread)((link * PACED_SHARE * payload) as u64);
         Spec {
             mtu: MTU,
@@ -135,6 +136,7 @@ impl Link {
         for fps in RATES {
             args.settings.progress(&format!("scaling: {} at {fps} a second", self.rate));
             let overhead = Units::flat(1_000_000).wire_len(MTU) / 1e6;
+            #[allow(clippy::cast_sign_loss, reason = "sizes are above zero")]
             let mean = (self.bits * LOAD / 100.0 / 8.0 / fps / overhead) as usize;
             let units = Units { mean, group: GROUP.0, intra: GROUP.1 };
             points.push(Point { x: fps, ways: self.ways(args, hosts, units, fps)? });

@@ -245,13 +245,13 @@ fn receive(spec: &Spec) -> anyhow::Result<Told> {
 
 enum Source {
     Stream(Box<rushes::MediaStream>),
-    Bare(rushes::net::UdpSocket),
+    Bare(Box<rushes::net::UdpSocket>),
 }
 
 impl Source {
     fn open(spec: &Spec) -> anyhow::Result<Self> {
         Ok(if spec.bare {
-            Self::Bare(bare::open(&spec.host, spec)?)
+            Self::Bare(Box::new(bare::open(&spec.host, spec)?))
         } else {
             Self::Stream(Box::new(streams_end::open_receiver(spec)?))
         })

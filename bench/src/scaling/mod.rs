@@ -75,7 +75,8 @@ impl ScalingArgs {
     }
 
     fn runs(&self, full: usize) -> usize {
-        self.runs.map_or(if self.is_quick() { 1 } else { full }, usize::from)
+        let usual = if self.is_quick() { 1 } else { full };
+        self.runs.map_or(usual, usize::from)
     }
 
     /// Access units of all the same size, enough for some tenths of a second at `gigabits`.
@@ -87,7 +88,9 @@ impl ScalingArgs {
     /// Access units of a run at so many a second: whole groups.
     fn frames(&self, units: Units, fps: f64) -> u64 {
         let seconds = if self.is_quick() { 0.12 } else { 0.3 };
-        let frames = self.frames.map_or((fps * seconds) as u64, u64::from);
+        #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
+        let usual = (fps * seconds) as u64;
+        let frames = self.frames.map_or(usual, u64::from);
         frames.next_multiple_of(units.group).max(4)
     }
 }

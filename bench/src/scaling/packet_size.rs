@@ -23,7 +23,7 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
         for (_, segmented, bare) in WAYS {
             // A message for each packet is slower by about this.
             let gigabits = if segmented { 40.0 } else { 40.0_f64.min(mtu as f64 / 200.0) };
-            specs.push(Spec { mtu, segmented, bare, ..args.flat(gigabits) });
+            specs.push(Spec { mtu, bare, segmented, ..args.flat(gigabits) });
         }
     }
     args.settings.progress(&format!("scaling: {} packet sizes", sizes.len()));

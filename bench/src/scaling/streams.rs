@@ -12,7 +12,7 @@ const MOST: usize = 16;
 pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let most = if args.is_quick() { 2 } else { (4 * cores).clamp(8, MOST) };
-    let counts: Vec<usize> = (0..).map(|n| 1 << n).take_while(|&count| count <= most).collect();
+    let counts: Vec<usize> = (0..=most.ilog2()).map(|n| 1 << n).collect();
     let mut specs = Vec::new();
     for &streams in &counts {
         for bare in [false, true] {

@@ -180,7 +180,7 @@ fn goodput_is_measured() {
         "--json",
     ]);
     let report = json(&output);
-    let rows = report["rows"].as_array().unwrap();
+    let rows = report["figures"][0]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 6, "{}", text(&output.stderr));
-    assert!(rows.iter().all(|row| row["gigabits_per_second"].as_f64().unwrap() > 0.0));
+    assert!(rows.iter().all(|row| row["Gbit/s"].as_f64().unwrap() > 0.0));
 }
