@@ -238,10 +238,6 @@ pub(crate) struct LoopbackArgs {
     /// What is received as one frame
     #[arg(long, value_enum, default_value = "access-unit")]
     pub(crate) delivery: DeliveryName,
-    /// Let the network device read what is sent where it lies, instead of copying it; for real
-    /// devices and large frames (on loopback it only costs), in 512 KiB of memory
-    #[arg(long, help_heading = "Network")]
-    pub(crate) zero_copy: bool,
     /// Send the file this many times
     #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
         value_name = "TIMES")]
@@ -283,6 +279,10 @@ pub(crate) struct SendArgs {
     /// Write the description and send nothing
     #[arg(long, requires = "sdp")]
     pub(crate) dry_run: bool,
+    /// Let the network device read what is sent where it lies, instead of copying it; for real
+    /// devices and large frames (on loopback it only costs), in 512 KiB of memory
+    #[arg(long, help_heading = "Network")]
+    pub(crate) zero_copy: bool,
     /// Send the file this many times
     #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
         value_name = "TIMES")]
