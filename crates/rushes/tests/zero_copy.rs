@@ -89,7 +89,7 @@ fn ways_that_cannot_lend_copy() {
 #[test]
 fn small_frames_are_copied() {
     let (mut sender, mut receiver) = pair(|builder| builder.recovery(Recovery::On));
-    for n in 0..2000 {
+    for n in 0..2000_u32 {
         let frame = frame(300, n as u8);
         sender.push_frame(&frame, None).unwrap();
         assert_eq!(receiver.pull_frame(SECOND).unwrap().unwrap()[..], frame[..]);
