@@ -22,7 +22,7 @@ const TOLD: [Discard; 4] =
 /// What takes a receiver's packets out of protection.
 #[derive(Debug)]
 pub(super) struct Security {
-    unprotector: Unprotector,
+    pub(super) unprotector: Unprotector,
     /// A copy of a datagram that its owner would not have changed.
     scratch: Vec<u8>,
     /// For each reason told: packets refused since it was told, and when that was.
@@ -124,6 +124,13 @@ impl Receiver {
     /// Takes one datagram, which is changed in place.
     #[inline]
     fn handle_one(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
+        match self.take_direct(now, from, datagram) {
+            Some(Ok(())) => return,
+            Some(Err(refusal)) => {
+                return self.handle_unprotected(now, from, datagram, Err(refusal));
+            }
+            None => {}
+        }
         let Some(security) = &mut self.security else { return };
         match security.unprotector.unprotect(datagram) {
             Ok(len) => self.handle_clear(now, from, &datagram[..len]),
