@@ -37,8 +37,8 @@ pub(crate) enum UnprotectError {
 pub(crate) enum Expected {}
 
 impl Expected {
-    pub(crate) fn payload_len(&self) -> usize {
-        match *self {}
+    pub(crate) fn payload_len(self) -> usize {
+        match self {}
     }
 }
 

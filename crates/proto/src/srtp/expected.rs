@@ -23,7 +23,7 @@ pub(crate) struct Expected {
 impl Expected {
     /// Octets of its payload in the clear.
     #[inline]
-    pub(crate) fn payload_len(&self) -> usize {
+    pub(crate) fn payload_len(self) -> usize {
         self.payload_len
     }
 }
