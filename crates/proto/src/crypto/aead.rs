@@ -11,6 +11,9 @@ use aws_lc_rs::aead::UnboundKey;
 
 use super::Refused;
 
+/// Octets in a block of the cipher.
+pub const BLOCK_LEN: usize = 16;
+
 /// Octets in a nonce.
 pub const NONCE_LEN: usize = 12;
 
@@ -70,8 +73,29 @@ impl Aead {
         message: &mut [u8],
     ) -> Result<(), Refused> {
         let nonce = Nonce::assume_unique_for_key(nonce);
-        let outcome = self.key.open_in_place(nonce, Aad::from(associated), message);
+        let (message, tag) = message.split_last_chunk_mut::<TAG_LEN>().ok_or(Refused)?;
+        let associated = Aad::from(associated);
+        let outcome = self.key.open_in_place_separate_tag(nonce, associated, tag, message);
         outcome.map(|_| ()).map_err(|_| Refused)
+    }
+
+    /// Decrypts `message`, a ciphertext and its tag, into `out`, which is [`TAG_LEN`] octets
+    /// shorter.
+    ///
+    /// # Errors
+    /// [`Refused`] if the tag does not match; what `out` holds then means nothing.
+    #[inline]
+    pub fn open_into(
+        &self,
+        nonce: [u8; NONCE_LEN],
+        associated: &[u8],
+        message: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Refused> {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let (message, tag) = message.split_last_chunk::<TAG_LEN>().ok_or(Refused)?;
+        let associated = Aad::from(associated);
+        self.key.open_separate_gather(nonce, associated, message, tag, out).map_err(|_| Refused)
     }
 }
 

@@ -30,7 +30,7 @@ mod modp;
 #[cfg(all(test, feature = "zrtp"))]
 mod testing;
 
-pub use aead::{Aead, NONCE_LEN, TAG_LEN};
+pub use aead::{Aead, BLOCK_LEN, NONCE_LEN, TAG_LEN};
 #[cfg(feature = "zrtp")]
 pub use agreement::{Agreement, AgreementError, Entropy, KeyPair, Secret};
 #[cfg(feature = "zrtp")]

@@ -70,7 +70,10 @@ pub struct FrameBuilder {
     per_unit: bool,
     prefixed: bool,
     pool: FramePool,
+    /// The frame so far, and behind it octets that mean nothing.
     data: Vec<u8>,
+    /// Octets of `data` that are the frame's.
+    len: usize,
     open_unit: Option<usize>,
     packet: Option<PacketInfo>,
     units: u32,
@@ -100,6 +103,7 @@ impl FrameBuilder {
             per_unit,
             prefixed: nal_units,
             data: pool.take(0),
+            len: 0,
             pool,
             open_unit: None,
             packet: None,
@@ -179,9 +183,9 @@ impl FrameBuilder {
         if self.data.capacity() == 0 {
             self.data = self.pool.take(self.len_hint);
         }
-        self.open_unit = Some(self.data.len());
+        self.open_unit = Some(self.len);
         if self.prefixed {
-            self.data.extend_from_slice(&[0, 0, 0, 1]);
+            self.put(&[0, 0, 0, 1]);
         }
     }
 
@@ -195,19 +199,79 @@ impl FrameBuilder {
             return Ok(());
         }
         let limit = self.settings.frame_len_max;
-        if self.data.len() + octets.len() > limit {
+        if self.len + octets.len() > limit {
             self.abandon_unit();
             return Err(PayloadError::FrameTooLarge { limit });
         }
-        self.data.extend_from_slice(octets);
+        self.put(octets);
         Ok(())
+    }
+
+    #[inline]
+    fn put(&mut self, octets: &[u8]) {
+        let end = self.len + octets.len();
+        if let Some(place) = self.data.get_mut(self.len..end) {
+            place.copy_from_slice(octets);
+        } else {
+            self.data.truncate(self.len);
+            self.data.extend_from_slice(octets);
+        }
+        self.len = end;
+    }
+
+    /// Whether the next packet of the frame, if it is sampled at `timestamp`, may go on with the
+    /// open unit.
+    #[inline]
+    pub(crate) fn is_amid_unit(&self, timestamp: RtpTimestamp) -> bool {
+        let is_same = |packet: PacketInfo| packet.timestamp == timestamp;
+        self.open_unit.is_some() && self.gap == 0 && self.packet.is_some_and(is_same)
+    }
+
+    /// Lets `write` put a payload of `len` octets so that those behind its first `HEAD` (3 at most)
+    /// go on with the open unit, and gives those first ones; the unit is as it was until
+    /// [`grow`](Self::grow). `None`, and nothing is written, if it does not fit.
+    #[inline]
+    pub(crate) fn write_behind<const HEAD: usize, E>(
+        &mut self,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Option<Result<[u8; 3], E>> {
+        // The head overwrites the end of the unit for a moment.
+        let start = self.open_unit?;
+        let from = self.len.checked_sub(HEAD).filter(|from| *from >= start)?;
+        let end = from + len;
+        if end > self.settings.frame_len_max || len < HEAD {
+            return None;
+        }
+        if self.data.len() < end {
+            self.data.resize(end, 0);
+        }
+        let place = self.data.get_mut(from..end)?;
+        let hidden = *place.first_chunk::<HEAD>()?;
+        let outcome = write(place);
+        let head = std::mem::replace(place.first_chunk_mut::<HEAD>()?, hidden);
+        let mut octets = [0; 3];
+        octets.get_mut(..HEAD)?.copy_from_slice(&head);
+        Some(outcome.map(|()| octets))
+    }
+
+    /// The `len` octets behind the open unit, which [`write_behind`](Self::write_behind) wrote.
+    pub(crate) fn written_behind(&self, len: usize) -> &[u8] {
+        self.data.get(self.len..self.len + len).unwrap_or_default()
+    }
+
+    /// Takes the `len` octets behind the open unit, which [`write_behind`](Self::write_behind)
+    /// wrote, for its own.
+    #[inline]
+    pub(crate) fn grow(&mut self, len: usize) {
+        self.len = (self.len + len).min(self.data.len());
     }
 
     /// Finishes the open unit.
     pub fn finish_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
         if self.prefixed && self.settings.framing == Framing::LengthPrefixed {
-            let len = (self.data.len() - start - PREFIX_LEN) as u32;
+            let len = (self.len - start - PREFIX_LEN) as u32;
             self.data[start..start + PREFIX_LEN].copy_from_slice(&len.to_be_bytes());
         }
         self.units += 1;
@@ -247,7 +311,7 @@ impl FrameBuilder {
     /// Throws the open unit away; its frame, if delivered whole, is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
-        self.data.truncate(start);
+        self.len = start;
         self.damaged = true;
         if self.per_unit {
             self.note_dropped();
@@ -319,20 +383,23 @@ impl FrameBuilder {
 
     fn deliver(&mut self, marker: bool) {
         let Some(packet) = self.packet else { return };
-        let len = self.data.len();
+        let len = self.len;
         // The hint falls slowly, so that a large frame between small ones finds its buffer.
         self.len_hint = len.max(self.len_hint - self.len_hint / 16);
         let data = if self.data.capacity() >= 4 * len.max(64) {
             let mut fitting = self.pool.take(len);
-            fitting.extend_from_slice(&self.data);
+            fitting.clear();
+            fitting.extend_from_slice(&self.data[..len]);
             self.clear_data();
             fitting
         } else {
+            self.len = 0;
             std::mem::take(&mut self.data)
         };
         self.ready_len += data.capacity();
         self.ready.push_back(Frame {
             data,
+            len,
             pool: self.pool.clone(),
             timestamp: packet.timestamp,
             ssrc: packet.ssrc,
@@ -346,7 +413,7 @@ impl FrameBuilder {
     /// Empties the buffer, and gives it back if it is much too large for frames as they are now:
     /// one huge frame must not hold its memory, nor cost all after it a second copy.
     fn clear_data(&mut self) {
-        self.data.clear();
+        self.len = 0;
         if self.data.capacity() >= 4 * self.len_hint.max(64) {
             self.pool.give(std::mem::take(&mut self.data));
         }

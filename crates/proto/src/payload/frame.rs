@@ -12,7 +12,9 @@ use crate::time::RtpTimestamp;
 ///
 /// It dereferences to its octets. Dropping it gives its memory back to the stream it came from.
 pub struct Frame {
+    /// The frame's octets, and behind them what else the memory held.
     pub(super) data: Vec<u8>,
+    pub(super) len: usize,
     pub(super) pool: FramePool,
     pub(super) timestamp: RtpTimestamp,
     pub(super) ssrc: Ssrc,
@@ -24,12 +26,14 @@ pub struct Frame {
 impl Frame {
     /// The octets: NAL units with start codes, by default, or one frame of another format.
     pub fn data(&self) -> &[u8] {
-        &self.data
+        &self.data[..self.len]
     }
 
     /// The octets as a vector of the caller's own.
     pub fn into_vec(mut self) -> Vec<u8> {
-        std::mem::take(&mut self.data)
+        let mut data = std::mem::take(&mut self.data);
+        data.truncate(std::mem::take(&mut self.len));
+        data
     }
 
     /// The sampling instant, in ticks of the stream's clock rate.
@@ -62,20 +66,20 @@ impl Deref for Frame {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.data
+        self.data()
     }
 }
 
 impl AsRef<[u8]> for Frame {
     fn as_ref(&self) -> &[u8] {
-        &self.data
+        self.data()
     }
 }
 
 impl fmt::Debug for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frame")
-            .field("len", &self.data.len())
+            .field("len", &self.len)
             .field("timestamp", &self.timestamp)
             .field("ssrc", &self.ssrc)
             .field("units", &self.units)

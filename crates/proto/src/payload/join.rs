@@ -157,6 +157,39 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         }
     }
 
+    #[inline]
+    fn head_len(&self) -> Option<usize> {
+        self.in_hand.is_some().then_some(L::HEADER_LEN + 1)
+    }
+
+    #[inline]
+    fn push_behind(
+        &mut self,
+        head: &[u8],
+        len: usize,
+        packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> bool {
+        let (Some(hand), Some(&fu_header)) = (self.in_hand, head.get(L::HEADER_LEN)) else {
+            return false;
+        };
+        let payload_header = L::header(head);
+        let (start, end) = (fu_header & 0x80 != 0, fu_header & 0x40 != 0);
+        let (header, _) = L::fragmented_header(payload_header, fu_header);
+        let goes_on = L::kind(payload_header) == PayloadKind::Fragment && !start;
+        if !goes_on || hand != (InHand { header, timestamp: packet.timestamp }) || len == 0 {
+            return false;
+        }
+        frame.grow(len);
+        if end {
+            frame.finish_unit();
+        }
+        if end || packet.marker {
+            self.in_hand = None;
+        }
+        true
+    }
+
     fn lost(&mut self) {
         self.in_hand = None;
     }

@@ -124,6 +124,25 @@ pub trait Depacketiser: Send {
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError>;
 
+    /// Octets of the next payload before those that go on with the unit in hand, 2 or 3, if it is
+    /// one more fragment of that unit; `None` if no unit is in hand or the format has no such.
+    fn head_len(&self) -> Option<usize> {
+        None
+    }
+
+    /// Takes a payload of which `head` are the first octets and the other `len` lie behind the
+    /// open unit of `frame` already; `false`, and nothing changes, if they do not go on with it:
+    /// then the payload is to be pushed.
+    fn push_behind(
+        &mut self,
+        _head: &[u8],
+        _len: usize,
+        _packet: PacketInfo,
+        _frame: &mut FrameBuilder,
+    ) -> bool {
+        false
+    }
+
     /// One or more packets before the next `push` are missing, or its predecessor was damaged:
     /// forget the fragments of an unfinished unit. The caller abandons the unit itself.
     fn lost(&mut self);

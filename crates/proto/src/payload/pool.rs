@@ -31,7 +31,8 @@ impl FramePool {
         Self::default()
     }
 
-    /// An empty buffer with room for `len` octets and less than four times that (from 64 up).
+    /// A buffer with room for `len` octets and less than four times that (from 64 up). It may
+    /// hold what frames before left: nobody need fill it with zeros twice.
     pub(crate) fn take(&self, len: usize) -> Vec<u8> {
         let len = len.max(64).next_power_of_two();
         let class = len.trailing_zeros() as usize;
@@ -48,12 +49,11 @@ impl FramePool {
     }
 
     /// Takes `buffer` back, or frees it if the pool is full.
-    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+    pub(crate) fn give(&self, buffer: Vec<u8>) {
         let capacity = buffer.capacity();
         if capacity < 64 {
             return;
         }
-        buffer.clear();
         let class = capacity.ilog2() as usize;
         let mut kept = self.lock();
         if kept.octets + capacity <= KEPT_OCTETS_MAX && kept.buffers < KEPT_BUFFERS_MAX {

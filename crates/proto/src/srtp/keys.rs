@@ -7,7 +7,8 @@ use super::derive::Derivation;
 use super::error::PolicyError;
 use super::master::MasterKey;
 use super::policy::Policy;
-use super::transform::{Protocol, Transform};
+use super::transform::{Body, Protocol, Salt, Transform};
+use crate::crypto::Aead;
 
 /// SRTP packets under one master key at most (RFC 3711 section 9.2).
 pub const RTP_LIFETIME_MAX: u64 = 1 << 48;
@@ -122,6 +123,20 @@ impl Keys {
         let Self { policy, protocol, list, .. } = self;
         let transform = list.get_mut(n)?.transform(policy, *protocol, index)?;
         Some((policy, transform))
+    }
+
+    /// AES-GCM and its salt under the only key, if there is one key without an identifier, good
+    /// for more packets, and with the same session keys for all of them.
+    #[inline]
+    pub(super) fn only_gcm(&self) -> Option<(&Aead, &Salt)> {
+        if self.list.len() != 1 || self.policy.key_derivation_rate.is_some() {
+            return None;
+        }
+        let key = self.list.front().filter(|key| key.mki.is_empty() && !key.is_expired())?;
+        match &key.epochs.front()?.1.body {
+            Body::Gcm(cipher, salt) => Some((cipher, salt)),
+            Body::Null | Body::CounterMode(..) => None,
+        }
     }
 
     /// How often the key in use has changed.

@@ -33,6 +33,7 @@
 //! | `transform.rs` | one packet's encryption and tag under given session keys |
 //! | `protect.rs`, `slab.rs` | the way out, packet by packet and a slab at a time |
 //! | `unprotect.rs`, `batch.rs` | the way in, one by one and many at once |
+//! | `expected.rs` | both ways of what nearly every packet is |
 //! | `rtcp.rs` | both ways for SRTCP |
 //! | `index.rs`, `replay.rs`, `sources.rs` | packet indices, replay windows, one of each per source |
 //! | `layout.rs`, `extension.rs`, `cryptex.rs` | where a packet's parts are; RFC 6904; RFC 9335 |
@@ -44,6 +45,7 @@ mod batch;
 mod cryptex;
 mod derive;
 mod error;
+mod expected;
 mod extension;
 mod index;
 mod keys;

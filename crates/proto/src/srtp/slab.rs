@@ -6,9 +6,12 @@ use super::index::roll_over_counter;
 use super::layout::{FIXED_LEN, Layout};
 use super::protect::Protector;
 use super::transform::{Body, Protocol};
+use crate::crypto::Aead;
+use crate::crypto::BLOCK_LEN;
 use crate::crypto::LANES_MAX;
 use crate::crypto::MAC_LEN;
 use crate::crypto::Message;
+use crate::crypto::NONCE_LEN;
 use crate::crypto::TAG_LEN;
 use crate::ssrc::Ssrc;
 
@@ -36,6 +39,9 @@ impl Protector {
         written: usize,
         source: &[u8],
     ) -> Result<(), ProtectError> {
+        if let Some(outcome) = self.protect_expected(place, written, source) {
+            return outcome;
+        }
         let head = place.first_chunk::<FIXED_LEN>().ok_or(ProtectError::Malformed)?;
         let ssrc = Ssrc(u32::from_be_bytes([head[8], head[9], head[10], head[11]]));
         let index = self.next_index(ssrc, u16::from_be_bytes([head[2], head[3]]))?;
@@ -55,11 +61,7 @@ impl Protector {
                 cipher.apply(start, &mut place[FIXED_LEN..len]).map_err(|_| refused)?;
             }
             Body::Gcm(cipher, salt) => {
-                let (header, payload) = place.split_at_mut(FIXED_LEN);
-                let (first, rest) = payload.split_at_mut(written - FIXED_LEN);
-                let nonce = salt.nonce(ssrc, index);
-                let out = &mut rest[..source.len() + TAG_LEN];
-                cipher.seal(nonce, header, first, source, out).map_err(|_| refused)?;
+                seal(cipher, salt.nonce(ssrc, index), place, written, source)?;
             }
         }
         let roc = roll_over_counter(index);
@@ -144,4 +146,25 @@ impl Protector {
             pending.drain(..count);
         }
     }
+}
+
+/// Encrypts a packet in its place, and sets the tag behind it: `written` octets are there, `source`
+/// is to follow them.
+#[inline]
+pub(super) fn seal(
+    cipher: &Aead,
+    nonce: [u8; NONCE_LEN],
+    place: &mut [u8],
+    written: usize,
+    source: &[u8],
+) -> Result<(), ProtectError> {
+    let (header, payload) = place.split_at_mut(FIXED_LEN);
+    let written = written - FIXED_LEN;
+    // The cipher goes on in the middle of a block only slowly.
+    let missing = written.next_multiple_of(BLOCK_LEN) - written;
+    let (missing, source) = source.split_at(missing.min(source.len()));
+    let (first, rest) = payload.split_at_mut(written + missing.len());
+    first[written..].copy_from_slice(missing);
+    let out = &mut rest[..source.len() + TAG_LEN];
+    cipher.seal(nonce, header, first, source, out).map_err(|_| ProtectError::Refused)
 }

@@ -49,6 +49,23 @@ impl Sources {
         self.list.get_mut(self.recent)
     }
 
+    /// The source of the last packet, if that is `ssrc`.
+    #[inline]
+    pub(super) fn recent(&mut self, ssrc: Ssrc) -> Option<&mut Source> {
+        self.list.get_mut(self.recent).filter(|source| source.ssrc == ssrc)
+    }
+
+    /// Remembers an authentic packet of the source of the last packet.
+    #[inline]
+    pub(super) fn note_recent(&mut self, index: u64) {
+        self.clock += 1;
+        if let Some(source) = self.list.get_mut(self.recent) {
+            source.last = self.clock;
+            source.failures = 0;
+            source.window.note(index);
+        }
+    }
+
     pub(super) fn get(&self, ssrc: Ssrc) -> Option<&Source> {
         self.list.iter().find(|source| source.ssrc == ssrc)
     }

@@ -64,12 +64,10 @@ impl Salt {
     /// The initialisation vector of a packet (RFC 7714 sections 8.1 and 9.1).
     #[inline]
     pub(super) fn nonce(&self, ssrc: Ssrc, index: u64) -> [u8; NONCE_LEN] {
-        let mut nonce = [0; NONCE_LEN];
-        nonce[2..6].copy_from_slice(&ssrc.0.to_be_bytes());
-        nonce[6..].copy_from_slice(&index.to_be_bytes()[2..]);
-        for (octet, salt) in nonce.iter_mut().zip(&*self.0) {
-            *octet ^= salt;
-        }
+        let packet = u128::from(ssrc.0) << 80 | u128::from(index) << 32;
+        let mut salt = [0; 16];
+        salt[..14].copy_from_slice(&*self.0);
+        let [nonce @ .., _, _, _, _] = (u128::from_be_bytes(salt) ^ packet).to_be_bytes();
         nonce
     }
 }

@@ -18,7 +18,7 @@ use crate::ssrc::Ssrc;
 
 /// Packets refused in a row after which a source is looked for in later rounds: more than half a
 /// round may have been lost.
-const SEARCH_AFTER: u32 = 64;
+pub(super) const SEARCH_AFTER: u32 = 64;
 
 /// Rounds that are searched.
 const SEARCH_ROUNDS: u64 = 16;
@@ -88,7 +88,15 @@ impl Unprotector {
     ///
     /// # Errors
     /// [`UnprotectError`]; nothing is remembered of the packet, and its octets are worthless.
+    #[inline]
     pub fn unprotect(&mut self, packet: &mut [u8]) -> Result<usize, UnprotectError> {
+        match self.expected(packet) {
+            Some(expected) => self.open_expected(expected, packet),
+            None => self.unprotect_any(packet),
+        }
+    }
+
+    fn unprotect_any(&mut self, packet: &mut [u8]) -> Result<usize, UnprotectError> {
         let parts = self.parts(packet).ok_or(UnprotectError::Malformed)?;
         if let Some(index) = self.only_index(&parts) {
             return match self.open(0, index, packet, &parts, false) {

@@ -24,6 +24,7 @@ use crate::repair::Missing;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
 
 /// How long a source must be silent at its address before it may speak from another.
 const MOVE_AFTER: Duration = Duration::from_secs(1);
@@ -159,6 +160,55 @@ impl Inbound {
             }
             Verdict::Jumped(place) => self.jump(place, packet, report),
         }
+    }
+
+    /// Octets at the head of a payload that may be decrypted into its frame: that of a packet
+    /// from where the source is, next in order, of the frame in hand.
+    #[inline]
+    pub(super) fn direct_head_len(
+        &self,
+        from: Option<SocketAddr>,
+        sequence: SequenceNumber,
+        timestamp: RtpTimestamp,
+    ) -> Option<usize> {
+        let next = self.sequence.highest().plus(1);
+        let is_next = next.sequence() == sequence && next == self.window.next();
+        let is_alone = self.window.is_empty() && self.suspect.is_none();
+        if !is_next || !is_alone || from != self.address || !self.builder.is_amid_unit(timestamp) {
+            return None;
+        }
+        self.depacketiser.head_len()
+    }
+
+    /// The frame in hand, to be decrypted into.
+    #[inline]
+    pub(super) fn builder(&mut self) -> &mut FrameBuilder {
+        &mut self.builder
+    }
+
+    /// Takes the packet that [`direct_head_len`](Self::direct_head_len) allowed: of its payload
+    /// only the head is with it, and `len` octets lie in the frame.
+    #[inline]
+    pub(super) fn take_direct(&mut self, packet: Arrived<'_>, len: usize, report: &mut Report<'_>) {
+        let Arrived { sequence, info, payload: head } = packet;
+        self.last_heard = info.arrival;
+        let Verdict::Accept(place) = self.sequence.judge(sequence) else { return };
+        self.received += 1;
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.note(place, info.arrival);
+        }
+        self.jitter.take(info.arrival, info.timestamp);
+        self.window.advance();
+        self.builder.begin_packet(info);
+        if !self.depacketiser.push_behind(head, len, info, &mut self.builder) {
+            let payload = [head, self.builder.written_behind(len)].concat();
+            self.join(info, &payload, report);
+            return;
+        }
+        report.statistics.packets += 1;
+        report.statistics.payload_octets += (head.len() + len) as u64;
+        self.builder.end_packet();
+        self.note_dropped(report);
     }
 
     /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says

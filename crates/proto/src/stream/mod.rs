@@ -7,6 +7,7 @@ mod arrivals;
 mod candidate;
 mod config;
 mod demux;
+mod direct;
 mod event;
 mod inbound;
 mod jitter;

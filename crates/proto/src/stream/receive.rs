@@ -56,23 +56,23 @@ const EVENTS_MAX: usize = 256;
 /// finished frames, which the caller drains.
 pub struct Receiver {
     format: Arc<dyn PayloadFormat>,
-    config: ReceiverConfig,
-    sources: Vec<Inbound>,
+    pub(super) config: ReceiverConfig,
+    pub(super) sources: Vec<Inbound>,
     candidates: Vec<Candidate>,
     /// The source of the last packet: the next one is most likely of the same.
-    recent: usize,
+    pub(super) recent: usize,
     /// Finished frames of sources that are gone.
     orphans: VecDeque<Frame>,
     pool: FramePool,
-    events: VecDeque<Event>,
-    statistics: ReceiveStatistics,
+    pub(super) events: VecDeque<Event>,
+    pub(super) statistics: ReceiveStatistics,
     /// Frames of sources that are gone: delivered, dropped.
     gone: (u64, u64),
     /// Their requests: made, answered.
     gone_repairs: (u64, u64),
-    own_ssrc: Option<Ssrc>,
+    pub(super) own_ssrc: Option<Ssrc>,
     /// Others that are ours or were: what we sent must not come back as somebody else's.
-    own_others: VecDeque<Ssrc>,
+    pub(super) own_others: VecDeque<Ssrc>,
     conflict: Option<SocketAddr>,
     /// `None` if packets come clear.
     pub(super) security: Option<Box<Security>>,
@@ -475,7 +475,7 @@ impl Receiver {
         self.forget_events();
     }
 
-    fn forget_events(&mut self) {
+    pub(super) fn forget_events(&mut self) {
         while self.events.len() > EVENTS_MAX {
             self.events.pop_front();
             self.statistics.events_forgotten += 1;

@@ -22,7 +22,7 @@ const TOLD: [Discard; 4] =
 /// What takes a receiver's packets out of protection.
 #[derive(Debug)]
 pub(super) struct Security {
-    unprotector: Unprotector,
+    pub(super) unprotector: Unprotector,
     /// A copy of a datagram that its owner would not have changed.
     scratch: Vec<u8>,
     /// For each reason told: packets refused since it was told, and when that was.
@@ -84,6 +84,13 @@ impl Receiver {
         // A packet that gains nothing by company is still near when it is looked at again.
         let together =
             self.security.as_ref().map_or(1, |security| security.unprotector.group_len());
+        if together == 1 {
+            for (datagram, from) in datagrams.iter_mut().zip(from) {
+                self.handle_one(now, Some(*from), datagram);
+            }
+            self.tell_of_keys();
+            return;
+        }
         for (datagrams, from) in datagrams.chunks_mut(together).zip(from.chunks(together)) {
             let mut outcomes = [Err(UnprotectError::Malformed); BATCH_MAX];
             if let Some(security) = &mut self.security {
@@ -107,13 +114,28 @@ impl Receiver {
         let mut copy = std::mem::take(&mut security.scratch);
         copy.clear();
         copy.extend_from_slice(datagram);
-        let mut outcome = [Err(UnprotectError::Malformed)];
-        security.unprotector.unprotect_batch(&mut [&mut copy], &mut outcome);
-        self.handle_unprotected(now, from, &copy, outcome[0]);
+        self.handle_one(now, from, &mut copy);
         if let Some(security) = &mut self.security {
             security.scratch = copy;
         }
         self.tell_of_keys();
+    }
+
+    /// Takes one datagram, which is changed in place.
+    #[inline]
+    fn handle_one(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
+        match self.take_direct(now, from, datagram) {
+            Some(Ok(())) => return,
+            Some(Err(refusal)) => {
+                return self.handle_unprotected(now, from, datagram, Err(refusal));
+            }
+            None => {}
+        }
+        let Some(security) = &mut self.security else { return };
+        match security.unprotector.unprotect(datagram) {
+            Ok(len) => self.handle_clear(now, from, &datagram[..len]),
+            refusal => self.handle_unprotected(now, from, datagram, refusal),
+        }
     }
 
     fn handle_unprotected(
