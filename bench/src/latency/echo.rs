@@ -73,16 +73,12 @@ pub(super) fn ask(
     let count = frames + WARM_UP;
     let mut pushed: Vec<Instant> = Vec::with_capacity(count as usize);
     let mut times: Vec<Option<Duration>> = vec![None; count as usize];
-    let mut missing = count;
-    let mut heed = |reply: Option<(u32, Instant)>, pushed: &[Instant]| {
-        let Some((n, at)) = reply else { return u64::MAX };
-        if let (Some(from), Some(time)) = (pushed.get(n as usize), times.get_mut(n as usize))
-            && time.is_none()
+    let heed = |reply: Option<(u32, Instant)>, pushed: &[Instant], times: &mut [Option<_>]| {
+        if let Some((n, at)) = reply
+            && let (Some(from), Some(time)) = (pushed.get(n as usize), times.get_mut(n as usize))
         {
-            *time = Some(at - *from);
-            missing -= 1;
+            time.get_or_insert(at - *from);
         }
-        u64::from(n)
     };
     let start = Instant::now() + interval;
     for n in 0..count {
@@ -92,13 +88,13 @@ pub(super) fn ask(
         pushed.push(Instant::now());
         link.push(octets, n as u32)?;
         let next = start + interval.mul_f64((n + 1) as f64);
-        while Instant::now() < next && heed(link.take(next)?, &pushed) != n {}
+        while Instant::now() < next && times[n as usize].is_none() {
+            heed(link.take(next)?, &pushed, &mut times);
+        }
     }
     let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        if heed(link.take(end)?, &pushed) == count - 1 {
-            break;
-        }
+    while Instant::now() < end && times.iter().any(Option::is_none) {
+        heed(link.take(end)?, &pushed, &mut times);
     }
     Ok(times.split_off(WARM_UP as usize))
 }
