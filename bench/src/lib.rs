@@ -1,7 +1,7 @@
 //! `rushes bench`: the tables of the papers that Rushes comes from, measured anew on the machine
 //! at hand, beside the programs of the field and beside what the kernel does at best.
 //!
-//! Everything is measured through the public library. Each measurement makes [figures](report):
+//! Everything is measured through the public library. Each measurement makes figures:
 //! tables with plots, told on the terminal and written as CSV, SVG and one HTML page.
 //!
 //! What this is not: a test. Nothing here asserts on time. And no load generator for networks:

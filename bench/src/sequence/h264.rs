@@ -1,5 +1,5 @@
-//! Parameter sets and slice headers of H.264: High profile, level 6, 3840 by 2160 at 120 pictures
-//! a second, one reference picture, no reordering (ITU-T H.264 section 7.3).
+//! Parameter sets and slice headers of H.264: High profile, level 6, 3840 by 2160, one reference
+//! picture, no reordering (ITU-T H.264 section 7.3).
 
 use super::bits::BitWriter;
 
@@ -12,9 +12,8 @@ pub(super) fn parameter_sets() -> Vec<Vec<u8>> {
     sps.ues([4, 2, 1]).flags([0]);
     // 240 by 135 macroblocks, frames only, direct_8x8_inference, no cropping.
     sps.ues([239, 134]).flags([1, 1, 0]);
-    // VUI: only the timing, two fields to a frame, a fixed rate.
-    sps.flags([1, 0, 0, 0, 0, 1]).bits(1, 32).bits(240, 32).flags([1]);
-    sps.flags([0, 0, 0, 0]).stop();
+    // No VUI: it would say how fast to send, which others heed more than what they are told.
+    sps.flags([0]).stop();
     let mut pps = BitWriter::default();
     // CAVLC, one slice group, one reference picture, no weighted prediction.
     pps.ues([0, 0]).flags([0, 0]).ues([0, 0, 0]).flags([0]).bits(0, 2);

@@ -1,5 +1,5 @@
-//! Parameter sets and slice headers of H.265: Main profile, high tier, level 6.2, 3840 by 2160 at
-//! 120 pictures a second, one reference picture, no reordering (ITU-T H.265 section 7.3).
+//! Parameter sets and slice headers of H.265: Main profile, high tier, level 6.2, 3840 by 2160, one
+//! reference picture, no reordering (ITU-T H.265 section 7.3).
 
 use super::bits::BitWriter;
 
@@ -21,8 +21,8 @@ fn video() -> BitWriter {
     profile_tier_level(&mut vps);
     // Two pictures in the buffer, no reordering, no limit of latency; one layer set.
     vps.flags([1]).ues([1, 0, 0]).bits(0, 6).ue(0);
-    // 120 pictures a second; no HRD, no extension.
-    vps.flags([1]).bits(1, 32).bits(120, 32).flags([0]).ue(0).flags([0]).stop();
+    // No timing, no extension.
+    vps.flags([0, 0]).stop();
     vps
 }
 
@@ -41,9 +41,8 @@ fn sequence() -> BitWriter {
     sps.ues([1, 1, 0, 0]).flags([1]);
     // No long-term pictures, no temporal vectors, no strong smoothing.
     sps.flags([0, 0, 0]);
-    // VUI: eight things that are not there, 120 pictures a second, no HRD, no restriction.
-    sps.flags([1]).bits(0, 8).flags([1]).bits(1, 32).bits(120, 32).flags([0, 0, 0]);
-    sps.flags([0]).stop();
+    // No VUI: it would say how fast to send, which others heed more than what they are told.
+    sps.flags([0, 0]).stop();
     sps
 }
 
