@@ -57,8 +57,8 @@ pub(crate) struct PeersArgs {
 }
 
 const HELP: &str = "\
-Each row is a program as others start it: Rushes (send and recv), FFmpeg and GStreamer, each with the
-options that are known to help, and one of your own. What is measured is
+Each row is a program as others start it: Rushes (send and recv), FFmpeg and GStreamer, each with
+options meant to be its best, and one of your own. What is measured is
 
   whole    its sender and its receiver: access units that the receiver wrote, octet for octet
   send     its sender beside a sink that counts packets and is never the slower end
