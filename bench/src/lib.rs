@@ -116,7 +116,7 @@ impl std::error::Error for Usage {}
 /// Measures what `args` ask for, and tells it.
 ///
 /// Sides of a measurement are processes of their own: the program that calls this is started
-/// again, with `bench side` before its arguments.
+/// again, with a hidden command behind `bench`.
 ///
 /// # Errors
 ///

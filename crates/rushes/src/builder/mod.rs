@@ -263,8 +263,8 @@ impl StreamBuilder {
     /// [history](Self::history) is made of such slabs and takes twice the memory.
     ///
     /// Nothing fails where the system or the device cannot do it: it is copied then. The counters
-    /// tell ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP gain as
-    /// well.
+    /// tell ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent as
+    /// well. What it saves depends on the device and the frames: measure it.
     pub fn zero_copy(mut self, on: bool) -> Self {
         self.socket.zero_copy = on;
         self
