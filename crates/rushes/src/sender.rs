@@ -69,8 +69,7 @@ impl StreamSender {
         self.pacer.start(Instant::now(), frame.len());
         let mut outcome;
         loop {
-            let deadline = Instant::now() + self.sending.timeout();
-            outcome = SendCore::make_ready(socket, batch, queue, deadline);
+            outcome = SendCore::make_ready(socket, batch, queue, self.sending.timeout());
             if outcome.is_err() || !outgoing.fill(batch) {
                 break;
             }
@@ -107,10 +106,10 @@ impl StreamSender {
         let to = self.sending.to().ok_or(Error::NoDestination)?;
         let mut core = self.sending.lock();
         let SendCore { sender, batch, queue, .. } = &mut *core;
-        let deadline = Instant::now() + self.sending.timeout();
         let socket = self.reporting.port.socket();
-        SendCore::make_ready(socket, batch, queue, deadline)?;
+        SendCore::make_ready(socket, batch, queue, self.sending.timeout())?;
         sender.keep_alive(batch);
+        let deadline = Instant::now() + self.sending.timeout();
         let outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
         self.sending.note(Instant::now(), &core.sender, None);
         drop(core);

@@ -65,13 +65,18 @@ pub(crate) struct SendCore {
 }
 
 impl SendCore {
-    /// Waits for a slab to write to, if all are lent; those that are back are taken back.
+    /// Waits for a slab to write to, if all are lent, for `timeout` at most; those that are back are
+    /// taken back.
     pub(crate) fn make_ready(
         socket: &UdpSocket,
         batch: &mut Batch,
         queue: &mut SendQueue,
-        deadline: Instant,
+        timeout: Duration,
     ) -> Result<(), SendError> {
+        if batch.is_ready() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + timeout;
         while !batch.is_ready() {
             let failed = |kind| SendError { kind, sent: 0 };
             match socket.reclaim(queue, deadline) {
