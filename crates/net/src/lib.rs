@@ -29,7 +29,7 @@
 //! let mut seen = Vec::new();
 //! while seen.len() < 2 {
 //!     for datagram in receiver.receive(&mut arena, deadline, None)? {
-//!         assert_eq!(datagram.from, sender.local_address());
+//!         assert_eq!(*datagram.from, sender.local_address());
 //!         seen.push(datagram.data.to_vec());
 //!     }
 //! }

@@ -63,7 +63,7 @@ pub struct Datagram<'a> {
     /// Its octets, to be changed in place where that helps (decryption does).
     pub data: &'a mut [u8],
     /// Where it came from.
-    pub from: SocketAddr,
+    pub from: &'a SocketAddr,
 }
 
 /// The datagrams of one [`receive`](UdpSocket::receive), in the order of their arrival.
@@ -75,7 +75,7 @@ pub struct Datagrams<'a> {
     /// What is left of the message begun, and what is known of it.
     message: &'a mut [u8],
     segment: usize,
-    from: Option<SocketAddr>,
+    from: Option<&'a SocketAddr>,
     left: usize,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Begins the next message that is whole.
-    fn open(&mut self) -> Option<SocketAddr> {
+    fn open(&mut self) -> Option<&'a SocketAddr> {
         loop {
             let head = self.heads.next()?;
             let (buffer, rest) = mem::take(&mut self.buffers).split_at_mut(STRIDE);
@@ -108,7 +108,7 @@ impl<'a> Datagrams<'a> {
             }
             self.message = &mut buffer[..head.length];
             self.segment = if head.segment == 0 { head.length } else { head.segment };
-            self.from = Some(head.from);
+            self.from = Some(&head.from);
             return self.from;
         }
     }

@@ -162,8 +162,8 @@ fn a_clear_packet_is_not_authentic_to_a_secured_receiver() {
         }
         let mut copies: Vec<Vec<u8>> = clear.into_iter().map(|datagram| datagram.octets).collect();
         let mut views: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
-        let from = vec![SocketAddr::from(([192, 0, 2, 1], 5004)); views.len()];
-        listener.receiver.handle_datagrams(listener.epoch + MS, &from, &mut views);
+        let from = SocketAddr::from(([192, 0, 2, 1], 5004));
+        listener.receiver.handle_datagrams(listener.epoch + MS, from, &mut views);
         listener.finish();
         let statistics = listener.receiver.statistics();
         assert_eq!(statistics.discards.get(Discard::Authentication), 2 * count, "{suite} {kind:?}");

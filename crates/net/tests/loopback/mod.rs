@@ -59,7 +59,7 @@ pub(crate) fn collect(receiver: &UdpSocket, count: usize) -> Vec<(Vec<u8>, Socke
         if datagrams.is_empty() {
             break;
         }
-        seen.extend(datagrams.map(|datagram| (datagram.data.to_vec(), datagram.from)));
+        seen.extend(datagrams.map(|datagram| (datagram.data.to_vec(), *datagram.from)));
     }
     seen
 }

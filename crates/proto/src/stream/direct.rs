@@ -1,48 +1,114 @@
-//! The way in of a secured packet that goes on with the unit in hand: it is decrypted where it
-//! belongs in the frame, so that its octets are moved once.
+//! The way in of a packet that goes on with the unit in hand, which is what nearly every one of a
+//! large frame does: it is copied, or decrypted, where it belongs in the frame, after one look at it.
 //!
 //! Where that is must be known before anything is authentic, so it is guessed: the packet is the
 //! next one, of the frame in hand, and what it holds goes on with the unit. Nothing counts before
 //! the tag was found right; where the guess was wrong after all, the payload is copied out.
 
+use core::convert::Infallible;
 use core::net::SocketAddr;
 use std::time::Instant;
 
 use super::candidate::{Arrived, Report};
 use super::receive::Receiver;
 use crate::payload::PacketInfo;
+use crate::rtp::HEADER_LEN;
 use crate::seq::SequenceNumber;
 use crate::srtp::UnprotectError;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
+/// A source whose packets of a run need no look at who sent them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    source: usize,
+    ssrc: Ssrc,
+}
+
+/// The fixed header of a packet that is as nearly all are: without padding, extension and
+/// contributing sources, and no report by its second octet (RFC 5761 section 4).
+#[derive(Clone, Copy)]
+struct Usual {
+    sequence: SequenceNumber,
+    timestamp: RtpTimestamp,
+    ssrc: Ssrc,
+    payload_type: u8,
+    marker: bool,
+}
+
+impl Usual {
+    #[inline]
+    fn of(datagram: &[u8]) -> Option<Self> {
+        let &[first, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0] = datagram.first_chunk()?;
+        let is_usual = first == 0x80 && !(192..=223).contains(&kind);
+        is_usual.then_some(Self {
+            sequence: SequenceNumber(u16::from_be_bytes([q1, q0])),
+            timestamp: RtpTimestamp(u32::from_be_bytes([t3, t2, t1, t0])),
+            ssrc: Ssrc(u32::from_be_bytes([s3, s2, s1, s0])),
+            payload_type: kind & 0x7f,
+            marker: kind & 0x80 != 0,
+        })
+    }
+
+    #[inline]
+    fn info(self, now: Instant) -> PacketInfo {
+        let Self { ssrc, timestamp, marker, .. } = self;
+        PacketInfo { ssrc, timestamp, marker, arrival: now }
+    }
+}
+
 impl Receiver {
+    /// The source that was heard last, if what comes from `from` under its SSRC is taken without
+    /// another look at who it is. Good until a packet went any other way.
+    #[inline]
+    pub(super) fn lane(&self, from: Option<SocketAddr>) -> Option<Lane> {
+        let source = self.sources.get(self.recent)?;
+        let ssrc = source.ssrc();
+        let is_other = self.config.remote_ssrc.is_some_and(|remote| remote != ssrc);
+        let is_own = self.own_ssrc == Some(ssrc) || self.own_others.contains(&ssrc);
+        let is_taken = !is_other && !is_own && source.address() == from;
+        is_taken.then_some(Lane { source: self.recent, ssrc })
+    }
+
+    /// Takes a clear datagram into its frame; `false`, and nothing changes, if it must go the usual
+    /// way.
+    #[inline]
+    pub(super) fn take_clear(&mut self, lane: Lane, now: Instant, datagram: &[u8]) -> bool {
+        self.taken_clear(lane, now, datagram).is_some()
+    }
+
+    #[inline]
+    fn taken_clear(&mut self, lane: Lane, now: Instant, datagram: &[u8]) -> Option<()> {
+        let usual = self.usual(lane, datagram)?;
+        let Self { sources, statistics, events, .. } = self;
+        let source = sources.get_mut(lane.source)?;
+        let head_len = source.direct_head_len(usual.sequence, usual.timestamp)?;
+        let (head, body) = datagram.get(HEADER_LEN..)?.split_at_checked(head_len)?;
+        let copy = |place: &mut [u8]| {
+            place.copy_from_slice(body);
+            Ok::<(), Infallible>(())
+        };
+        source.builder().write_behind::<0, _>(body.len(), copy)?.ok()?;
+        let info = usual.info(now);
+        let arrived = Arrived { sequence: usual.sequence, info, payload: head };
+        source.take_direct(&arrived, body.len(), &mut Report { statistics, events });
+        Some(())
+    }
+
     /// Takes a protected datagram into its frame, or says why it was refused; `None`, and nothing
     /// changes, if it must go the usual way.
     #[inline]
     pub(super) fn take_direct(
         &mut self,
+        lane: Lane,
         now: Instant,
-        from: Option<SocketAddr>,
         datagram: &[u8],
     ) -> Option<Result<(), UnprotectError>> {
-        let &[first, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0] = datagram.first_chunk()?;
-        let ssrc = Ssrc(u32::from_be_bytes([s3, s2, s1, s0]));
-        let (sequence, timestamp) = (
-            SequenceNumber(u16::from_be_bytes([q1, q0])),
-            RtpTimestamp(u32::from_be_bytes([t3, t2, t1, t0])),
-        );
-        let is_plain = first == 0x80 && kind & 0x7f == self.config.payload_type.value();
-        let is_control = (192..=223).contains(&kind);
-        let is_other = self.config.remote_ssrc.is_some_and(|remote| remote != ssrc);
-        let is_own = self.own_ssrc == Some(ssrc) || self.own_others.contains(&ssrc);
-        if !is_plain || is_control || is_other || is_own {
-            return None;
-        }
+        let usual = self.usual(lane, datagram)?;
         let Self { security, sources, statistics, events, .. } = self;
         let unprotector = &mut security.as_mut()?.unprotector;
-        let source = sources.get_mut(self.recent).filter(|source| source.ssrc() == ssrc)?;
-        let head_len = source.direct_head_len(from, sequence, timestamp)?;
+        let source = sources.get_mut(lane.source)?;
+        let head_len = source.direct_head_len(usual.sequence, usual.timestamp)?;
         let expected = unprotector.expected(datagram)?;
         let len = expected.payload_len();
         let open = |place: &mut [u8]| unprotector.open_expected_into(expected, datagram, place);
@@ -55,10 +121,17 @@ impl Receiver {
             Ok(head) => head,
             Err(refusal) => return Some(Err(refusal)),
         };
-        let info = PacketInfo { ssrc, timestamp, marker: kind & 0x80 != 0, arrival: now };
-        let arrived = Arrived { sequence, info, payload: head.get(..head_len)? };
-        source.take_direct(arrived, len - head_len, &mut Report { statistics, events });
-        self.forget_events();
+        let payload = head.get(..head_len)?;
+        let arrived = Arrived { sequence: usual.sequence, info: usual.info(now), payload };
+        source.take_direct(&arrived, len - head_len, &mut Report { statistics, events });
         Some(Ok(()))
+    }
+
+    /// The header of a packet of media of the lane's source, if it is a usual one.
+    #[inline]
+    fn usual(&self, lane: Lane, datagram: &[u8]) -> Option<Usual> {
+        let usual = Usual::of(datagram)?;
+        let is_media = usual.payload_type == self.config.payload_type.value();
+        (is_media && usual.ssrc == lane.ssrc).then_some(usual)
     }
 }

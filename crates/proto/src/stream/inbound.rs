@@ -162,19 +162,18 @@ impl Inbound {
         }
     }
 
-    /// Octets at the head of a payload that may be decrypted into its frame: that of a packet
-    /// from where the source is, next in order, of the frame in hand.
+    /// Octets at the head of a payload that may go straight into its frame: that of a packet next
+    /// in order, of the frame in hand.
     #[inline]
     pub(super) fn direct_head_len(
         &self,
-        from: Option<SocketAddr>,
         sequence: SequenceNumber,
         timestamp: RtpTimestamp,
     ) -> Option<usize> {
         let next = self.sequence.highest().plus(1);
         let is_next = next.sequence() == sequence && next == self.window.next();
         let is_alone = self.window.is_empty() && self.suspect.is_none();
-        if !is_next || !is_alone || from != self.address || !self.builder.is_amid_unit(timestamp) {
+        if !is_next || !is_alone || !self.builder.is_amid_unit(timestamp) {
             return None;
         }
         self.depacketiser.head_len()
@@ -189,8 +188,13 @@ impl Inbound {
     /// Takes the packet that [`direct_head_len`](Self::direct_head_len) allowed: of its payload
     /// only the head is with it, and `len` octets lie in the frame.
     #[inline]
-    pub(super) fn take_direct(&mut self, packet: Arrived<'_>, len: usize, report: &mut Report<'_>) {
-        let Arrived { sequence, info, payload: head } = packet;
+    pub(super) fn take_direct(
+        &mut self,
+        packet: &Arrived<'_>,
+        len: usize,
+        report: &mut Report<'_>,
+    ) {
+        let &Arrived { sequence, info, payload: head } = packet;
         self.last_heard = info.arrival;
         let Verdict::Accept(place) = self.sequence.judge(sequence) else { return };
         self.received += 1;

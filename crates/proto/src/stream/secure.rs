@@ -67,37 +67,43 @@ impl From<KeyEvent> for Event {
 }
 
 impl Receiver {
-    /// Takes datagrams that came in at `now`, `from[n]` telling where `datagrams[n]` came from;
-    /// they may be changed in place. On a secured stream this is faster than one by one.
+    /// Takes datagrams that came in at `now`, all from the transport address `from`; they may be
+    /// changed in place. This is faster than one by one.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
-        from: &[SocketAddr],
+        from: SocketAddr,
         datagrams: &mut [&mut [u8]],
     ) {
+        let from = Some(from);
         if self.security.is_none() {
-            for (datagram, from) in datagrams.iter().zip(from) {
-                self.handle_clear(now, Some(*from), datagram);
+            let mut lane = self.lane(from);
+            for datagram in datagrams {
+                if lane.is_none_or(|lane| !self.take_clear(lane, now, datagram)) {
+                    self.handle_clear(now, from, datagram);
+                    lane = self.lane(from);
+                }
             }
+            self.forget_events();
             return;
         }
         // A packet that gains nothing by company is still near when it is looked at again.
         let together =
             self.security.as_ref().map_or(1, |security| security.unprotector.group_len());
         if together == 1 {
-            for (datagram, from) in datagrams.iter_mut().zip(from) {
-                self.handle_one(now, Some(*from), datagram);
+            for datagram in datagrams {
+                self.handle_one(now, from, datagram);
             }
             self.tell_of_keys();
             return;
         }
-        for (datagrams, from) in datagrams.chunks_mut(together).zip(from.chunks(together)) {
+        for datagrams in datagrams.chunks_mut(together) {
             let mut outcomes = [Err(UnprotectError::Malformed); BATCH_MAX];
             if let Some(security) = &mut self.security {
                 security.unprotector.unprotect_batch(datagrams, &mut outcomes);
             }
-            for ((datagram, from), outcome) in datagrams.iter().zip(from).zip(outcomes) {
-                self.handle_unprotected(now, Some(*from), datagram, outcome);
+            for (datagram, outcome) in datagrams.iter().zip(outcomes) {
+                self.handle_unprotected(now, from, datagram, outcome);
             }
         }
         self.tell_of_keys();
@@ -124,7 +130,9 @@ impl Receiver {
     /// Takes one datagram, which is changed in place.
     #[inline]
     fn handle_one(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
-        match self.take_direct(now, from, datagram) {
+        let direct = self.lane(from).and_then(|lane| self.take_direct(lane, now, datagram));
+        self.forget_events();
+        match direct {
             Some(Ok(())) => return,
             Some(Err(refusal)) => {
                 return self.handle_unprotected(now, from, datagram, Err(refusal));

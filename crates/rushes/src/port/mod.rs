@@ -334,7 +334,7 @@ impl Port {
             taken += 1;
             if self.is_muxed() && is_rtcp(datagram.data) {
                 self.finish(run.end());
-                self.take_report(now, datagram.from, datagram.data);
+                self.take_report(now, *datagram.from, datagram.data);
                 continue;
             }
             if self.only_from.is_some_and(|host| host != datagram.from.ip()) {
@@ -345,7 +345,7 @@ impl Port {
             if let Some(Channel { agreement, id }) = &channel
                 && is_zrtp(datagram.data)
             {
-                agreement.take(now, *id, datagram.from, datagram.data);
+                agreement.take(now, *id, *datagram.from, datagram.data);
                 continue;
             }
             let Some(id) = inboxes.demux.route(datagram.data) else {

@@ -195,7 +195,7 @@ impl Port {
                 return Ok(());
             }
             for datagram in datagrams {
-                self.take_report(now, datagram.from, datagram.data);
+                self.take_report(now, *datagram.from, datagram.data);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! A run of datagrams for one stream.
 
 use std::array;
-use std::net::Ipv4Addr;
 use std::net::SocketAddr;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,14 +17,14 @@ const UNCOLLECTED_MAX: usize = 64 << 20;
 /// Datagrams that a stream is given together.
 const RUN_MAX: usize = 16;
 
-/// Datagrams for one stream, kept until there are enough to be taken together.
+/// Datagrams for one stream from one address, kept until there are enough to be taken together.
 #[derive(Debug)]
 pub(super) struct Run<'i, 'd> {
     now: Instant,
     stream: Option<(&'i Inbox, MutexGuard<'i, Receiver>)>,
     /// Whether the stream's own reader is the one that reads.
     is_own: bool,
-    from: [SocketAddr; RUN_MAX],
+    from: Option<&'d SocketAddr>,
     datagrams: [&'d mut [u8]; RUN_MAX],
     len: usize,
 }
@@ -36,7 +35,7 @@ impl<'i, 'd> Run<'i, 'd> {
             now,
             stream: None,
             is_own: false,
-            from: [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)); RUN_MAX],
+            from: None,
             datagrams: array::from_fn(|_| &mut [][..]),
             len: 0,
         }
@@ -56,13 +55,15 @@ impl<'i, 'd> Run<'i, 'd> {
 
     /// Adds a datagram.
     #[inline]
-    pub(super) fn add(&mut self, from: SocketAddr, octets: &'d mut [u8]) {
-        self.from[self.len] = from;
+    pub(super) fn add(&mut self, from: &'d SocketAddr, octets: &'d mut [u8]) {
+        // Datagrams of one message come from one place in memory too.
+        let is_same = |before: &'d SocketAddr| std::ptr::eq(before, from) || before == from;
+        if self.len == RUN_MAX || !self.from.is_some_and(is_same) {
+            self.flush();
+            self.from = Some(from);
+        }
         self.datagrams[self.len] = octets;
         self.len += 1;
-        if self.len == RUN_MAX {
-            self.flush();
-        }
     }
 
     /// Ends the run, and gives the stream back if there was one.
@@ -73,11 +74,14 @@ impl<'i, 'd> Run<'i, 'd> {
 
     fn flush(&mut self) {
         let len = std::mem::take(&mut self.len);
-        let Some((inbox, receiver)) = &mut self.stream else { return };
+        let (Some((inbox, receiver)), Some(from)) = (&mut self.stream, self.from) else { return };
+        if len == 0 {
+            return;
+        }
         if !self.is_own && receiver.ready_octets() > UNCOLLECTED_MAX {
             inbox.uncollected.fetch_add(len as u64, Relaxed);
             return;
         }
-        receiver.handle_datagrams(self.now, &self.from[..len], &mut self.datagrams[..len]);
+        receiver.handle_datagrams(self.now, *from, &mut self.datagrams[..len]);
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::access_unit::{AccessUnitDetector, Boundary};
 use super::header::NalCodec;
-use super::start_code::find_start_code;
+use rushes_scan::find_start_code;
 use super::{LENGTH_LEN, START_CODE_LEN};
 use crate::payload::builder::Framing;
 

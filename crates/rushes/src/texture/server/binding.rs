@@ -323,7 +323,7 @@ impl Binding {
                     Ok(Some((Opening::Unit(it), len))) if it == own && len == datagram.data.len());
                 if is_own && datagram.from.ip().to_canonical() == self.peer {
                     self.note_bound(lock(&self.state), unit as u8);
-                    return Some(datagram.from);
+                    return Some(*datagram.from);
                 }
             }
         }

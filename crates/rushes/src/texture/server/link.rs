@@ -139,7 +139,7 @@ impl UdpLink {
             let datagrams = self.socket.receive(&mut self.arena, deadline, Some(&self.waker));
             let datagrams = datagrams.map_err(|error| error.to_string())?;
             let is_empty = datagrams.is_empty();
-            for datagram in datagrams.filter(|datagram| datagram.from == self.peer) {
+            for datagram in datagrams.filter(|datagram| *datagram.from == self.peer) {
                 if let Some(credit) = Credit::parse(datagram.data) {
                     self.window.handle_credit(credit);
                 }

@@ -1,0 +1,18 @@
+//! From what the processor has to code compiled for it: the only unsafe code.
+
+use crate::blocks;
+
+/// [`blocks::blocks_without`], with the longest vectors that pay.
+#[inline]
+pub(crate) fn blocks_without(octets: &[u8]) -> usize {
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { with_avx2(octets) };
+    }
+    blocks::blocks_without(octets)
+}
+
+#[target_feature(enable = "avx2")]
+fn with_avx2(octets: &[u8]) -> usize {
+    blocks::blocks_without(octets)
+}
