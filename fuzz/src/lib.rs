@@ -6,6 +6,7 @@ pub mod frames;
 pub mod window;
 
 use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -82,10 +83,12 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     config.source_timeout = Duration::from_millis(100);
     let Ok(mut receiver) = Receiver::new(format, config) else { return };
     let mut now = Instant::now();
+    let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 5004));
     for (flags, datagram) in packets(octets) {
         now += Duration::from_millis(u64::from(flags));
         receiver.handle_timeout(now);
-        receiver.handle_datagram(now, datagram);
+        // What goes on with a unit in hand takes another way in runs than one by one.
+        receiver.handle_datagrams(now, from, &mut [&mut datagram.to_vec()]);
         while let Some(frame) = receiver.poll_frame() {
             assert!(frame.len() <= FRAME_LEN_MAX);
         }

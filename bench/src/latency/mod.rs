@@ -45,10 +45,26 @@ impl LatencyArgs {
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self { frame_size: Vec::new(), frames: None, settings: settings.clone() }
     }
+
+    fn ways(&self) -> &'static [Way] {
+        if self.settings.quick { &WAYS_QUICK } else { &Way::ALL }
+    }
+
+    fn sizes(&self) -> &[usize] {
+        match (self.frame_size.is_empty(), self.settings.quick) {
+            (false, _) => &self.frame_size,
+            (true, false) => &SIZES,
+            (true, true) => &SIZES_QUICK,
+        }
+    }
 }
 
 /// Sizes of access units, from a small inter frame to a large intra frame.
 const SIZES: [usize; 6] = [1_500, 12_500, 42_000, 167_000, 667_000, 1_600_000];
+const SIZES_QUICK: [usize; 3] = [12_500, 167_000, 667_000];
+
+/// Ways of receiving that tell the order of things.
+const WAYS_QUICK: [Way; 3] = [Way::Pull, Way::HookSpinning, Way::Raw];
 
 /// What a stream is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,13 +94,12 @@ pub(crate) fn figures(args: &LatencyArgs) -> anyhow::Result<Vec<Figure>> {
 
 /// Table IV of the papers: intra, inter and all, at 30 and 120 frames a second.
 fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let (seconds, rounds) = if args.settings.quick { (1, 1) } else { (2, 3) };
+    let (frames, rounds) = if args.settings.quick { ([20, 60], 1) } else { ([60, 240], 3) };
     let mut rows = Vec::new();
-    for rate in [30_u32, 120] {
+    for (rate, frames) in [30_u32, 120].into_iter().zip(frames) {
         let shape = Shape { rate: f64::from(rate), ..VIDEO };
-        let frames = u64::from(rate) * seconds;
-        let trials = interleaved(args, "video", shape, frames, rounds, &Way::ALL)?;
-        for (way, trial) in Way::ALL.iter().zip(&trials) {
+        let trials = interleaved(args, "video", shape, frames, rounds, args.ways())?;
+        for (way, trial) in args.ways().iter().zip(&trials) {
             let mut row = vec![Cell::text(way.name()), Cell::Count(rate.into())];
             row.extend(cells(trial, shape));
             rows.push(row);
@@ -101,19 +116,20 @@ fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
 
 /// Against the size of the access unit.
 fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let sizes = if args.frame_size.is_empty() { &SIZES[..] } else { &args.frame_size };
     let (frames, rounds) = if args.settings.quick { (40, 1) } else { (120, 3) };
-    let (mut rows, mut series) = (Vec::new(), Vec::new());
-    series.extend(Way::ALL.map(|way| Series {
-        name: if way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() },
+    let ways = args.ways();
+    let mut rows = Vec::new();
+    let empty = |way: &Way| Series {
+        name: if *way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() },
         points: Vec::new(),
-        beside: way == Way::Raw,
+        beside: *way == Way::Raw,
         lost: (0, 0),
-    }));
-    for &size in sizes {
+    };
+    let mut series: Vec<Series> = ways.iter().map(empty).collect();
+    for &size in args.sizes() {
         let shape = Shape { intra: size, inter: size, rate: 120.0 };
-        let trials = interleaved(args, "size", shape, frames, rounds, &Way::ALL)?;
-        for ((way, trial), series) in Way::ALL.iter().zip(&trials).zip(&mut series) {
+        let trials = interleaved(args, "size", shape, frames, rounds, ways)?;
+        for ((way, trial), series) in ways.iter().zip(&trials).zip(&mut series) {
             let median = trial.all().quantile(0.5);
             series.points.extend(median.map(|median| (size as f64 / 1000.0, median)));
             series.lost.0 += trial.failed as usize;

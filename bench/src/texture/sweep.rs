@@ -66,7 +66,8 @@ impl Sweep {
         set: impl Fn(&mut super::Setup, usize),
     ) -> anyhow::Result<Vec<Figure>> {
         let (mut rows, mut plots) = (Vec::new(), Vec::new());
-        for (wished, format) in CASES {
+        let cases = if bench.args.settings.quick { &CASES[..1] } else { &CASES };
+        for &(wished, format) in cases {
             for resolution in bench.of_resolutions(&[wished])? {
                 let mut pictures = Pictures::draw(resolution)?;
                 let mut series = vec![Vec::new(); bench.transports.len()];

@@ -28,12 +28,14 @@ pub(crate) fn blocks_without(octets: &[u8]) -> usize {
 fn may_have(view: &[u8; VIEW_LEN]) -> bool {
     let (pairs, _) = view[1..=BLOCK_LEN].as_chunks::<2>();
     // No early end, so that the compiler makes vectors of it.
-    pairs.iter().fold(false, |any, pair| any | (u16::from_le_bytes(*pair) & 0xfeff == 0))
+    let begins = |pair: &[u8; 2]| u16::from(u16::from_le_bytes(*pair) & 0xfeff == 0);
+    pairs.iter().fold(0, |any, pair| any | begins(pair)) != 0
 }
 
 /// Whether there is one.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
 fn has(view: &[u8; VIEW_LEN]) -> bool {
-    (0..BLOCK_LEN).fold(false, |any, n| any | (view[n] | view[n + 1] | (view[n + 2] ^ 1) == 0))
+    let begins = |n: usize| u8::from(view[n] | view[n + 1] | (view[n + 2] ^ 1) == 0);
+    (0..BLOCK_LEN).fold(0, |any, n| any | begins(n)) != 0
 }

@@ -4,9 +4,9 @@ use thiserror::Error;
 
 use super::access_unit::{AccessUnitDetector, Boundary};
 use super::header::NalCodec;
-use rushes_scan::find_start_code;
 use super::{LENGTH_LEN, START_CODE_LEN};
 use crate::payload::builder::Framing;
+use rushes_scan::find_start_code;
 
 /// Octets of a NAL unit that decide its role: a header and the beginning of a slice.
 const LOOK_LEN: usize = 4;

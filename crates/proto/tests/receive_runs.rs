@@ -1,0 +1,146 @@
+//! Datagrams that are taken in runs come to the same as those that are taken one by one, wherever
+//! they come from and whatever they are.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod world;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rushes_proto::payload::{Delivery, Frame};
+use rushes_proto::stream::{Event, Receiver};
+use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
+use world::{Kind, Listener, Seeded, Source, Weather, arrivals, send};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// What came out: frames with the events between them, and what was counted.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    frames: Vec<(Vec<u8>, RtpTimestamp, u32, bool)>,
+    events: Vec<String>,
+    counted: String,
+}
+
+impl Outcome {
+    fn drain(&mut self, receiver: &mut Receiver) {
+        let one = |frame: Frame| (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker());
+        self.frames.extend(std::iter::from_fn(|| receiver.poll_frame()).map(one));
+        let told = |event: Event| format!("{event:?}");
+        self.events.extend(std::iter::from_fn(|| receiver.poll_event()).map(told));
+    }
+}
+
+fn sources(kind: Kind, random: &mut Seeded) -> Vec<Source> {
+    let unit = |n, random: &mut Seeded| {
+        let len = if kind == Kind::Opus { 40 } else { 20 + random.below(5000) as usize };
+        kind.unit(n, len, random)
+    };
+    let units = |n: u32, random: &mut Seeded| {
+        let count = if kind.has_nal_units() { 1 + random.below(3) as u32 } else { 1 };
+        (0..count).map(|step| unit(8 * n + step, random)).collect()
+    };
+    (0..20).map(|n| Source::new(kind, units(n, random))).collect()
+}
+
+/// Makes of a packet one that its sender would not have made.
+fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
+    let at = random.below(16) as usize;
+    match random.below(5) {
+        0 => packet[1] ^= 0x80,
+        1 => packet.truncate(at),
+        2 => packet[0] ^= 0x20,
+        3 => packet[8 + at % 4] ^= 1,
+        _ if at < packet.len() => packet[at] = random.below(256) as u8,
+        _ => {}
+    }
+}
+
+/// Lets two receivers take the same datagrams; how many frames came out.
+fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64) -> usize {
+    let mut random = Seeded(seed);
+    let first = (SequenceNumber(65_500), RtpTimestamp(9));
+    let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, &mut random), 300, first)
+        .into_iter()
+        .map(|datagram| datagram.octets)
+        .collect();
+    for packet in packets.iter_mut().skip(4) {
+        if random.chance(odd) {
+            disturb(packet, &mut random);
+        }
+    }
+    let own = Ssrc(u32::from_be_bytes(packets[0][8..12].try_into().unwrap()));
+    let homes = [5004, 5006].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+    let mut listeners = [(); 2].map(|()| Listener::with(kind, delivery, |_| {}));
+    let mut outcomes = [(); 2].map(|()| Outcome::default());
+    let order = arrivals(packets.len(), weather, &mut random);
+    let (mut rest, mut run) = (&order[..], 0);
+    while !rest.is_empty() {
+        let len = (1 + random.below(16) as usize).min(rest.len());
+        let (now_taken, later) = rest.split_at(len);
+        let from = homes[usize::from(random.chance(odd))];
+        for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
+            // A collision with an SSRC of our own, in the middle of the stream.
+            if odd > 0 && run == 30 && seed.is_multiple_of(4) {
+                listener.receiver.set_own_ssrc(own);
+            }
+            listener.receiver.handle_timeout(listener.epoch + MS * run);
+            outcome.drain(&mut listener.receiver);
+        }
+        let [one_by_one, in_runs] = &mut listeners;
+        for n in now_taken {
+            let now = one_by_one.epoch + MS * run;
+            one_by_one.receiver.handle_datagram_from(now, Some(from), &packets[*n]);
+        }
+        let mut copies: Vec<Vec<u8>> = now_taken.iter().map(|n| packets[*n].clone()).collect();
+        let mut views: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
+        in_runs.receiver.handle_datagrams(in_runs.epoch + MS * run, from, &mut views);
+        for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
+            outcome.drain(&mut listener.receiver);
+        }
+        (rest, run) = (later, run + 1);
+    }
+    for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
+        while let Some(due) = listener.receiver.poll_timeout() {
+            listener.receiver.handle_timeout(due);
+        }
+        outcome.drain(&mut listener.receiver);
+        let statistics = listener.receiver.statistics();
+        outcome.counted = format!(
+            "{:?}",
+            (
+                statistics.packets,
+                statistics.payload_octets,
+                statistics.packets_lost,
+                statistics.frames,
+                statistics.frames_dropped,
+                statistics.reordered,
+                statistics.discards,
+                statistics
+                    .sources
+                    .iter()
+                    .map(|source| (source.received, source.highest, source.jitter))
+                    .collect::<Vec<_>>(),
+            )
+        );
+    }
+    assert_eq!(outcomes[0], outcomes[1], "{kind:?} {delivery:?} {weather:?} {odd} {seed}");
+    outcomes[0].frames.len()
+}
+
+#[test]
+fn runs_come_to_the_same_as_datagrams_one_by_one() {
+    let calm = Weather { loss: 0, duplication: 0, reordering: 0 };
+    let rough = Weather { loss: 20, duplication: 30, reordering: 30 };
+    let mut frames = 0;
+    for seed in 1..=16 {
+        for kind in Kind::ALL {
+            for delivery in [Delivery::AccessUnit, Delivery::Unit] {
+                for (weather, odd) in [(calm, 0), (calm, 60), (rough, 0), (rough, 60)] {
+                    frames += compare(kind, delivery, weather, odd, seed);
+                }
+            }
+        }
+    }
+    assert!(frames > 1000, "{frames}");
+}
