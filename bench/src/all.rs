@@ -6,7 +6,9 @@ use clap::Args;
 
 use crate::report::{Figure, Machine, page};
 use crate::settings::{Settings, write};
-use crate::{Outcome, goodput, latency, peers, rates, scaling, srtp, start_code, texture, zrtp};
+use crate::{
+    Outcome, goodput, latency, peers, rates, scaling, srtp, start_code, texture, zero_copy, zrtp,
+};
 
 pub(crate) const HELP: &str = "\
 Without a command everything is measured, which takes tens of minutes; --quick takes a small part of
@@ -34,6 +36,7 @@ const SECTIONS: &[(&str, Measure)] = &[
     ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
     ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),
     ("scaling", |settings| scaling::figures(&scaling::ScalingArgs::of_all(settings))),
+    ("zero copy", |settings| Ok(zero_copy::figures(&zero_copy::ZeroCopyArgs::of_all(settings)))),
     ("texture", |settings| texture::figures(&texture::TextureArgs::of_all(settings))),
 ];
 

@@ -8,10 +8,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Context, bail};
 
+use crate::leftovers::Leftover;
+
 /// A place for each side, and how to reach the receiver.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     namespaces: Option<[String; 2]>,
+    _leftovers: Vec<Leftover>,
     pub(crate) sender: &'static str,
     pub(crate) receiver: &'static str,
 }
@@ -26,7 +29,12 @@ pub(crate) enum Side {
 impl Hosts {
     /// This host, both sides.
     pub(crate) fn loopback() -> Self {
-        Self { namespaces: None, sender: "127.0.0.1", receiver: "127.0.0.1" }
+        Self {
+            namespaces: None,
+            _leftovers: Vec::new(),
+            sender: "127.0.0.1",
+            receiver: "127.0.0.1",
+        }
     }
 
     /// Two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500 octets.
@@ -41,8 +49,12 @@ impl Hosts {
         let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Relaxed));
         let names = [format!("rushes-{id}-s"), format!("rushes-{id}-r")];
         // Addresses set aside for benchmarks (RFC 2544).
-        let hosts =
-            Self { namespaces: Some(names.clone()), sender: "198.18.0.1", receiver: "198.18.0.2" };
+        let hosts = Self {
+            namespaces: Some(names.clone()),
+            _leftovers: names.iter().map(|name| Leftover::namespace(name)).collect(),
+            sender: "198.18.0.1",
+            receiver: "198.18.0.2",
+        };
         let [send, receive] = [&names[0], &names[1]];
         for line in [
             format!("netns add {send}"),

@@ -29,6 +29,7 @@ mod cpu;
 mod goodput;
 mod hosts;
 mod latency;
+mod leftovers;
 mod pairs;
 mod peers;
 mod rates;
@@ -42,6 +43,7 @@ mod start_code;
 mod texture;
 mod trial;
 mod values;
+mod zero_copy;
 mod zrtp;
 
 use std::fmt;
@@ -76,6 +78,8 @@ enum What {
     Zrtp(zrtp::ZrtpArgs),
     /// What more streams, other packet sizes, socket buffers and networks do; what pacing saves
     Scaling(scaling::ScalingArgs),
+    /// What sending without a copy saves a sender, into a device that throws away
+    ZeroCopy(zero_copy::ZeroCopyArgs),
     /// How long frames of textures take from one memory into another, as the thesis measured it
     Texture(texture::TextureArgs),
     /// One side of a measurement, in a process of its own
@@ -90,6 +94,12 @@ enum What {
     /// One end of a measurement of `scaling`
     #[command(hide = true)]
     End(scaling::end::EndArgs),
+}
+
+impl What {
+    fn is_side(&self) -> bool {
+        matches!(self, Self::Side(_) | Self::Trial(_) | Self::Echo(_) | Self::End(_))
+    }
 }
 
 /// How a measurement ended, short of an error.
@@ -122,6 +132,10 @@ impl std::error::Error for Usage {}
 ///
 /// If something cannot be measured here at all; a [`Usage`] if the arguments do not fit together.
 pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
+    // Sides have nothing but themselves.
+    if !args.what.as_ref().is_some_and(What::is_side) {
+        leftovers::watch();
+    }
     match &args.what {
         None => all::run(&args.all),
         Some(What::Goodput(args)) => goodput::run(args),
@@ -132,6 +146,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(args)) => srtp::run(args),
         Some(What::Zrtp(args)) => zrtp::run(args),
         Some(What::Scaling(args)) => scaling::run(args),
+        Some(What::ZeroCopy(args)) => zero_copy::run(args),
         Some(What::Texture(args)) => texture::run(args),
         Some(What::Side(args)) => sides::run(args),
         Some(What::Trial(args)) => rates::side::run(args),

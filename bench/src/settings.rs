@@ -64,6 +64,13 @@ impl Settings {
     }
 }
 
+/// Writes a file, or leaves the one that is there as it is.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    let part = PathBuf::from(format!("{}.part", path.display()));
+    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        // What there is of it is of no use.
+        let _ = std::fs::remove_file(&part);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -144,7 +144,7 @@ fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
         title: "Round trip against the size of the access unit, 120 a second, medians".to_owned(),
         x: "access unit (KB)",
         y: "round trip (ms)",
-        across: Across::Octaves,
+        across: Across::Decades,
         decades: true,
         series,
     };

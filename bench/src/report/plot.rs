@@ -91,7 +91,8 @@ impl Frame<'_, '_> {
                 let at = |(n, _): &(usize, &String)| (x - *n as f64).abs() < 0.01;
                 names.iter().enumerate().find(at).map(|(_, name)| name.clone()).unwrap_or_default()
             }
-            Across::Linear | Across::Octaves | Across::Decades => short(*x),
+            Across::Linear | Across::Octaves => short(*x),
+            Across::Decades => round(*x),
         };
         let labels = match &plot.across {
             Across::Names(names) => names.len() + 1,
@@ -101,7 +102,7 @@ impl Frame<'_, '_> {
             .configure_mesh()
             .x_labels(labels)
             .x_label_formatter(&name)
-            .y_label_formatter(&|y| short(*y))
+            .y_label_formatter(&|y| if plot.decades { round(*y) } else { short(*y) })
             .x_desc(plot.x)
             .y_desc(plot.y)
             .axis_desc_style(("sans-serif", 16))
@@ -150,6 +151,13 @@ impl Frame<'_, '_> {
     }
 }
 
+/// A number of a decade, if it is 1, 2 or 5 times a power of ten: the others would overlap.
+fn round(value: f64) -> String {
+    let digit = value / 10_f64.powf(value.log10().floor());
+    let is_round = [1.0, 2.0, 5.0, 10.0].iter().any(|round| (digit - round).abs() < 1e-6);
+    if is_round { short(value) } else { String::new() }
+}
+
 /// A number as short as it can be said.
 fn short(value: f64) -> String {
     match value {
@@ -182,6 +190,14 @@ mod tests {
                     assert!(svg.contains(text), "{text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn decades_have_three_labels_each() {
+        let labelled = |from: f64| (1..=9).filter(move |n| !round(from * f64::from(*n)).is_empty());
+        for from in [0.001, 0.1, 1.0, 10.0, 1000.0] {
+            assert_eq!(labelled(from).collect::<Vec<_>>(), [1, 2, 5], "{from}");
         }
     }
 

@@ -36,7 +36,8 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     );
     let line = |name: &str, bare: bool, value: &dyn Fn(&Figures) -> f64| {
         let points = specs.iter().zip(&measured).filter(|(spec, _)| spec.bare == bare);
-        let points = points.map(|(spec, figures)| (spec.streams as f64, value(figures))).collect();
+        let points = points.enumerate().map(|(n, (_, figures))| (n as f64, value(figures)));
+        let points = points.collect();
         let end = if bare { BARE } else { "" };
         series(format!("{name}{end}"), points, bare)
     };
@@ -45,7 +46,7 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
         title: format!("{what} by number of streams, {cores} cores, loopback"),
         x: "streams",
         y,
-        across: Across::Octaves,
+        across: Across::Names(counts.iter().map(usize::to_string).collect()),
         decades: false,
         series,
     };

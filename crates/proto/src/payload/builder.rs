@@ -255,6 +255,17 @@ impl FrameBuilder {
         Some(outcome.map(|()| octets))
     }
 
+    /// Goes on with the open unit; `false`, and nothing changes, if it does not fit.
+    #[inline]
+    pub(crate) fn write_more(&mut self, octets: &[u8]) -> bool {
+        let fits =
+            self.open_unit.is_some() && self.len + octets.len() <= self.settings.frame_len_max;
+        if fits {
+            self.put(octets);
+        }
+        fits
+    }
+
     /// The `len` octets behind the open unit, which [`write_behind`](Self::write_behind) wrote.
     pub(crate) fn written_behind(&self, len: usize) -> &[u8] {
         self.data.get(self.len..self.len + len).unwrap_or_default()

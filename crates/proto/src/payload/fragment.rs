@@ -126,6 +126,22 @@ impl Fragment {
     }
 }
 
+/// Payloads that differ only in the octets of the frame that they have: equally long runs of it, one
+/// after the other, each behind the same octets of the format's own. None ends the frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Run {
+    /// The format's own octets, of which the first `own_len` count.
+    pub own: [u8; MAX_OWN_OCTETS],
+    /// How many count.
+    pub own_len: usize,
+    /// Where in the frame the first payload begins.
+    pub start: usize,
+    /// Octets of the frame in each payload.
+    pub len: usize,
+    /// How many payloads there are, at least 1.
+    pub count: usize,
+}
+
 #[inline]
 fn write(pieces: &[Piece], frame: &[u8], out: &mut [u8]) {
     let mut rest = out;

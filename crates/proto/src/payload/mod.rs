@@ -31,7 +31,7 @@ mod trips;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 pub use error::{FrameError, PayloadError};
-pub use fragment::{Fragment, MAX_OWN_OCTETS, Piece};
+pub use fragment::{Fragment, MAX_OWN_OCTETS, Piece, Run};
 pub use frame::Frame;
 pub use pool::FramePool;
 
@@ -87,6 +87,13 @@ pub trait Packetiser: Send {
     /// Describes the next payload in `fragment`, which arrives empty; `false` if there is none
     /// left. The marker bit is set on the last payload of the frame and only there.
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool;
+
+    /// Takes the next payloads, at most `most` of them, if they are a [`Run`], which is what most of
+    /// a large frame is; `None`, and nothing changes, if [`next`](Self::next) is to describe them
+    /// one by one.
+    fn next_run(&mut self, _frame: &[u8], _most: usize) -> Option<Run> {
+        None
+    }
 
     /// How long `frame` lasts in ticks of the clock rate, where the format says so (Opus).
     fn duration(&self, _frame: &[u8]) -> Option<u32> {

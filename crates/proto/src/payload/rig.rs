@@ -14,6 +14,7 @@ use super::builder::Framing;
 use super::error::PayloadError;
 use super::fragment::Fragment;
 use super::fragment::Piece;
+use super::fragment::Run;
 use super::pool::FramePool;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
@@ -32,12 +33,22 @@ pub(super) fn annex_b(units: &[Vec<u8>]) -> Vec<u8> {
     units.iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
 }
 
-/// The payloads of `frame`, each of which has at most `limit` octets.
+/// The payloads of `frame`, each of which has at most `limit` octets. Some are asked for one by one,
+/// others in runs where there are any: which, must make no difference.
 pub(super) fn send(packetiser: &mut dyn Packetiser, frame: &[u8], limit: usize) -> Vec<Sent> {
     packetiser.start(frame, limit).unwrap();
     let mut fragment = Fragment::default();
     let mut sent = Vec::new();
-    while packetiser.next(frame, &mut fragment) {
+    loop {
+        let most = sent.len() % 4;
+        if let Some(run) = packetiser.next_run(frame, most) {
+            assert!((1..=most).contains(&run.count), "{run:?}");
+            sent.extend(of_run(run, frame));
+            continue;
+        }
+        if !packetiser.next(frame, &mut fragment) {
+            break;
+        }
         let mut octets = vec![0; fragment.len()];
         fragment.write(frame, &mut octets);
         assert!((1..=limit).contains(&octets.len()), "{} octets of {limit}", octets.len());
@@ -49,7 +60,18 @@ pub(super) fn send(packetiser: &mut dyn Packetiser, frame: &[u8], limit: usize) 
         fragment.clear();
     }
     assert!(!packetiser.next(frame, &mut fragment), "a finished frame goes on");
+    assert_eq!(packetiser.next_run(frame, 9), None, "a finished frame goes on");
     sent
+}
+
+fn of_run(run: Run, frame: &[u8]) -> impl Iterator<Item = Sent> {
+    let own = run.own[..run.own_len].to_vec();
+    (0..run.count).map(move |n| {
+        let start = run.start + n * run.len;
+        let range = start..start + run.len;
+        let octets = [&own[..], &frame[range.clone()]].concat();
+        Sent { octets, marker: false, ranges: vec![range] }
+    })
 }
 
 /// The payloads of an access unit of `units`, from a new packetiser of `format`.

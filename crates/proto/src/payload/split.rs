@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Packetiser;
 use super::builder::Framing;
 use super::error::FrameError;
-use super::fragment::Fragment;
+use super::fragment::{Fragment, MAX_OWN_OCTETS, Run};
 use super::layout::{Layout, Numbering, Position};
 use super::nal::find_units;
 
@@ -185,6 +185,26 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         }
         fragment.set_marker(self.unit >= self.units.len());
         true
+    }
+
+    #[inline]
+    fn next_run(&mut self, frame: &[u8], most: usize) -> Option<Run> {
+        if self.sent == 0 {
+            return None;
+        }
+        let unit = self.units.get(self.unit)?.clone();
+        let room = self.limit - L::HEADER_LEN - 1;
+        let start = unit.start + L::HEADER_LEN + self.sent;
+        // The last fragment says so, however full it is.
+        let count = most.min((unit.end - start - 1) / room);
+        if count == 0 {
+            return None;
+        }
+        self.sent += count * room;
+        let header = L::fragment_header(L::header(&frame[unit]), Position::Middle);
+        let (mut own, own_len) = ([0; MAX_OWN_OCTETS], L::HEADER_LEN + 1);
+        own[..own_len].copy_from_slice(&header[..own_len]);
+        Some(Run { own, own_len, start, len: room, count })
     }
 }
 

@@ -95,6 +95,55 @@ impl Receiver {
         Some(())
     }
 
+    /// Takes those at the front of `datagrams` that differ from `last`, which was just taken so, only
+    /// in what follows the head of the payload, and in being the next each; how many.
+    #[inline]
+    pub(super) fn take_more(
+        &mut self,
+        lane: Lane,
+        now: Instant,
+        last: &[u8],
+        datagrams: &[&mut [u8]],
+    ) -> usize {
+        self.taken_more(lane, now, last, datagrams).unwrap_or(0)
+    }
+
+    #[inline]
+    fn taken_more(
+        &mut self,
+        lane: Lane,
+        now: Instant,
+        last: &[u8],
+        datagrams: &[&mut [u8]],
+    ) -> Option<usize> {
+        let usual = self.usual(lane, last)?;
+        let source = self.sources.get_mut(lane.source)?;
+        let mut sequence = usual.sequence.plus(1);
+        // None if `last` was the end of its unit.
+        let head_len = HEADER_LEN + source.direct_head_len(sequence, usual.timestamp)?;
+        let (first, same) = (last.get(..2)?, last.get(4..head_len)?);
+        let (mut count, mut octets) = (0, 0);
+        for datagram in datagrams {
+            let is_next = datagram.get(2..4) == Some(&sequence.0.to_be_bytes()[..]);
+            let is_same = datagram.get(4..head_len) == Some(same);
+            if !is_next || !is_same || datagram.get(..2) != Some(first) {
+                break;
+            }
+            let body = &datagram[head_len..];
+            if body.is_empty() || !source.builder().write_more(body) {
+                break;
+            }
+            sequence = sequence.plus(1);
+            octets += body.len();
+            count += 1;
+        }
+        let head_octets = (head_len - HEADER_LEN) * count;
+        source.count_more(count, now, usual.timestamp);
+        self.statistics.packets += count as u64;
+        self.statistics.payload_octets += (octets + head_octets) as u64;
+        Some(count)
+    }
+
     /// Takes a protected datagram into its frame, or says why it was refused; `None`, and nothing
     /// changes, if it must go the usual way.
     #[inline]

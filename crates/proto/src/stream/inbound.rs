@@ -215,6 +215,20 @@ impl Inbound {
         self.note_dropped(report);
     }
 
+    /// Counts `packets` packets that came next, one after the other, and are in the frame in hand.
+    #[inline]
+    pub(super) fn count_more(&mut self, packets: usize, now: Instant, timestamp: RtpTimestamp) {
+        for _ in 0..packets {
+            let place = self.sequence.advance();
+            self.received += 1;
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.note(place, now);
+            }
+            self.jitter.take(now, timestamp);
+            self.window.advance();
+        }
+    }
+
     /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says
     /// nothing of the source's path.
     pub(super) fn take_again(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {

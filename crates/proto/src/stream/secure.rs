@@ -77,13 +77,7 @@ impl Receiver {
     ) {
         let from = Some(from);
         if self.security.is_none() {
-            let mut lane = self.lane(from);
-            for datagram in datagrams {
-                if lane.is_none_or(|lane| !self.take_clear(lane, now, datagram)) {
-                    self.handle_clear(now, from, datagram);
-                    lane = self.lane(from);
-                }
-            }
+            self.handle_all_clear(now, from, datagrams);
             self.forget_events();
             return;
         }
@@ -107,6 +101,28 @@ impl Receiver {
             }
         }
         self.tell_of_keys();
+    }
+
+    #[inline]
+    fn handle_all_clear(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagrams: &[&mut [u8]],
+    ) {
+        let mut lane = self.lane(from);
+        let mut rest = datagrams;
+        while let Some((datagram, behind)) = rest.split_first() {
+            rest = behind;
+            if let Some(lane) = lane
+                && self.take_clear(lane, now, datagram)
+            {
+                rest = &rest[self.take_more(lane, now, datagram, rest)..];
+            } else {
+                self.handle_clear(now, from, datagram);
+                lane = self.lane(from);
+            }
+        }
     }
 
     /// Takes a datagram of a secured stream that may not be changed in place.

@@ -20,6 +20,7 @@ use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::Fragment;
 use crate::payload::FrameError;
+use crate::payload::MAX_OWN_OCTETS;
 use crate::payload::Packetiser;
 use crate::repair::History;
 use crate::repair::Refusal;
@@ -288,6 +289,41 @@ impl Sender {
         self.protector.as_ref().map_or(0, |protector| protector.overhead())
     }
 
+    /// Writes the packets of the next payloads if they differ only in the octets of the frame that
+    /// they have, and nothing but copying is to be done: `false` if not.
+    #[inline]
+    fn write_run(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> bool {
+        let most = batch.free() / self.config.packet_len_max;
+        if self.protector.is_some() || most == 0 {
+            return false;
+        }
+        let Some(run) = self.packetiser.next_run(frame, most) else { return false };
+        self.fragment.clear();
+        let mut head = [0; HEADER_LEN + MAX_OWN_OCTETS];
+        head[..HEADER_LEN].copy_from_slice(&self.header(timestamp));
+        head[HEADER_LEN..].copy_from_slice(&run.own);
+        let head_len = HEADER_LEN + run.own_len;
+        let len = head_len + run.len;
+        for payload in frame[run.start..].chunks_exact(run.len).take(run.count) {
+            let position = batch.position();
+            let Some(packet) = batch.place(len) else { break };
+            head[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
+            // One store of a known length where it fits; the payload is written over its end.
+            match packet.first_chunk_mut() {
+                Some(place) => *place = head,
+                None => packet[..head_len].copy_from_slice(&head[..head_len]),
+            }
+            packet[head_len..].copy_from_slice(payload);
+            if let Some(repair) = &mut self.repair {
+                repair.history.note(self.sequence, position, len);
+            }
+            self.sequence = self.sequence.plus(1);
+        }
+        self.statistics.packets += run.count as u64;
+        self.statistics.payload_octets += (run.count * (run.own_len + run.len)) as u64;
+        true
+    }
+
     /// Completes the protection of the packets in `batch`.
     #[inline]
     fn finish(&mut self, batch: &mut Batch) {
@@ -306,11 +342,7 @@ impl Sender {
         let Some((header, payload)) = packet.split_first_chunk_mut::<HEADER_LEN>() else {
             return Written::Full;
         };
-        header[0] = 0x80;
-        header[1] = u8::from(self.fragment.marker()) << 7 | self.config.payload_type.value();
-        header[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
-        header[4..8].copy_from_slice(&timestamp.0.to_be_bytes());
-        header[8..12].copy_from_slice(&self.config.ssrc.0.to_be_bytes());
+        *header = self.header(timestamp);
         if let Some(protector) = &mut self.protector {
             let (written, rest) = self.fragment.write_but_last(frame, payload);
             if protector.protect_in_place(at, packet, HEADER_LEN + written, rest).is_err() {
@@ -330,6 +362,16 @@ impl Sender {
         self.statistics.packets += 1;
         self.statistics.payload_octets += payload_len as u64;
         Written::Placed
+    }
+
+    /// The header of the packet of the fragment in hand.
+    #[inline]
+    fn header(&self, timestamp: RtpTimestamp) -> [u8; HEADER_LEN] {
+        let kind = u8::from(self.fragment.marker()) << 7 | self.config.payload_type.value();
+        let [q1, q0] = self.sequence.0.to_be_bytes();
+        let [t3, t2, t1, t0] = timestamp.0.to_be_bytes();
+        let [s3, s2, s1, s0] = self.config.ssrc.0.to_be_bytes();
+        [0x80, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0]
     }
 }
 
@@ -408,6 +450,9 @@ impl Outgoing<'_, '_> {
         batch.clear();
         while !self.done && batch.free() >= self.sender.config.packet_len_max {
             if !std::mem::take(&mut self.waiting) {
+                if self.sender.write_run(self.frame, self.timestamp, batch) {
+                    continue;
+                }
                 self.sender.fragment.clear();
                 if !self.sender.packetiser.next(self.frame, &mut self.sender.fragment) {
                     self.done = true;

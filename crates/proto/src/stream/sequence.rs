@@ -55,6 +55,14 @@ impl SequenceState {
         Verdict::Suspect
     }
 
+    /// Accepts the packet after the newest.
+    #[inline]
+    pub(super) fn advance(&mut self) -> ExtendedSequence {
+        self.highest = self.highest.plus(1);
+        self.expected_after_suspect = None;
+        self.highest
+    }
+
     /// The newest packet.
     pub(super) fn highest(&self) -> ExtendedSequence {
         self.highest

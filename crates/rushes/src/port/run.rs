@@ -15,7 +15,7 @@ use super::Inbox;
 const UNCOLLECTED_MAX: usize = 64 << 20;
 
 /// Datagrams that a stream is given together.
-const RUN_MAX: usize = 16;
+const RUN_MAX: usize = 64;
 
 /// Datagrams for one stream from one address, kept until there are enough to be taken together.
 #[derive(Debug)]

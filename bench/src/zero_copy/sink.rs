@@ -1,0 +1,71 @@
+//! A device that throws away what it is given, in a network namespace.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+
+use crate::leftovers::Leftover;
+
+/// Addresses for benchmarks (RFC 2544).
+pub(super) const NEAR: &str = "198.18.0.1";
+pub(super) const FAR: &str = "198.18.0.2";
+
+const DEVICE: &str = "sink0";
+
+pub(super) struct Sink {
+    name: String,
+    _leftover: Leftover,
+}
+
+impl Sink {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let name = format!("rushes-sink-{}", std::process::id());
+        ip(&format!("netns add {name}"))?;
+        let sink = Self { _leftover: Leftover::namespace(&name), name };
+        let name = &sink.name;
+        let add = |kind| ip(&format!("-n {name} link add {DEVICE} type {kind}"));
+        add("ifb").or_else(|_| add("dummy"))?;
+        ip(&format!("-n {name} address add {NEAR}/15 dev {DEVICE}"))?;
+        ip(&format!("-n {name} link set {DEVICE} arp off up"))?;
+        Ok(sink)
+    }
+
+    /// Moves this thread into the namespace, for good.
+    pub(super) fn enter(&self) -> anyhow::Result<()> {
+        let path = format!("/run/netns/{}", self.name);
+        let file = File::open(&path).with_context(|| format!("cannot open {path}"))?;
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+            .with_context(|| format!("cannot enter {path}"))
+    }
+
+    /// Messages that the device has thrown away.
+    pub(super) fn messages(&self) -> anyhow::Result<u64> {
+        let text = ip(&format!("-n {} -j -s link show dev {DEVICE}", self.name))?;
+        let links: Value = serde_json::from_slice(&text)?;
+        let count = |way: &str, what: &str| links[0]["stats64"][way][what].as_u64().unwrap_or(0);
+        // An `ifb` drops them, a `dummy` sends them.
+        Ok(count("tx", "packets").max(count("rx", "dropped")))
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        // What cannot be removed now cannot be removed later either.
+        let _ = ip(&format!("netns del {}", self.name));
+    }
+}
+
+/// What `ip` prints.
+fn ip(line: &str) -> anyhow::Result<Vec<u8>> {
+    let mut command = Command::new("ip");
+    command.args(line.split(' ')).stdin(Stdio::null());
+    let output = command.output().with_context(|| format!("`ip {line}`"))?;
+    if !output.status.success() {
+        bail!("`ip {line}`: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(output.stdout)
+}
