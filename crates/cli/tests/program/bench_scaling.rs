@@ -1,8 +1,11 @@
 //! `rushes bench scaling`: the figures that it makes, not their values.
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::rig::{json, run, text};
+use crate::rig::{interrupt, json, run, rushes, text};
 
 /// A small run of one figure; what it said on the way, too.
 fn measured(figure: &str, out: &str) -> (Value, String) {
@@ -75,4 +78,36 @@ fn places_and_links_are_measured_or_left_out_with_a_word() {
         assert_eq!(rows.len(), 6 * 2);
         assert!(rows.iter().all(|row| row["units"] == 8), "{report}");
     }
+}
+
+/// The namespaces that process `id` has made and not removed; `None` where they cannot be listed.
+fn namespaces(id: u32) -> Option<Vec<String>> {
+    let output = std::process::Command::new("ip").args(["netns", "list"]).output().ok()?;
+    let names = text(&output.stdout);
+    let ours = names.lines().filter(|line| line.contains(&format!("-{id}-")));
+    Some(ours.map(str::to_owned).collect())
+}
+
+#[test]
+fn an_interrupt_leaves_no_namespace_behind() {
+    let mut bench = rushes(&["bench", "scaling", "--figure", "bucket", "--runs", "100", "--json"]);
+    let mut bench = bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let id = bench.id();
+    // Where there are no rights to make any, it ends soon by itself.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while namespaces(id).is_some_and(|names| names.len() < 2)
+        && bench.try_wait().unwrap().is_none()
+        && Instant::now() < deadline
+    {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let made = namespaces(id).unwrap_or_default();
+    interrupt(&bench);
+    let status = bench.wait().unwrap();
+    if made.is_empty() {
+        eprintln!("skipped: no namespace could be made");
+        return;
+    }
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(namespaces(id), Some(Vec::new()), "before: {made:?}");
 }
