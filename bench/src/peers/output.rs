@@ -2,7 +2,6 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::time::Instant;
 
 use rushes::Codec;
 use rushes::payload::Framing;
@@ -10,7 +9,7 @@ use rushes::payload::nal::{NalCodec, find_start_codes, find_units};
 
 use crate::sequence::Sequence;
 
-/// Octets of a pipe that are read at once, at most.
+/// Octets that are read at once, at most.
 const READ_LEN: usize = 1 << 20;
 
 /// Octets of a NAL unit that are waited for; a longer one counts as lost.
@@ -65,8 +64,6 @@ pub(super) struct Found {
     /// Access units that are whole.
     pub(super) whole: u64,
     pub(super) octets: u64,
-    /// When the first octet came, and the last.
-    pub(super) times: Option<(Instant, Instant)>,
 }
 
 /// Reads a byte stream and finds the access units in it.
@@ -81,18 +78,25 @@ pub(super) struct Output<'a> {
     next: usize,
     /// The access unit of the last NAL unit that was found, and how many of it were.
     current: (usize, usize),
-    pub(super) found: Found,
+    found: Found,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(expected: &'a Expected<'a>) -> Self {
+    /// What is in all of a byte stream.
+    pub(super) fn search(expected: &'a Expected<'a>, mut from: impl Read) -> io::Result<Found> {
+        let mut output = Self::new(expected);
+        while output.read(&mut from)? {}
+        Ok(output.found)
+    }
+
+    fn new(expected: &'a Expected<'a>) -> Self {
         let buffer = vec![0; UNIT_LEN_MAX + READ_LEN];
         let (current, found) = ((usize::MAX, 0), Found::default());
         Self { expected, buffer, filled: 0, scanned: 0, next: 0, current, found }
     }
 
     /// Reads once; `false` at the end.
-    pub(super) fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
+    fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
         if self.buffer.len() - self.filled < READ_LEN {
             // Nothing that long is waited for.
             self.filled = 0;
@@ -106,8 +110,6 @@ impl<'a> Output<'a> {
             self.filled = 0;
             return Ok(false);
         }
-        let now = Instant::now();
-        self.found.times = Some((self.found.times.map_or(now, |times| times.0), now));
         self.found.octets += len as u64;
         self.filled += len;
         self.scan();
@@ -176,10 +178,7 @@ mod tests {
             }
         }
         let expected = Expected::of(sequence).unwrap();
-        let mut output = Output::new(&expected);
-        let mut from = Steps(octets, step);
-        while output.read(&mut from).unwrap() {}
-        output.found
+        Output::search(&expected, Steps(octets, step)).unwrap()
     }
 
     #[test]
