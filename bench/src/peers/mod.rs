@@ -19,6 +19,8 @@ use self::adapter::Adapter;
 use self::sweep::{Steps, Sweep, units};
 use self::table::{Line, State};
 use self::trials::{Part, Rig, StartUp};
+use crate::rates::contestant::Contestant as _;
+use crate::rates::raw;
 use crate::report::Figure;
 use crate::sequence::{Sequence, codec_name};
 use crate::settings::Settings;
@@ -67,9 +69,14 @@ options meant to be its best, and one of your own. What is measured is
   receive  its receiver beside a source of packets made beforehand, evenly spread over time
 
 The frame rate is doubled until more than 2.5 % of the access units are lost or the rate is not kept,
-then the rates between are tried. The peak is the most goodput with no more lost. CPU time is that of
-the program, user and system, in seconds per gigabyte (10^9 octets) that arrived, at the peak; what it
-takes to start and to end, measured once with nothing to do, is taken off.
+twice, then the rates between are tried, and the peak's until there are three trials of it: their
+median counts. Programs of one part take turns at each rate. The peak is the most goodput with no more
+lost, whether the rate was kept or not: \"fps\" is the rate that came out, \"of fps\" the one asked for.
+Whoever is a sixth faster than asked for is \"too fast\": it does not keep a rate, and what it has is
+what it can do at its own. CPU time is that of the program, user and system, in seconds per gigabyte
+(10^9 octets) that arrived, at the peak; what it takes to start and to end, measured once with nothing
+to do, is taken off. \"UDP alone\" is the kernel's limit, as in bench rates; only in long runs.
+--quick measures one part, the whole; with --only, all three.
 
 Measuring another program:
   --peer NAME --send-command '...' --receive-command '...'
@@ -81,10 +88,16 @@ but no shell takes part: write sh -c '...' for one. In the words are replaced
   {host}      where the receiver is                      {format}    h264, hevc
   {port}      its port, even, the next one is free too   {fps}       access units per second
   {out}       where it writes what it received           {rushes}    this program
+  {octetrate} octets per second that {fps} have
 
-The receiver writes the byte stream that it received, start codes included, to {out} or, which is
-the same, to its standard output: what is found there counts, whatever it says. It has to bind {port}
-on IPv4 or IPv6, and is sent SIGINT at the end. RTP has the payload type 96, packets 1472 octets.";
+The receiver writes the byte stream that it received, start codes included, to its standard output or
+to {out}, which is the same file in memory: what is found there counts, whatever it says. Its length
+tells when; it is read after the trial. Standard output is a little faster: emptying {out} gives its
+memory back to the system first. It has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
+end; what it writes only then is late. RTP has the payload type 96, packets 1472 octets.";
+
+/// What the row of the kernel is called.
+const KERNEL: &str = "UDP alone";
 
 const BIT_RATE: u64 = 640_000_000;
 const FIRST_RATE: u32 = 60;
@@ -178,6 +191,9 @@ pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
         let mut rig = Rig::new(&sequence)?;
         // What a program takes to start is measured once.
         let mut start_ups = Vec::new();
+        if !args.settings.quick && !args.only {
+            lines.push(kernel(args, &sequence));
+        }
         // Those that are compared with each other take turns.
         for group in
             rows.chunk_by(|(one, part), (other, its)| (one.secured, *part) == (other.secured, *its))
@@ -235,6 +251,29 @@ fn measure(
         Line { codec, name, secured, part: *part, state }
     });
     lines.collect()
+}
+
+/// What the kernel does without any program's work.
+fn kernel(args: &PeersArgs, sequence: &Sequence) -> Line {
+    let codec = codec_name(sequence.codec);
+    args.settings.progress(&format!("peers: {codec}: {KERNEL}"));
+    let steps = args.steps();
+    // It is the fastest.
+    let first = steps.first.saturating_mul(8).min(steps.last);
+    let mut sweep = Sweep::new(Steps { first, ..steps });
+    let mut end = None;
+    while let Some(fps) = sweep.next() {
+        match raw().run(sequence, f64::from(fps)) {
+            Ok(trial) => sweep.take(fps, trial),
+            Err(error) => {
+                args.settings.progress(&format!("peers: {error:#}"));
+                end = Some(State::Failed);
+                break;
+            }
+        }
+    }
+    let state = end.unwrap_or_else(|| State::Swept(sweep.points()));
+    Line { codec, name: KERNEL.to_owned(), secured: false, part: Part::Whole, state }
 }
 
 fn start_up(

@@ -1,5 +1,6 @@
 //! What was measured of programs, as a table and as plots.
 
+use super::KERNEL;
 use super::sweep::{Point, peak, reached};
 use super::trials::Part;
 use crate::report::{Across, Cell, Figure, Plot, Series};
@@ -127,7 +128,12 @@ fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
             let State::Swept(points) = &line.state else { return None };
             let point = |point: &Point| (f64::from(point.fps), value(&point.median()));
             let points = points.iter().map(point).collect();
-            Some(Series { name: line.who(), points, beside: line.secured, lost: (0, 0) })
+            Some(Series {
+                name: line.who(),
+                points,
+                beside: line.secured || line.name == KERNEL,
+                lost: (0, 0),
+            })
         });
         Plot {
             name: format!("peers-{}{what}", codec.to_ascii_lowercase().replace('.', "")),

@@ -188,7 +188,7 @@ impl<'a> Rig<'a> {
         let (codec, file, sdp) = (self.sequence.codec, self.file.path(), self.sdp.path());
         let octets = self.sequence.octets_of(count) as f64 * f64::from(fps);
         #[allow(clippy::cast_sign_loss, reason = "it is not")]
-        let octet_rate = (octets / count.max(1) as f64) as u64;
+        let octet_rate = (octets / count.max(1) as f64) as u32;
         Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate }
     }
 
