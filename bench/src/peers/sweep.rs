@@ -14,6 +14,9 @@ const TRIAL_TIME: f64 = 0.5;
 /// Access units of a trial, at least.
 const UNITS_MIN: usize = 32;
 
+/// How far below the first frame rate is gone, if that was too high already.
+const DESCENT_MAX: u32 = 4;
+
 /// How frame rates are stepped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
@@ -113,6 +116,9 @@ impl Sweep {
                 let middle = (f64::from(good) * f64::from(bad)).sqrt().round() as u32;
                 return Some(middle);
             }
+            (None, Some(bad)) if bad > self.steps.first / DESCENT_MAX => {
+                return Some((bad / 2).max(1));
+            }
             (_, Some(_)) => {}
         }
         let peak = peak(&self.points).filter(|peak| peak.runs() < self.steps.peak_runs)?;
@@ -128,13 +134,14 @@ impl Sweep {
             Some(point) => point.trials.push(trial),
             None => self.points.push(Point::new(fps, trial)),
         }
+        let is_between =
+            self.bad.is_some_and(|bad| fps < bad) && self.good.is_none_or(|good| good < fps);
         let is_climbing = self.bad.is_none();
-        let is_halving = self.good.zip(self.bad).is_some_and(|(good, bad)| good < fps && fps < bad);
         if kept(&trial, fps) {
-            if is_climbing || is_halving {
-                self.good = Some(self.good.map_or(fps, |good| good.max(fps)));
+            if is_climbing || is_between {
+                self.good = Some(fps);
             }
-        } else if is_halving || (is_climbing && is_again) {
+        } else if is_between || (is_climbing && is_again) {
             // While it climbs, once more, if it fell: the machine may have been busy.
             self.bad = Some(fps);
         }
@@ -212,12 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn what_never_falls_ends_at_the_last_rate_and_what_always_falls_at_the_first() {
+    fn what_never_falls_ends_at_the_last_rate_and_what_falls_at_the_first_goes_below_it() {
         let (rates, _) = tried(Sweep::new(STEPS), |fps| trial(100, 100.0 / f64::from(fps)));
         assert_eq!(rates, [100, 200, 400, 800, 1600, 3200, 3200, 3200]);
         let (rates, points) = tried(Sweep::new(STEPS), |_| trial(0, 0.0));
-        assert_eq!(rates, [100, 100]);
+        assert_eq!(rates, [100, 100, 50, 25]);
         assert!(peak(&points).is_none());
+        let slow = |fps: u32| trial(if fps <= 60 { 100 } else { 50 }, 100.0 / f64::from(fps));
+        let (rates, _) = tried(Sweep::new(STEPS), slow);
+        assert_eq!(rates, [100, 100, 50, 71, 60, 60, 60]);
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl<'a> Rig<'a> {
         Ok(start_up)
     }
 
-    /// Sends `count` access units, `fps` a second, and receives them.
+    /// Sends `count` access units, `fps` a second, and receives them. One more is sent than counts:
+    /// FFmpeg keeps the last one back until the next, which nobody should call a loss.
     pub(super) fn run(
         &mut self,
         (adapter, part): (&Adapter, Part),
@@ -124,10 +125,11 @@ impl<'a> Rig<'a> {
         let port = free_port()?;
         let mut trial = Trial { offered: count as u64, ..Trial::default() };
         let since = |cpu: Option<f64>, start: f64| cpu.map(|cpu| (cpu - start).max(0.0));
+        let more = count + 1;
         let times = match part {
             Part::Send => {
-                self.write(count)?;
-                let (whole, times, cpu) = self.send_to_sink(adapter, port, fps, count)?;
+                self.write(more)?;
+                let (whole, times, cpu) = self.send_to_sink(adapter, port, fps, more)?;
                 trial.whole = whole;
                 trial.send_cpu = since(cpu, start_up.send);
                 times
@@ -136,16 +138,16 @@ impl<'a> Rig<'a> {
                 let to = SocketAddr::from(([127, 0, 0, 1], port));
                 let rate = f64::from(fps);
                 let received =
-                    self.receiver(adapter, port, count, |rig| rig.source.send(to, count, rate))?;
+                    self.receiver(adapter, port, more, |rig| rig.source.send(to, more, rate))?;
                 trial.whole = received.whole;
                 trial.receive_cpu = since(received.cpu, start_up.receive);
                 received.times
             }
             Part::Whole => {
-                self.write(count)?;
+                self.write(more)?;
                 let mut send_cpu = None;
-                let received = self.receiver(adapter, port, count, |rig| {
-                    send_cpu = rig.sender(adapter, port, fps, count)?;
+                let received = self.receiver(adapter, port, more, |rig| {
+                    send_cpu = rig.sender(adapter, port, fps, more)?;
                     Ok(())
                 })?;
                 trial.whole = received.whole;
@@ -156,9 +158,8 @@ impl<'a> Rig<'a> {
         };
         trial.whole = trial.whole.min(trial.offered);
         trial.octets = self.sequence.octets_of(count) * trial.whole / trial.offered.max(1);
-        // The first access unit has its time, too: few of them would seem to be faster.
+        // From the first access unit to the one more than counts, or that before it.
         trial.seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
-        trial.seconds *= count as f64 / count.saturating_sub(1).max(1) as f64;
         Ok(trial)
     }
 
@@ -256,7 +257,7 @@ impl<'a> Rig<'a> {
 struct Received {
     /// Access units that are whole in what it wrote.
     whole: u64,
-    /// When it wrote first and last.
+    /// When it wrote first, and when last.
     times: Option<(Instant, Instant)>,
     cpu: Option<f64>,
 }
