@@ -64,6 +64,8 @@ pub(super) struct Found {
     /// Access units that are whole.
     pub(super) whole: u64,
     pub(super) octets: u64,
+    /// Access units that are whole within each of the lengths that were asked about.
+    pub(super) within: [u64; 2],
 }
 
 /// Reads a byte stream and finds the access units in it.
@@ -78,13 +80,18 @@ pub(super) struct Output<'a> {
     next: usize,
     /// The access unit of the last NAL unit that was found, and how many of it were.
     current: (usize, usize),
+    lengths: [u64; 2],
     found: Found,
 }
 
 impl<'a> Output<'a> {
-    /// What is in all of a byte stream.
-    pub(super) fn search(expected: &'a Expected<'a>, mut from: impl Read) -> io::Result<Found> {
-        let mut output = Self::new(expected);
+    /// What is in all of a byte stream, and in what it was when it had these lengths.
+    pub(super) fn search(
+        expected: &'a Expected<'a>,
+        mut from: impl Read,
+        lengths: [u64; 2],
+    ) -> io::Result<Found> {
+        let mut output = Self { lengths, ..Self::new(expected) };
         while output.read(&mut from)? {}
         Ok(output.found)
     }
@@ -92,7 +99,8 @@ impl<'a> Output<'a> {
     fn new(expected: &'a Expected<'a>) -> Self {
         let buffer = vec![0; UNIT_LEN_MAX + READ_LEN];
         let (current, found) = ((usize::MAX, 0), Found::default());
-        Self { expected, buffer, filled: 0, scanned: 0, next: 0, current, found }
+        let lengths = [0; 2];
+        Self { expected, buffer, filled: 0, scanned: 0, next: 0, current, lengths, found }
     }
 
     /// Reads once; `false` at the end.
@@ -136,6 +144,8 @@ impl<'a> Output<'a> {
 
     /// Takes a NAL unit behind its start code, if there is one.
     fn take(&mut self, range: Range<usize>) {
+        // What was read ends where the buffer does.
+        let end = self.found.octets.saturating_sub((self.filled - range.end) as u64);
         let Some(nal) = self.buffer.get(range).and_then(|unit| unit.strip_prefix(&[0, 0, 1]))
         else {
             return;
@@ -159,7 +169,12 @@ impl<'a> Output<'a> {
             self.current = (access_unit, 0);
         }
         self.current.1 += 1;
-        self.found.whole += u64::from(self.current.1 == expected.counts[number]);
+        if self.current.1 == expected.counts[number] {
+            self.found.whole += 1;
+            for (within, length) in self.found.within.iter_mut().zip(self.lengths) {
+                *within += u64::from(end <= length);
+            }
+        }
     }
 }
 
@@ -178,7 +193,8 @@ mod tests {
             }
         }
         let expected = Expected::of(sequence).unwrap();
-        Output::search(&expected, Steps(octets, step)).unwrap()
+        let lengths = [sequence.units[3].octets.end, octets.len()].map(|len| len as u64);
+        Output::search(&expected, Steps(octets, step), lengths).unwrap()
     }
 
     #[test]
@@ -190,6 +206,7 @@ mod tests {
                 let found = found(&sequence, &twice, step);
                 assert_eq!(found.whole, 2 * sequence.units.len() as u64, "{codec:?} {step}");
                 assert_eq!(found.octets, twice.len() as u64);
+                assert_eq!(found.within, [4, found.whole], "{codec:?} {step}");
             }
         }
     }

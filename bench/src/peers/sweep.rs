@@ -17,6 +17,9 @@ const UNITS_MIN: usize = 32;
 /// How far below the first frame rate is gone, if that was too high already.
 const DESCENT_MAX: u32 = 4;
 
+/// From here on down trials take long.
+const DESCENT_END: u32 = 30;
+
 /// How frame rates are stepped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
@@ -116,7 +119,7 @@ impl Sweep {
                 let middle = (f64::from(good) * f64::from(bad)).sqrt().round() as u32;
                 return Some(middle);
             }
-            (None, Some(bad)) if bad > self.steps.first / DESCENT_MAX => {
+            (None, Some(bad)) if bad > DESCENT_END.max(self.steps.first / DESCENT_MAX) => {
                 return Some((bad / 2).max(1));
             }
             (_, Some(_)) => {}

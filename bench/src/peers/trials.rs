@@ -126,13 +126,13 @@ impl<'a> Rig<'a> {
         let mut trial = Trial { offered: count as u64, ..Trial::default() };
         let since = |cpu: Option<f64>, start: f64| cpu.map(|cpu| (cpu - start).max(0.0));
         let more = count + 1;
-        let times = match part {
+        let seconds = match part {
             Part::Send => {
                 self.write(more)?;
                 let (whole, times, cpu) = self.send_to_sink(adapter, port, fps, more)?;
                 trial.whole = whole;
                 trial.send_cpu = since(cpu, start_up.send);
-                times
+                times.map_or(0.0, |(first, last)| (last - first).as_secs_f64())
             }
             Part::Receive => {
                 let to = SocketAddr::from(([127, 0, 0, 1], port));
@@ -141,7 +141,7 @@ impl<'a> Rig<'a> {
                     self.receiver(adapter, port, more, |rig| rig.source.send(to, more, rate))?;
                 trial.whole = received.whole;
                 trial.receive_cpu = since(received.cpu, start_up.receive);
-                received.times
+                received.seconds * count as f64 / more as f64
             }
             Part::Whole => {
                 self.write(more)?;
@@ -153,13 +153,12 @@ impl<'a> Rig<'a> {
                 trial.whole = received.whole;
                 trial.send_cpu = since(send_cpu, start_up.send);
                 trial.receive_cpu = since(received.cpu, start_up.receive);
-                received.times
+                received.seconds * count as f64 / more as f64
             }
         };
         trial.whole = trial.whole.min(trial.offered);
         trial.octets = self.sequence.octets_of(count) * trial.whole / trial.offered.max(1);
-        // From the first access unit to the one more than counts, or that before it.
-        trial.seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+        trial.seconds = seconds;
         Ok(trial)
     }
 
@@ -244,11 +243,14 @@ impl<'a> Rig<'a> {
             receiver.end();
             sending.join().map_err(|_| anyhow::anyhow!("nobody sent"))?
         })?;
-        let times = watch.end(&adapter.name)?;
+        let (seconds, lengths) = watch.end(&adapter.name)?;
         // Only now: while it ran, all of the machine was its own.
-        let found = Output::search(&self.expected, self.out.reader()?)?;
+        let found = Output::search(&self.expected, self.out.reader()?, lengths)?;
         self.out.clear(0)?;
-        Ok(Received { whole: found.whole, times, cpu: receiver.cpu() })
+        // Receivers write in pieces of their own: what came in the time is what the rate is of.
+        let in_time = found.within[1].saturating_sub(found.within[0]);
+        let seconds = seconds * found.whole as f64 / in_time.max(1) as f64;
+        Ok(Received { whole: found.whole, seconds, cpu: receiver.cpu() })
     }
 }
 
@@ -257,8 +259,8 @@ impl<'a> Rig<'a> {
 struct Received {
     /// Access units that are whole in what it wrote.
     whole: u64,
-    /// When it wrote first, and when last.
-    times: Option<(Instant, Instant)>,
+    /// Seconds that they took.
+    seconds: f64,
     cpu: Option<f64>,
 }
 

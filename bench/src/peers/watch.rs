@@ -29,6 +29,8 @@ pub(super) struct Watch<'f> {
     started: Instant,
     /// When there was something first, and when there was more last.
     times: Option<(Instant, Instant)>,
+    /// Octets that there were at those times.
+    lengths: [u64; 2],
     quiet_since: Instant,
 }
 
@@ -36,7 +38,7 @@ impl<'f> Watch<'f> {
     /// Of `file`, where `sent` octets are to come.
     pub(super) fn of(file: &'f MemoryFile, sent: u64) -> Self {
         let now = Instant::now();
-        Self { file, sent, len: 0, started: now, times: None, quiet_since: now }
+        Self { file, sent, len: 0, started: now, times: None, lengths: [0; 2], quiet_since: now }
     }
 
     /// Looks once, after a while; `false` if nothing more is to come, or too much came.
@@ -44,7 +46,7 @@ impl<'f> Watch<'f> {
         std::thread::sleep(GLANCE);
         let (len, now) = (self.file.len()?, Instant::now());
         if len != self.len {
-            self.times = Some((self.times.map_or(now, |times| times.0), now));
+            self.take(now, len);
             self.len = len;
             self.quiet_since = now;
         }
@@ -55,12 +57,18 @@ impl<'f> Watch<'f> {
         Ok(!self.is_too_much() && now - self.quiet_since < patience)
     }
 
+    fn take(&mut self, now: Instant, len: u64) {
+        let (first, first_len) = self.times.map_or((now, len), |times| (times.0, self.lengths[0]));
+        (self.times, self.lengths) = (Some((first, now)), [first_len, len]);
+    }
+
     fn is_too_much(&self) -> bool {
         self.len > 2 * self.sent + MORE_MAX
     }
 
-    /// When it was written, now that the receiver has ended.
-    pub(super) fn end(mut self, name: &str) -> anyhow::Result<Option<(Instant, Instant)>> {
+    /// Seconds from the first look at which there was something to the last at which there was more,
+    /// and how many octets there were then, now that the receiver has ended.
+    pub(super) fn end(mut self, name: &str) -> anyhow::Result<(f64, [u64; 2])> {
         let before = self.len;
         self.len = self.file.len()?;
         if self.is_too_much() {
@@ -68,9 +76,13 @@ impl<'f> Watch<'f> {
         }
         if self.len.saturating_sub(before) > self.sent / LATE_PART {
             // Whoever keeps back so much is as slow as that.
-            self.times = Some((self.times.map_or(self.started, |times| times.0), Instant::now()));
+            if self.times.is_none() {
+                self.take(self.started, 0);
+            }
+            self.take(Instant::now(), self.len);
         }
-        Ok(self.times)
+        let seconds = self.times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+        Ok((seconds, self.lengths))
     }
 }
 
@@ -89,19 +101,18 @@ mod tests {
         file.writer().unwrap().write_all(&[1; 10]).unwrap();
         assert!(watch.goes_on(true).unwrap(), "something came");
         while watch.goes_on(true).unwrap() {}
-        let (first, last) = watch.end("x").unwrap().unwrap();
-        assert_eq!(first, last, "all came at once");
+        assert_eq!(watch.end("x").unwrap(), (0.0, [10, 10]), "all came at once");
     }
 
     #[test]
     fn what_is_kept_back_to_the_end_is_late() {
         let file = MemoryFile::new().unwrap();
         let mut watch = Watch::of(&file, 1000);
-        let start = Instant::now();
         while watch.goes_on(true).unwrap() {}
         file.writer().unwrap().write_all(&[1; 1000]).unwrap();
-        let (first, last) = watch.end("x").unwrap().unwrap();
-        assert!(first <= start && last > start);
+        let (seconds, lengths) = watch.end("x").unwrap();
+        assert_eq!(lengths, [0, 1000]);
+        assert!(seconds > 0.0);
     }
 
     #[test]
