@@ -144,14 +144,15 @@ impl<'a> Output<'a> {
 
     /// Takes a NAL unit behind its start code, if there is one.
     fn take(&mut self, range: Range<usize>) {
-        // What was read ends where the buffer does.
-        let end = self.found.octets.saturating_sub((self.filled - range.end) as u64);
+        let behind = self.filled - range.end;
         let Some(nal) = self.buffer.get(range).and_then(|unit| unit.strip_prefix(&[0, 0, 1]))
         else {
             return;
         };
         let zeros = nal.iter().rev().take_while(|octet| **octet == 0).count();
         let nal = &nal[..nal.len() - zeros];
+        // What was read ends where the buffer does; the next start code may begin with a zero.
+        let end = self.found.octets.saturating_sub((behind + zeros) as u64);
         let expected = self.expected;
         if !is_coded_picture(expected.codec, nal) {
             return;
