@@ -3,20 +3,24 @@
 mod adapter;
 mod description;
 mod ends;
+mod memory;
 mod output;
 mod running;
 mod sweep;
 mod table;
 mod trials;
+mod watch;
 mod words;
 
 use clap::Args;
 use rushes::Codec;
 
 use self::adapter::Adapter;
-use self::sweep::{Steps, sweep};
+use self::sweep::{Steps, Sweep, units};
 use self::table::{Line, State};
 use self::trials::{Part, Rig, StartUp};
+use crate::rates::contestant::Contestant as _;
+use crate::rates::raw;
 use crate::report::Figure;
 use crate::sequence::{Sequence, codec_name};
 use crate::settings::Settings;
@@ -65,9 +69,15 @@ options meant to be its best, and one of your own. What is measured is
   receive  its receiver beside a source of packets made beforehand, evenly spread over time
 
 The frame rate is doubled until more than 2.5 % of the access units are lost or the rate is not kept,
-then the rates between are tried. The peak is the most goodput with no more lost. CPU time is that of
-the program, user and system, in seconds per gigabyte (10^9 octets) that arrived, at the peak; what it
-takes to start and to end, measured once with nothing to do, is taken off.
+twice, then the rates between are tried (or, if the first was too high, half and a quarter of it), and the peak's until there are three trials of it: their
+median counts. Programs of one part take turns at each rate. The peak is the most goodput with no more
+lost, whether the rate was kept or not: \"fps\" is the rate that came out, \"of fps\" the one asked for.
+Whoever is a sixth faster than asked for is \"too fast\": it does not keep a rate, and what it has is
+what it can do at its own. CPU time is that of the program, user and system, in seconds per gigabyte
+(10^9 octets) that arrived, at the peak; what it takes to start and to end, measured once with nothing
+to do, is taken off. \"UDP alone\" is the kernel's limit, as in bench rates; only in long runs.
+One access unit more is sent than counts: FFmpeg holds the last one back. SRTP is measured with the
+first codec. --quick measures one part, the whole; with --only, all three.
 
 Measuring another program:
   --peer NAME --send-command '...' --receive-command '...'
@@ -79,10 +89,16 @@ but no shell takes part: write sh -c '...' for one. In the words are replaced
   {host}      where the receiver is                      {format}    h264, hevc
   {port}      its port, even, the next one is free too   {fps}       access units per second
   {out}       where it writes what it received           {rushes}    this program
+  {octetrate} octets per second that {fps} have
 
-The receiver writes the byte stream that it received, start codes included, to {out} or, which is
-the same, to its standard output: what is found there counts, whatever it says. It has to bind {port}
-on IPv4 or IPv6, and is sent SIGINT at the end. RTP has the payload type 96, packets 1472 octets.";
+The receiver writes the byte stream that it received, start codes included, to its standard output or
+to {out}, which is the same file in memory: what is found there counts, whatever it says. Its length
+tells when; it is read after the trial. Standard output is a little faster: emptying {out} gives its
+memory back to the system first. It has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
+end; what it writes only then is late. RTP has the payload type 96, packets 1472 octets.";
+
+/// What the row of the kernel is called.
+const KERNEL: &str = "UDP alone";
 
 const BIT_RATE: u64 = 640_000_000;
 const FIRST_RATE: u32 = 60;
@@ -118,14 +134,14 @@ impl PeersArgs {
     fn steps(&self) -> Steps {
         let (first, last) = (self.from, self.to);
         if self.settings.quick {
-            Steps { first, last, factor: 4, halvings: 1, amount: AMOUNT / 4 }
+            let amount = AMOUNT / 4;
+            Steps { first, last, factor: 4, halvings: 1, peak_runs: 1, amount }
         } else {
-            Steps { first, last, factor: 2, halvings: 2, amount: AMOUNT }
+            Steps { first, last, factor: 2, halvings: 2, peak_runs: 3, amount: AMOUNT }
         }
     }
 
-    /// Who is measured, and what of whom, in the order in which it is done: whoever is compared
-    /// with Rushes comes right after it.
+    /// Who is measured, and what of whom, in the order of the table.
     fn rows(&self) -> anyhow::Result<Vec<(Adapter, Part)>> {
         let mut rows = Vec::new();
         let mut clear = Adapter::usual(false)?;
@@ -145,7 +161,11 @@ impl PeersArgs {
             }
             clear.push(Adapter::parse(name, send, receive, false)?);
         }
-        for part in [Part::Whole, Part::Send, Part::Receive] {
+        // Halves take as long as the whole, and say less.
+        let has_halves = !self.settings.quick || self.only;
+        let parts: &[Part] =
+            if has_halves { &[Part::Whole, Part::Send, Part::Receive] } else { &[Part::Whole] };
+        for &part in parts {
             let has = |adapter: &&Adapter| match part {
                 Part::Whole => adapter.send.is_some() && adapter.receive.is_some(),
                 Part::Send => adapter.send.is_some(),
@@ -167,37 +187,112 @@ pub(crate) fn run(args: &PeersArgs) -> anyhow::Result<Outcome> {
 pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
     let rows = args.rows()?;
     let mut lines = Vec::new();
-    for codec in args.codecs() {
+    for (n, codec) in args.codecs().into_iter().enumerate() {
         let sequence = Sequence::make(codec, args.bit_rate * 1_000_000)?;
         let mut rig = Rig::new(&sequence)?;
         // What a program takes to start is measured once.
-        let mut start_ups: Vec<((String, bool), StartUp)> = Vec::new();
-        for (adapter, part) in &rows {
-            let (name, secured) = (adapter.name.clone(), adapter.secured);
-            let codec_name = codec_name(codec);
-            args.settings.progress(&format!("peers: {codec_name}: {name}, {}", part.name()));
-            let key = (name.clone(), secured);
-            let known = start_ups.iter().find(|(one, _)| *one == key).map(|(_, known)| *known);
-            let mut measured = || -> anyhow::Result<State> {
-                if !adapter.is_there() {
-                    return Ok(State::Absent);
-                }
-                let start_up = match known {
-                    Some(start_up) => start_up,
-                    None => rig.start_up(adapter)?,
-                };
-                start_ups.push((key.clone(), start_up));
-                let who = (adapter, *part);
-                Ok(State::Swept(sweep(&mut rig, &sequence, who, start_up, args.steps())?))
-            };
-            let state = measured().unwrap_or_else(|error| {
-                args.settings.progress(&format!("peers: {error:#}"));
-                State::Failed
-            });
-            lines.push(Line { codec: codec_name, name, secured, part: *part, state });
+        let mut start_ups = Vec::new();
+        if !args.settings.quick && !args.only {
+            lines.push(kernel(args, &sequence));
+        }
+        let of_codec = rows.iter().filter(|(adapter, _)| n == 0 || !adapter.secured);
+        let rows: Vec<_> = of_codec.cloned().collect();
+        // Those that are compared with each other take turns.
+        for group in
+            rows.chunk_by(|(one, part), (other, its)| (one.secured, *part) == (other.secured, *its))
+        {
+            lines.extend(measure(args, &sequence, &mut rig, &mut start_ups, group));
         }
     }
     Ok(vec![table::figure(args.bit_rate, &lines)])
+}
+
+/// What programs take to start, by name and whether they secure packets.
+type StartUps = Vec<((String, bool), StartUp)>;
+
+/// Measures programs in turns, from frame rate to frame rate.
+fn measure(
+    args: &PeersArgs,
+    sequence: &Sequence,
+    rig: &mut Rig<'_>,
+    start_ups: &mut StartUps,
+    group: &[(Adapter, Part)],
+) -> Vec<Line> {
+    let steps = args.steps();
+    let codec = codec_name(sequence.codec);
+    let mut sweeps: Vec<(Sweep, Option<State>)> = group
+        .iter()
+        .map(|(adapter, _)| (Sweep::new(steps), (!adapter.is_there()).then_some(State::Absent)))
+        .collect();
+    let mut is_over = false;
+    while !is_over {
+        is_over = true;
+        for ((adapter, part), (sweep, end)) in group.iter().zip(&mut sweeps) {
+            if end.is_some() {
+                continue;
+            }
+            let Some(fps) = sweep.next() else { continue };
+            is_over = false;
+            let (name, part_name) = (&adapter.name, part.name());
+            args.settings.progress(&format!("peers: {codec}: {name}, {part_name}, {fps} fps"));
+            let mut run = || {
+                let start_up = start_up(rig, start_ups, adapter)?;
+                rig.run((adapter, *part), start_up, fps, units(sequence, fps, steps.amount))
+            };
+            match run() {
+                Ok(trial) => sweep.take(fps, trial),
+                Err(error) => {
+                    args.settings.progress(&format!("peers: {error:#}"));
+                    *end = Some(State::Failed);
+                }
+            }
+        }
+    }
+    let lines = group.iter().zip(sweeps).map(|((adapter, part), (sweep, end))| {
+        let state = end.unwrap_or_else(|| State::Swept(sweep.points()));
+        let (name, secured) = (adapter.name.clone(), adapter.secured);
+        Line { codec, name, secured, part: *part, state }
+    });
+    lines.collect()
+}
+
+/// What the kernel does without any program's work.
+fn kernel(args: &PeersArgs, sequence: &Sequence) -> Line {
+    let codec = codec_name(sequence.codec);
+    args.settings.progress(&format!("peers: {codec}: {KERNEL}"));
+    let steps = args.steps();
+    // It is the fastest.
+    let first = steps.first.saturating_mul(8).min(steps.last);
+    let mut sweep = Sweep::new(Steps { first, ..steps });
+    let mut end = None;
+    while let Some(fps) = sweep.next() {
+        match raw().run(sequence, f64::from(fps)) {
+            Ok(trial) => sweep.take(fps, trial),
+            Err(error) => {
+                args.settings.progress(&format!("peers: {error:#}"));
+                end = Some(State::Failed);
+                break;
+            }
+        }
+    }
+    let state = end.unwrap_or_else(|| State::Swept(sweep.points()));
+    Line { codec, name: KERNEL.to_owned(), secured: false, part: Part::Whole, state }
+}
+
+fn start_up(
+    rig: &mut Rig<'_>,
+    start_ups: &mut StartUps,
+    adapter: &Adapter,
+) -> anyhow::Result<StartUp> {
+    let is_its = |((name, secured), _): &&((String, bool), StartUp)| {
+        (name, *secured) == (&adapter.name, adapter.secured)
+    };
+    if let Some((_, start_up)) = start_ups.iter().find(is_its) {
+        return Ok(*start_up);
+    }
+    let start_up = rig.start_up(adapter)?;
+    start_ups.push(((adapter.name.clone(), adapter.secured), start_up));
+    Ok(start_up)
 }
 
 fn parse_codec(text: &str) -> Result<Codec, String> {

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::time::Instant;
 
 use rushes::Codec;
 use rushes::payload::Framing;
@@ -10,7 +9,7 @@ use rushes::payload::nal::{NalCodec, find_start_codes, find_units};
 
 use crate::sequence::Sequence;
 
-/// Octets of a pipe that are read at once, at most.
+/// Octets that are read at once, at most.
 const READ_LEN: usize = 1 << 20;
 
 /// Octets of a NAL unit that are waited for; a longer one counts as lost.
@@ -65,8 +64,8 @@ pub(super) struct Found {
     /// Access units that are whole.
     pub(super) whole: u64,
     pub(super) octets: u64,
-    /// When the first octet came, and the last.
-    pub(super) times: Option<(Instant, Instant)>,
+    /// Access units that are whole within each of the lengths that were asked about.
+    pub(super) within: [u64; 2],
 }
 
 /// Reads a byte stream and finds the access units in it.
@@ -81,18 +80,31 @@ pub(super) struct Output<'a> {
     next: usize,
     /// The access unit of the last NAL unit that was found, and how many of it were.
     current: (usize, usize),
-    pub(super) found: Found,
+    lengths: [u64; 2],
+    found: Found,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(expected: &'a Expected<'a>) -> Self {
+    /// What is in all of a byte stream, and in what it was when it had these lengths.
+    pub(super) fn search(
+        expected: &'a Expected<'a>,
+        mut from: impl Read,
+        lengths: [u64; 2],
+    ) -> io::Result<Found> {
+        let mut output = Self { lengths, ..Self::new(expected) };
+        while output.read(&mut from)? {}
+        Ok(output.found)
+    }
+
+    fn new(expected: &'a Expected<'a>) -> Self {
         let buffer = vec![0; UNIT_LEN_MAX + READ_LEN];
         let (current, found) = ((usize::MAX, 0), Found::default());
-        Self { expected, buffer, filled: 0, scanned: 0, next: 0, current, found }
+        let lengths = [0; 2];
+        Self { expected, buffer, filled: 0, scanned: 0, next: 0, current, lengths, found }
     }
 
     /// Reads once; `false` at the end.
-    pub(super) fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
+    fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
         if self.buffer.len() - self.filled < READ_LEN {
             // Nothing that long is waited for.
             self.filled = 0;
@@ -106,8 +118,6 @@ impl<'a> Output<'a> {
             self.filled = 0;
             return Ok(false);
         }
-        let now = Instant::now();
-        self.found.times = Some((self.found.times.map_or(now, |times| times.0), now));
         self.found.octets += len as u64;
         self.filled += len;
         self.scan();
@@ -134,12 +144,15 @@ impl<'a> Output<'a> {
 
     /// Takes a NAL unit behind its start code, if there is one.
     fn take(&mut self, range: Range<usize>) {
+        let behind = self.filled - range.end;
         let Some(nal) = self.buffer.get(range).and_then(|unit| unit.strip_prefix(&[0, 0, 1]))
         else {
             return;
         };
         let zeros = nal.iter().rev().take_while(|octet| **octet == 0).count();
         let nal = &nal[..nal.len() - zeros];
+        // What was read ends where the buffer does; the next start code may begin with a zero.
+        let end = self.found.octets.saturating_sub((behind + zeros) as u64);
         let expected = self.expected;
         if !is_coded_picture(expected.codec, nal) {
             return;
@@ -157,7 +170,12 @@ impl<'a> Output<'a> {
             self.current = (access_unit, 0);
         }
         self.current.1 += 1;
-        self.found.whole += u64::from(self.current.1 == expected.counts[number]);
+        if self.current.1 == expected.counts[number] {
+            self.found.whole += 1;
+            for (within, length) in self.found.within.iter_mut().zip(self.lengths) {
+                *within += u64::from(end <= length);
+            }
+        }
     }
 }
 
@@ -176,10 +194,8 @@ mod tests {
             }
         }
         let expected = Expected::of(sequence).unwrap();
-        let mut output = Output::new(&expected);
-        let mut from = Steps(octets, step);
-        while output.read(&mut from).unwrap() {}
-        output.found
+        let lengths = [sequence.units[3].octets.end, octets.len()].map(|len| len as u64);
+        Output::search(&expected, Steps(octets, step), lengths).unwrap()
     }
 
     #[test]
@@ -191,6 +207,7 @@ mod tests {
                 let found = found(&sequence, &twice, step);
                 assert_eq!(found.whole, 2 * sequence.units.len() as u64, "{codec:?} {step}");
                 assert_eq!(found.octets, twice.len() as u64);
+                assert_eq!(found.within, [4, found.whole], "{codec:?} {step}");
             }
         }
     }

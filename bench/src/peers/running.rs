@@ -1,11 +1,12 @@
 //! Another program while it runs, and the CPU time that it took.
 
-use std::fs::File;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+
+use super::memory::MemoryFile;
 
 /// How often is looked whether something has come about.
 pub(super) const GLANCE: Duration = Duration::from_millis(2);
@@ -19,21 +20,22 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a program; what it complains of goes to the file `errors`.
-    pub(super) fn start(words: &[String], errors: &Path, stdout: Stdio) -> anyhow::Result<Self> {
+    /// Starts a program; what it complains of goes to `errors`.
+    pub(super) fn start(
+        words: &[String],
+        errors: &MemoryFile,
+        stdout: Stdio,
+    ) -> anyhow::Result<Self> {
+        errors.clear(0)?;
         let (program, arguments) = words.split_first().context("an empty command")?;
         let child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(stdout)
-            .stderr(File::create(errors)?)
+            .stderr(errors.writer()?)
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
         Ok(Self { child, cpu: None })
-    }
-
-    pub(super) fn stdout(&mut self) -> anyhow::Result<ChildStdout> {
-        self.child.stdout.take().context("no output to read")
     }
 
     /// Whether it has ended by itself.
@@ -144,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_program_ends_with_its_value() {
-        let folder = tempfile::tempdir().unwrap();
         let words = ["sleep", "60"].map(str::to_owned);
-        let running = Running::start(&words, &folder.path().join("e"), Stdio::null()).unwrap();
+        let errors = MemoryFile::new().unwrap();
+        let running = Running::start(&words, &errors, Stdio::null()).unwrap();
         let process = format!("/proc/{}", running.child.id());
         assert_eq!(Path::new(&process).exists(), cfg!(target_os = "linux"));
         drop(running);

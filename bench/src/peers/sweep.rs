@@ -1,7 +1,5 @@
 //! Frame rates one after the other, until too much is lost.
 
-use super::adapter::Adapter;
-use super::trials::{Part, Rig, StartUp};
 use crate::sequence::Sequence;
 use crate::trial::Trial;
 
@@ -16,6 +14,12 @@ const TRIAL_TIME: f64 = 0.5;
 /// Access units of a trial, at least.
 const UNITS_MIN: usize = 32;
 
+/// How far below the first frame rate is gone, if that was too high already.
+const DESCENT_MAX: u32 = 4;
+
+/// From here on down trials take long.
+const DESCENT_END: u32 = 30;
+
 /// How frame rates are stepped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
@@ -27,63 +31,134 @@ pub(super) struct Steps {
     pub(super) factor: u32,
     /// How often the middle between a rate that was kept and one that was not is tried.
     pub(super) halvings: usize,
+    /// How often the rate of the peak is tried, at least; the median counts.
+    pub(super) peak_runs: usize,
     /// Octets that a trial sends, at most.
     pub(super) amount: u64,
 }
 
-/// What a sweep showed, by frame rate.
-pub(super) type Swept = Vec<(u32, Trial)>;
-
 /// Whether a program kept up.
 pub(super) fn kept(trial: &Trial, fps: u32) -> bool {
-    let rate = trial.whole as f64 / trial.seconds.max(1e-9);
-    trial.loss() <= LOSS_MAX && rate >= RATE_MIN * f64::from(fps)
+    trial.loss() <= LOSS_MAX && reached(trial) >= RATE_MIN * f64::from(fps)
 }
 
-/// The trial of most goodput among those that lost little.
-pub(super) fn peak(swept: &Swept) -> Option<&(u32, Trial)> {
-    let little = swept.iter().filter(|(_, trial)| trial.loss() <= LOSS_MAX);
-    little.max_by(|(_, one), (_, other)| one.gigabits().total_cmp(&other.gigabits()))
+/// Access units a second that came whole.
+pub(super) fn reached(trial: &Trial) -> f64 {
+    trial.whole as f64 / trial.seconds.max(1e-9)
 }
 
-pub(super) fn sweep(
-    rig: &mut Rig<'_>,
-    sequence: &Sequence,
-    who: (&Adapter, Part),
-    start_up: StartUp,
+/// One frame rate that was tried.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) fps: u32,
+    trials: Vec<Trial>,
+}
+
+impl Point {
+    pub(super) fn new(fps: u32, trial: Trial) -> Self {
+        Self { fps, trials: vec![trial] }
+    }
+
+    pub(super) fn runs(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// The trial in the middle by goodput, of two the better one: those that lost too much are the
+    /// worst.
+    pub(super) fn median(&self) -> Trial {
+        let worth = |trial: &Trial| match trial.loss() {
+            loss if loss > LOSS_MAX => -loss,
+            _ => trial.gigabits(),
+        };
+        let mut trials = self.trials.clone();
+        trials.sort_by(|one, other| worth(one).total_cmp(&worth(other)));
+        trials.get(trials.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// The frame rate of most goodput among those that lost little.
+pub(super) fn peak(points: &[Point]) -> Option<&Point> {
+    let little = points.iter().filter(|point| point.median().loss() <= LOSS_MAX);
+    little.max_by(|one, other| one.median().gigabits().total_cmp(&other.median().gigabits()))
+}
+
+/// One program's way through frame rates: several take turns, so that each rate is tried by all of
+/// them in the same minute.
+#[derive(Clone, Debug)]
+pub(super) struct Sweep {
     steps: Steps,
-) -> anyhow::Result<Swept> {
-    let mut swept = Swept::new();
-    let mut run = |fps: u32| -> anyhow::Result<bool> {
-        let trial = rig.run(who, start_up, fps, units(sequence, fps, steps.amount))?;
-        swept.push((fps, trial));
-        Ok(kept(&trial, fps))
-    };
-    let (mut good, mut fps) = (None, steps.first);
-    let mut bad = None;
-    while bad.is_none() && fps <= steps.last {
-        // Once more, if it fell: the machine may have been busy with something else.
-        if run(fps)? || run(fps)? {
-            good = Some(fps);
-            fps = fps.saturating_mul(steps.factor);
-        } else {
-            bad = Some(fps);
+    points: Vec<Point>,
+    /// The highest rate that was kept, and the lowest that was not.
+    good: Option<u32>,
+    bad: Option<u32>,
+    halvings: usize,
+    repeats: usize,
+}
+
+impl Sweep {
+    pub(super) fn new(steps: Steps) -> Self {
+        let (points, halvings) = (Vec::new(), steps.halvings);
+        // The peak may move while it is tried again.
+        let repeats = 2 * steps.peak_runs.saturating_sub(1);
+        Self { steps, points, good: None, bad: None, halvings, repeats }
+    }
+
+    /// The frame rate to be tried next; `None` at the end.
+    pub(super) fn next(&mut self) -> Option<u32> {
+        match (self.good, self.bad) {
+            (None, None) => return Some(self.steps.first),
+            (Some(good), None) => {
+                let fps = good.saturating_mul(self.steps.factor);
+                if fps <= self.steps.last {
+                    return Some(fps);
+                }
+            }
+            (Some(good), Some(bad)) if self.halvings > 0 => {
+                self.halvings -= 1;
+                #[allow(clippy::cast_sign_loss, reason = "a root is not")]
+                let middle = (f64::from(good) * f64::from(bad)).sqrt().round() as u32;
+                return Some(middle);
+            }
+            (None, Some(bad)) if bad > DESCENT_END.max(self.steps.first / DESCENT_MAX) => {
+                return Some((bad / 2).max(1));
+            }
+            (_, Some(_)) => {}
+        }
+        let peak = peak(&self.points).filter(|peak| peak.runs() < self.steps.peak_runs)?;
+        self.repeats = self.repeats.checked_sub(1)?;
+        Some(peak.fps)
+    }
+
+    /// Takes what the rate that came [next](Self::next) showed.
+    pub(super) fn take(&mut self, fps: u32, trial: Trial) {
+        let known = self.points.iter_mut().find(|point| point.fps == fps);
+        let is_again = known.is_some();
+        match known {
+            Some(point) => point.trials.push(trial),
+            None => self.points.push(Point::new(fps, trial)),
+        }
+        let is_between =
+            self.bad.is_some_and(|bad| fps < bad) && self.good.is_none_or(|good| good < fps);
+        let is_climbing = self.bad.is_none();
+        if kept(&trial, fps) {
+            if is_climbing || is_between {
+                self.good = Some(fps);
+            }
+        } else if is_between || (is_climbing && is_again) {
+            // While it climbs, once more, if it fell: the machine may have been busy.
+            self.bad = Some(fps);
         }
     }
-    if let (Some(mut good), Some(mut bad)) = (good, bad) {
-        for _ in 0..steps.halvings {
-            let middle = f64::from(good) * f64::from(bad);
-            #[allow(clippy::cast_sign_loss, reason = "a root is not")]
-            let middle = middle.sqrt().round() as u32;
-            if run(middle)? { good = middle } else { bad = middle }
-        }
+
+    /// What was found, by frame rate.
+    pub(super) fn points(mut self) -> Vec<Point> {
+        self.points.sort_by_key(|point| point.fps);
+        self.points
     }
-    swept.sort_by_key(|(fps, _)| *fps);
-    Ok(swept)
 }
 
 /// How many access units a trial sends: whole intra periods where they are not too many.
-fn units(sequence: &Sequence, fps: u32, amount: u64) -> usize {
+pub(super) fn units(sequence: &Sequence, fps: u32, amount: u64) -> usize {
     #[allow(clippy::cast_sign_loss, reason = "a rate is not")]
     let wished = ((f64::from(fps) * TRIAL_TIME).ceil() as usize).max(UNITS_MIN);
     let mean = sequence.octets.len() / sequence.units.len().max(1);
@@ -104,13 +179,58 @@ mod tests {
         Trial { offered: 100, whole, octets: whole * 1000, seconds, ..Trial::default() }
     }
 
+    const STEPS: Steps =
+        Steps { first: 100, last: 5_000, factor: 2, halvings: 2, peak_runs: 3, amount: 1 };
+
+    /// The rates that are tried if each shows `of` it.
+    fn tried(mut sweep: Sweep, of: impl Fn(u32) -> Trial) -> (Vec<u32>, Vec<Point>) {
+        let mut rates = Vec::new();
+        while let Some(fps) = sweep.next() {
+            rates.push(fps);
+            sweep.take(fps, of(fps));
+            assert!(rates.len() < 100, "{rates:?}");
+        }
+        (rates, sweep.points())
+    }
+
     #[test]
     fn a_peak_loses_little() {
-        let swept = vec![(100, trial(100, 1.0)), (200, trial(99, 0.5)), (400, trial(97, 0.25))];
-        assert_eq!(peak(&swept).unwrap().0, 200);
-        assert!(kept(&swept[1].1, 200) && !kept(&swept[2].1, 400));
+        let points = [(100, 100, 1.0), (200, 99, 0.5), (400, 97, 0.25)]
+            .map(|(fps, whole, seconds)| Point::new(fps, trial(whole, seconds)));
+        assert_eq!(peak(&points).unwrap().fps, 200);
+        assert!(kept(&points[1].median(), 200) && !kept(&points[2].median(), 400));
         assert!(!kept(&trial(100, 1.0), 200), "half of the rate");
-        assert!(peak(&vec![(100, trial(0, 0.0))]).is_none());
+        assert!(peak(&[Point::new(100, trial(0, 0.0))]).is_none());
+    }
+
+    #[test]
+    fn a_median_is_the_trial_in_the_middle_and_whoever_lost_is_below() {
+        let mut point = Point::new(100, trial(100, 1.0));
+        point.trials.push(trial(90, 0.1));
+        assert_eq!(point.median().whole, 100, "the better of two");
+        point.trials.push(trial(100, 0.5));
+        assert_eq!(point.median().seconds, 1.0);
+    }
+
+    #[test]
+    fn rates_are_doubled_then_halved_then_the_peak_is_tried_again() {
+        let limit = |fps: u32| trial(if fps <= 600 { 100 } else { 50 }, 100.0 / f64::from(fps));
+        let (rates, points) = tried(Sweep::new(STEPS), limit);
+        assert_eq!(rates, [100, 200, 400, 800, 800, 566, 673, 566, 566]);
+        assert_eq!(peak(&points).unwrap().fps, 566);
+        assert_eq!(peak(&points).unwrap().runs(), 3);
+    }
+
+    #[test]
+    fn what_never_falls_ends_at_the_last_rate_and_what_falls_at_the_first_goes_below_it() {
+        let (rates, _) = tried(Sweep::new(STEPS), |fps| trial(100, 100.0 / f64::from(fps)));
+        assert_eq!(rates, [100, 200, 400, 800, 1600, 3200, 3200, 3200]);
+        let (rates, points) = tried(Sweep::new(STEPS), |_| trial(0, 0.0));
+        assert_eq!(rates, [100, 100, 50, 25]);
+        assert!(peak(&points).is_none());
+        let slow = |fps: u32| trial(if fps <= 60 { 100 } else { 50 }, 100.0 / f64::from(fps));
+        let (rates, _) = tried(Sweep::new(STEPS), slow);
+        assert_eq!(rates, [100, 100, 50, 71, 60, 60, 60]);
     }
 
     #[test]

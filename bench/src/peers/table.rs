@@ -1,8 +1,10 @@
 //! What was measured of programs, as a table and as plots.
 
-use super::sweep::{Swept, peak};
+use super::KERNEL;
+use super::sweep::{Point, peak, reached};
 use super::trials::Part;
 use crate::report::{Across, Cell, Figure, Plot, Series};
+use crate::trial::Trial;
 
 /// A row.
 #[derive(Debug)]
@@ -20,21 +22,26 @@ pub(super) enum State {
     Absent,
     /// It did not do what it was told.
     Failed,
-    Swept(Swept),
+    Swept(Vec<Point>),
 }
 
-const HEADS: [&str; 10] = [
+const HEADS: [&str; 11] = [
     "who",
     "codec",
     "part",
     "Gbit/s",
     "% of Rushes",
     "fps",
+    "of fps",
     "loss %",
     "send s/GB",
     "recv s/GB",
     "state",
 ];
+
+/// How much faster than asked for is too fast to be called its rate: the first access unit is
+/// larger than the others, and its time is not known.
+const TOO_FAST: f64 = 1.15;
 
 impl Line {
     fn who(&self) -> String {
@@ -42,8 +49,13 @@ impl Line {
     }
 
     fn gigabits(&self) -> Option<f64> {
+        self.peak().map(|(_, trial)| trial.gigabits())
+    }
+
+    /// The frame rate of the peak, and what it showed.
+    fn peak(&self) -> Option<(u32, Trial)> {
         match &self.state {
-            State::Swept(swept) => peak(swept).map(|(_, trial)| trial.gigabits()),
+            State::Swept(points) => peak(points).map(|point| (point.fps, point.median())),
             State::Absent | State::Failed => None,
         }
     }
@@ -55,17 +67,16 @@ impl Line {
         });
         let ours = ours.and_then(Self::gigabits);
         let share = self.gigabits().zip(ours).map(|(its, ours)| 100.0 * its / ours.max(1e-9));
-        let best = match &self.state {
-            State::Swept(swept) => peak(swept),
-            State::Absent | State::Failed => None,
-        };
+        let best = self.peak();
         let state = match (&self.state, best) {
             (State::Absent, _) => "absent",
             (State::Failed, _) => "failed",
             (State::Swept(_), None) => "lost too much",
-            (State::Swept(_), Some(_)) => "measured",
+            (State::Swept(_), Some((fps, trial))) => {
+                if reached(&trial) > TOO_FAST * f64::from(fps) { "too fast" } else { "measured" }
+            }
         };
-        let trial = best.map(|(_, trial)| *trial);
+        let trial = best.map(|(_, trial)| trial);
         let cpu = |seconds: Option<f64>, octets: u64| {
             seconds.map(|seconds| seconds / (octets as f64 * 1e-9).max(1e-9))
         };
@@ -75,7 +86,8 @@ impl Line {
             Cell::text(self.part.name()),
             Cell::measure(self.gigabits(), 2),
             Cell::measure(share, 1),
-            best.map_or(Cell::None, |(fps, _)| Cell::Count(u64::from(*fps))),
+            Cell::measure(trial.map(|trial| reached(&trial)), 0),
+            best.map_or(Cell::None, |(fps, _)| Cell::Count(u64::from(fps))),
             Cell::measure(trial.map(|trial| 100.0 * trial.loss()), 1),
             Cell::measure(trial.and_then(|trial| cpu(trial.send_cpu, trial.octets)), 2),
             Cell::measure(trial.and_then(|trial| cpu(trial.receive_cpu, trial.octets)), 2),
@@ -104,41 +116,51 @@ pub(super) fn figure(bit_rate: u64, lines: &[Line]) -> Figure {
         ),
         heads: HEADS.to_vec(),
         rows,
-        plots: codecs.into_iter().map(|codec| plot(codec, lines)).collect(),
+        plots: codecs.into_iter().flat_map(|codec| plots(codec, lines)).collect(),
     }
 }
 
-/// Goodput of the whole path by frame rate.
-fn plot(codec: &'static str, lines: &[Line]) -> Plot {
-    let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);
-    let series = whole.filter_map(|line| {
-        let State::Swept(swept) = &line.state else { return None };
-        let point = |(fps, trial): &(u32, crate::trial::Trial)| (f64::from(*fps), trial.gigabits());
-        let points = swept.iter().map(point).collect();
-        Some(Series { name: line.who(), points, beside: line.secured, lost: (0, 0) })
-    });
-    Plot {
-        name: format!("peers-{}", codec.to_ascii_lowercase().replace('.', "")),
-        title: format!("{codec} from program to program: what arrived whole"),
-        x: "frames a second",
-        y: "goodput (Gbit/s)",
-        across: Across::Octaves,
-        decades: true,
-        series: series.collect(),
-    }
+/// Goodput and loss of the whole path by the frame rate that was asked for.
+fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
+    let plot = |what: &str, title: &str, y, decades, value: &dyn Fn(&Trial) -> f64| {
+        let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);
+        let series = whole.filter_map(|line| {
+            let State::Swept(points) = &line.state else { return None };
+            let point = |point: &Point| (f64::from(point.fps), value(&point.median()));
+            let points = points.iter().map(point).collect();
+            Some(Series {
+                name: line.who(),
+                points,
+                beside: line.secured || line.name == KERNEL,
+                lost: (0, 0),
+            })
+        });
+        Plot {
+            name: format!("peers-{}{what}", codec.to_ascii_lowercase().replace('.', "")),
+            title: format!("{codec} from program to program: {title}"),
+            x: "frames a second that were asked for",
+            y,
+            across: Across::Octaves,
+            decades,
+            series: series.collect(),
+        }
+    };
+    [
+        plot("", "what arrived whole", "goodput (Gbit/s)", true, &Trial::gigabits),
+        plot("-loss", "what did not", "frames lost (%)", false, &|trial| 100.0 * trial.loss()),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::Trial;
 
     #[test]
     fn whoever_is_absent_has_a_row_and_whoever_is_not_its_share_of_ours() {
         let trial = |octets| {
             let (seconds, send_cpu) = (1.0, Some(0.5));
             let trial = Trial { offered: 10, whole: 10, octets, seconds, ..Trial::default() };
-            State::Swept(vec![(10, Trial { send_cpu, ..trial })])
+            State::Swept(vec![Point::new(10, Trial { send_cpu, ..trial })])
         };
         let line = |name: &str, state| {
             let (name, codec, part) = (name.to_owned(), "H.265", Part::Whole);
@@ -156,7 +178,8 @@ mod tests {
         assert_eq!(json["rows"][1]["state"], "absent");
         assert_eq!(json["rows"][2]["% of Rushes"], 25.0);
         assert_eq!(json["rows"][3]["codec"], "H.266");
-        assert_eq!(figure.plots.len(), 1);
+        assert_eq!(json["rows"][0]["state"], "measured");
+        assert_eq!(figure.plots.len(), 2);
         assert_eq!(figure.plots.first().map(|plot| plot.series.len()), Some(2));
     }
 }

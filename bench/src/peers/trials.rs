@@ -1,20 +1,20 @@
 //! One program at one frame rate: both its halves, or one of them beside an end that is ours.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use tempfile::TempDir;
 
 use super::adapter::{Adapter, HOST, Places, filled};
 use super::description::sdp;
 use super::ends::{Sink, Source};
-use super::output::{Expected, Found, Output};
-use super::running::{GLANCE, Running, wait_for_port};
+use super::memory::MemoryFile;
+use super::output::{Expected, Output};
+use super::running::{Running, wait_for_port};
+use super::watch::Watch;
 use crate::sequence::Sequence;
 use crate::trial::Trial;
 
@@ -24,8 +24,6 @@ const START_TIME: Duration = Duration::from_secs(5);
 const SETTLING_TIME: Duration = Duration::from_millis(100);
 /// How much longer than the sequence a sender may take, its start included.
 const SEND_TIME: Duration = Duration::from_millis(1500);
-/// Silence after which nothing more comes.
-const SILENCE: Duration = Duration::from_millis(250);
 /// How long a receiver may take to end.
 const END_TIME: Duration = Duration::from_secs(1);
 
@@ -62,21 +60,30 @@ pub(super) struct Rig<'a> {
     sequence: &'a Sequence,
     expected: Expected<'a>,
     source: Source,
-    folder: TempDir,
+    /// What is sent, and what it is sent from.
+    file: MemoryFile,
+    sdp: MemoryFile,
+    /// What a receiver wrote.
+    out: Arc<MemoryFile>,
+    /// What programs complained of.
+    sender_errors: MemoryFile,
+    receiver_errors: MemoryFile,
     /// Access units in the file that is sent.
     written: usize,
 }
 
 impl<'a> Rig<'a> {
     pub(super) fn new(sequence: &'a Sequence) -> anyhow::Result<Self> {
-        // A file system in memory, if there is one.
-        let memory = Path::new("/dev/shm");
-        let folder = tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir());
+        let file = || MemoryFile::new().context("cannot make a file in memory");
         Ok(Self {
             sequence,
             expected: Expected::of(sequence)?,
             source: Source::of(sequence)?,
-            folder: folder.context("cannot make a folder")?,
+            file: file()?,
+            sdp: file()?,
+            out: Arc::new(file()?),
+            sender_errors: file()?,
+            receiver_errors: file()?,
             written: 0,
         })
     }
@@ -84,32 +91,18 @@ impl<'a> Rig<'a> {
     /// Makes the file that is sent have `count` access units.
     fn write(&mut self, count: usize) -> anyhow::Result<()> {
         if self.written != count {
-            let mut octets = Vec::with_capacity(usize::try_from(self.sequence.octets_of(count))?);
-            for n in 0..count {
-                octets.extend_from_slice(self.sequence.unit(n));
-            }
-            std::fs::write(self.file(), &octets)?;
+            self.file.fill((0..count).map(|n| self.sequence.unit(n)))?;
             self.written = count;
         }
         Ok(())
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("sequence")
-    }
-
-    /// What complained, in its own words.
-    fn complaint(&self, name: &str) -> String {
-        let text = std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
-        text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
     }
 
     /// What `adapter` takes to start and to end.
     pub(super) fn start_up(&mut self, adapter: &Adapter) -> anyhow::Result<StartUp> {
         let mut start_up = StartUp::default();
         if adapter.receive.is_some() {
-            let trial = self.receiver(adapter, free_port()?, |_| Ok(()))?;
-            start_up.receive = trial.1.unwrap_or(0.0);
+            let received = self.receiver(adapter, free_port()?, 0, |_| Ok(()))?;
+            start_up.receive = received.cpu.unwrap_or(0.0);
         }
         if adapter.send.is_some() {
             self.write(1)?;
@@ -120,7 +113,8 @@ impl<'a> Rig<'a> {
         Ok(start_up)
     }
 
-    /// Sends `count` access units, `fps` a second, and receives them.
+    /// Sends `count` access units, `fps` a second, and receives them. One more is sent than counts:
+    /// FFmpeg keeps the last one back until the next, which nobody should call a loss.
     pub(super) fn run(
         &mut self,
         (adapter, part): (&Adapter, Part),
@@ -131,40 +125,40 @@ impl<'a> Rig<'a> {
         let port = free_port()?;
         let mut trial = Trial { offered: count as u64, ..Trial::default() };
         let since = |cpu: Option<f64>, start: f64| cpu.map(|cpu| (cpu - start).max(0.0));
-        let times = match part {
+        let more = count + 1;
+        let seconds = match part {
             Part::Send => {
-                self.write(count)?;
-                let (sunk, cpu) = self.send_to_sink(adapter, port, fps, count)?;
-                trial.whole = sunk.0;
+                self.write(more)?;
+                let (whole, times, cpu) = self.send_to_sink(adapter, port, fps, more)?;
+                trial.whole = whole;
                 trial.send_cpu = since(cpu, start_up.send);
-                sunk.1
+                times.map_or(0.0, |(first, last)| (last - first).as_secs_f64())
             }
             Part::Receive => {
                 let to = SocketAddr::from(([127, 0, 0, 1], port));
-                let (found, cpu) =
-                    self.receiver(adapter, port, |rig| rig.source.send(to, count, f64::from(fps)))?;
-                trial.whole = found.whole;
-                trial.receive_cpu = since(cpu, start_up.receive);
-                found.times
+                let rate = f64::from(fps);
+                let received =
+                    self.receiver(adapter, port, more, |rig| rig.source.send(to, more, rate))?;
+                trial.whole = received.whole;
+                trial.receive_cpu = since(received.cpu, start_up.receive);
+                received.seconds * count as f64 / more as f64
             }
             Part::Whole => {
-                self.write(count)?;
+                self.write(more)?;
                 let mut send_cpu = None;
-                let (found, cpu) = self.receiver(adapter, port, |rig| {
-                    send_cpu = rig.sender(adapter, port, fps, count)?;
+                let received = self.receiver(adapter, port, more, |rig| {
+                    send_cpu = rig.sender(adapter, port, fps, more)?;
                     Ok(())
                 })?;
-                trial.whole = found.whole;
+                trial.whole = received.whole;
                 trial.send_cpu = since(send_cpu, start_up.send);
-                trial.receive_cpu = since(cpu, start_up.receive);
-                found.times
+                trial.receive_cpu = since(received.cpu, start_up.receive);
+                received.seconds * count as f64 / more as f64
             }
         };
         trial.whole = trial.whole.min(trial.offered);
         trial.octets = self.sequence.octets_of(count) * trial.whole / trial.offered.max(1);
-        // The last access unit has its time, too: few of them would seem to be faster.
-        trial.seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
-        trial.seconds *= count as f64 / count.saturating_sub(1).max(1) as f64;
+        trial.seconds = seconds;
         Ok(trial)
     }
 
@@ -177,22 +171,25 @@ impl<'a> Rig<'a> {
         count: usize,
     ) -> anyhow::Result<Option<f64>> {
         let words = adapter.send.as_ref().context("no command to send")?;
-        let file = self.file();
-        let places = self.places(&file, port, fps);
-        let errors = self.folder.path().join("sender");
-        let mut sender = Running::start(&filled(words, &places)?, &errors, Stdio::null())?;
+        let places = self.places(port, fps, count);
+        let words = filled(words, &places)?;
+        let mut sender = Running::start(&words, &self.sender_errors, Stdio::null())?;
         let start = Instant::now();
         let time = Duration::from_secs_f64(count as f64 / f64::from(fps)) + SEND_TIME;
         if !sender.wait(start + time) {
             sender.end();
         } else if start.elapsed() < Duration::from_millis(5) {
-            bail!("{} sent nothing: {}", adapter.name, self.complaint("sender"));
+            bail!("{} sent nothing: {}", adapter.name, complaint(&self.sender_errors));
         }
         Ok(sender.cpu())
     }
 
-    fn places<'p>(&self, file: &'p Path, port: u16, fps: u32) -> Places<'p> {
-        Places { codec: self.sequence.codec, file, sdp: file, port, fps }
+    fn places(&self, port: u16, fps: u32, count: usize) -> Places<'_> {
+        let (codec, file, sdp) = (self.sequence.codec, self.file.path(), self.sdp.path());
+        let octets = self.sequence.octets_of(count) as f64 * f64::from(fps);
+        #[allow(clippy::cast_sign_loss, reason = "it is not")]
+        let octet_rate = (octets / count.max(1) as f64) as u32;
+        Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate }
     }
 
     /// Access units that came whole and when, and what the sender took.
@@ -203,7 +200,7 @@ impl<'a> Rig<'a> {
         port: u16,
         fps: u32,
         count: usize,
-    ) -> anyhow::Result<((u64, Option<(Instant, Instant)>), Option<f64>)> {
+    ) -> anyhow::Result<(u64, Option<(Instant, Instant)>, Option<f64>)> {
         let sink = Sink::open(port)?;
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -211,82 +208,66 @@ impl<'a> Rig<'a> {
             let cpu = self.sender(adapter, port, fps, count);
             is_over.store(true, Ordering::Relaxed);
             let sunk = counted.join().map_err(|_| anyhow::anyhow!("the sink failed"))??;
-            Ok(((sunk.whole, sunk.times), cpu?))
+            Ok((sunk.whole, sunk.times, cpu?))
         })
     }
 
-    /// Runs the receiver while `send` sends, and until nothing comes any more.
+    /// Runs the receiver while `send` sends `count` access units, and until nothing comes any more.
     fn receiver(
         &mut self,
         adapter: &Adapter,
         port: u16,
-        send: impl FnOnce(&mut Self) -> anyhow::Result<()>,
-    ) -> anyhow::Result<(Found, Option<f64>)> {
+        count: usize,
+        send: impl FnOnce(&mut Self) -> anyhow::Result<()> + Send,
+    ) -> anyhow::Result<Received> {
         let words = adapter.receive.as_ref().context("no command to receive")?;
-        let description = self.folder.path().join("sdp");
-        std::fs::write(&description, sdp(self.sequence.codec, port, adapter.secured))?;
-        let file = self.file();
-        let places = Places { sdp: &description, ..self.places(&file, port, 30) };
-        let errors = self.folder.path().join("receiver");
-        let mut receiver = Running::start(&filled(words, &places)?, &errors, Stdio::piped())?;
-        let mut stdout = receiver.stdout()?;
-        widen(&stdout);
+        let description = sdp(self.sequence.codec, port, adapter.secured);
+        self.sdp.fill([description.as_bytes()].into_iter())?;
+        let octets = self.sequence.octets_of(count);
+        self.out.clear(octets + octets / 16)?;
+        let words = filled(words, &self.places(port, 30, count))?;
+        let stdout = Stdio::from(self.out.writer()?);
+        let mut receiver = Running::start(&words, &self.receiver_errors, stdout)?;
         if !wait_for_port(port, &mut receiver, Instant::now() + START_TIME) {
-            bail!("{} does not listen: {}", adapter.name, self.complaint("receiver"));
+            bail!("{} does not listen: {}", adapter.name, complaint(&self.receiver_errors));
         }
         std::thread::sleep(SETTLING_TIME);
-        let shared = Arc::new(Mutex::new(Found::default()));
-        // The rig is lent to `send`.
-        let expected = self.expected.clone();
-        std::thread::scope(|scope| {
-            let news = Arc::clone(&shared);
-            let reading = scope.spawn(move || {
-                let mut output = Output::new(&expected);
-                loop {
-                    let more = output.read(&mut stdout);
-                    *lock(&news) = output.found;
-                    if !matches!(more, Ok(true)) {
-                        return output.found;
-                    }
-                }
-            });
-            let sent = send(self);
-            wait_for_silence(&shared);
-            // What is written only now was received before: it counts, but not its time.
-            let times = lock(&shared).times;
+        let out = Arc::clone(&self.out);
+        let mut watch = Watch::of(&out, octets);
+        std::thread::scope(|scope| -> anyhow::Result<()> {
+            let sending = scope.spawn(|| send(self));
+            while watch.goes_on(sending.is_finished())? {}
+            // Before the sender has ended, if there was too much.
             receiver.interrupt();
             receiver.wait(Instant::now() + END_TIME);
             receiver.end();
-            let found = reading.join().map_err(|_| anyhow::anyhow!("nobody read"))?;
-            sent?;
-            Ok((Found { times: times.or(found.times), ..found }, receiver.cpu()))
-        })
+            sending.join().map_err(|_| anyhow::anyhow!("nobody sent"))?
+        })?;
+        let (seconds, lengths) = watch.end(&adapter.name)?;
+        // Only now: while it ran, all of the machine was its own.
+        let found = Output::search(&self.expected, self.out.reader()?, lengths)?;
+        self.out.clear(0)?;
+        // Receivers write in pieces of their own: what came in the time is what the rate is of.
+        let in_time = found.within[1].saturating_sub(found.within[0]);
+        let seconds = seconds * found.whole as f64 / in_time.max(1) as f64;
+        Ok(Received { whole: found.whole, seconds, cpu: receiver.cpu() })
     }
 }
 
-fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
-    found.lock().unwrap_or_else(PoisonError::into_inner)
+/// What a receiver did.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    /// Access units that are whole in what it wrote.
+    whole: u64,
+    /// Seconds that they took.
+    seconds: f64,
+    cpu: Option<f64>,
 }
 
-/// Waits until nothing has come for a while.
-fn wait_for_silence(found: &Mutex<Found>) {
-    let (mut octets, mut since) = (0, Instant::now());
-    while since.elapsed() < SILENCE {
-        let now = lock(found).octets;
-        if now != octets {
-            (octets, since) = (now, Instant::now());
-        }
-        std::thread::sleep(GLANCE);
-    }
-}
-
-/// Makes a pipe hold more, so that whoever writes to it need not wait for us.
-fn widen(pipe: &std::process::ChildStdout) {
-    #[cfg(target_os = "linux")]
-    // Without it, it holds less.
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
-    #[cfg(not(target_os = "linux"))]
-    let _ = pipe;
+/// What complained, in its own words.
+fn complaint(errors: &MemoryFile) -> String {
+    let text = errors.reader().and_then(std::io::read_to_string).unwrap_or_default();
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
 /// An even port that is free, and the next with it.

@@ -150,6 +150,11 @@ pub(crate) fn run(args: &RatesArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Points and plots of the first sequence, its peaks, and those of the others.
+/// The kernel's limit.
+pub(crate) fn raw() -> impl Contestant {
+    Ours::raw(None)
+}
+
 pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
     let start = Instant::now();
     let quick = args.settings.quick;

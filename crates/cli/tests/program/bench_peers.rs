@@ -34,8 +34,9 @@ fn any_program_is_measured_by_its_two_commands() {
     for who in ["Rushes", "mine"] {
         for part in ["whole", "send", "receive"] {
             let row = row(&rows, who, part);
-            // What a busy machine lost is no matter here, only that it was counted.
-            assert!(row["state"] == "measured" || row["state"] == "lost too much", "{row}");
+            // What a busy machine lost or caught up with is no matter here, only that it was counted.
+            let counted = ["measured", "lost too much", "too fast"];
+            assert!(counted.iter().any(|state| row["state"] == *state), "{row}");
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Files in memory, which programs open by a path.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// A file that is gone when this program is, however it ends: on Linux it is in no folder.
+#[derive(Debug)]
+pub(super) struct MemoryFile {
+    file: File,
+    path: PathBuf,
+    /// Elsewhere, it has a name for as long as this lives.
+    #[cfg(not(target_os = "linux"))]
+    _name: tempfile::TempPath,
+}
+
+impl MemoryFile {
+    #[cfg(target_os = "linux")]
+    pub(super) fn new() -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+        let file = File::from(rustix::fs::memfd_create("rushes", rustix::fs::MemfdFlags::CLOEXEC)?);
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        Ok(Self { file, path: path.into() })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn new() -> io::Result<Self> {
+        let (file, name) = tempfile::NamedTempFile::new()?.into_parts();
+        Ok(Self { file, path: name.to_path_buf(), _name: name })
+    }
+
+    /// Where other programs find it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Octets that it has.
+    pub(super) fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Makes it empty, with memory for `room` octets where that can be had beforehand: whoever
+    /// writes to it without making it empty again does not wait for the system to find some.
+    pub(super) fn clear(&self, room: u64) -> io::Result<()> {
+        self.file.set_len(0)?;
+        #[cfg(target_os = "linux")]
+        if room > 0 {
+            use rustix::fs::{FallocateFlags, fallocate};
+            // Without it, memory is found while it is written.
+            let _ = fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, room);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = room;
+        Ok(())
+    }
+
+    /// Makes these octets all that it has.
+    pub(super) fn fill<'o>(&self, pieces: impl Iterator<Item = &'o [u8]>) -> io::Result<()> {
+        self.clear(0)?;
+        let mut writer = self.writer()?;
+        pieces.into_iter().try_for_each(|piece| writer.write_all(piece))
+    }
+
+    /// Reads it from the beginning.
+    pub(super) fn reader(&self) -> io::Result<File> {
+        File::open(&self.path)
+    }
+
+    /// Writes at its end, wherever that is.
+    pub(super) fn writer(&self) -> io::Result<File> {
+        File::options().append(true).open(&self.path)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_write_by_its_path_is_read_here() {
+        let file = MemoryFile::new().unwrap();
+        file.fill([&b"one"[..], b"two"].into_iter()).unwrap();
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"onetwo");
+        file.clear(1 << 20).unwrap();
+        assert_eq!(file.len().unwrap(), 0);
+        std::fs::write(file.path(), "three").unwrap();
+        file.writer().unwrap().write_all(b"four").unwrap();
+        assert_eq!(file.len().unwrap(), 9);
+        assert_eq!(io::read_to_string(file.reader().unwrap()).unwrap(), "threefour");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn it_is_in_no_folder() {
+        let file = MemoryFile::new().unwrap();
+        let target = std::fs::read_link(file.path()).unwrap();
+        assert!(target.to_string_lossy().ends_with("(deleted)"), "{target:?}");
+    }
+}
