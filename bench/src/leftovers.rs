@@ -1,7 +1,6 @@
-//! What would stay behind when a measurement is interrupted: namespaces, folders, programs.
+//! What would stay behind when a measurement is interrupted: namespaces, programs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +13,6 @@ static LEFTOVERS: Mutex<BTreeMap<u64, Thing>> = Mutex::new(BTreeMap::new());
 #[derive(Debug)]
 enum Thing {
     Namespace(String),
-    Folder(PathBuf),
     Process(u32),
 }
 
@@ -27,11 +25,6 @@ impl Leftover {
     /// A network namespace.
     pub(crate) fn namespace(name: &str) -> Self {
         Self::new(Thing::Namespace(name.to_owned()))
-    }
-
-    /// A folder with all that is in it.
-    pub(crate) fn folder(path: impl Into<PathBuf>) -> Self {
-        Self::new(Thing::Folder(path.into()))
     }
 
     /// A program that would not end by itself.
@@ -77,7 +70,6 @@ fn remove(thing: &Thing) {
     match thing {
         Thing::Namespace(name) => run("ip", &["netns", "del", name]),
         Thing::Process(id) => run("kill", &["-KILL", &id.to_string()]),
-        Thing::Folder(path) => drop(std::fs::remove_dir_all(path)),
     }
 }
 
@@ -91,8 +83,8 @@ mod tests {
 
     #[test]
     fn what_its_owner_removed_is_forgotten() {
-        let first = Leftover::folder("/nonexistent/first");
-        let second = Leftover::process(1);
+        let first = Leftover::namespace("first");
+        let second = Leftover::namespace("second");
         assert_ne!(first.0, second.0);
         drop(first);
         assert!(lock().contains_key(&second.0));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::memory::MemoryFile;
+use crate::leftovers::Leftover;
 
 /// How often is looked whether something has come about.
 pub(super) const GLANCE: Duration = Duration::from_millis(2);
@@ -17,6 +18,8 @@ pub(super) struct Running {
     child: Child,
     /// What it took, once it has ended.
     cpu: Option<f64>,
+    /// Until then.
+    leftover: Option<Leftover>,
 }
 
 impl Running {
@@ -35,7 +38,8 @@ impl Running {
             .stderr(errors.writer()?)
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
-        Ok(Self { child, cpu: None })
+        let leftover = Some(Leftover::process(child.id()));
+        Ok(Self { child, cpu: None, leftover })
     }
 
     /// Whether it has ended by itself.
@@ -45,6 +49,7 @@ impl Running {
             // Only here and in `end` is a child waited for, by one thread: the difference is its.
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 self.cpu = Some(cpu_of_ended() - before);
+                self.leftover = None;
             }
         }
         self.cpu.is_some()
@@ -78,6 +83,7 @@ impl Running {
             let before = cpu_of_ended();
             if self.child.wait().is_ok() {
                 self.cpu = Some(cpu_of_ended() - before);
+                self.leftover = None;
             }
         }
     }
