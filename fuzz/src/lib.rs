@@ -72,7 +72,7 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
     }
 }
 
-/// Gives datagrams and time as `octets` say to a receiver of `format`.
+/// Gives datagrams and time as `octets` say to two receivers of `format`, one by one and in runs.
 pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
     let mut config = ReceiverConfig::new(PayloadType::H265, format.clock_rate());
@@ -81,19 +81,42 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     config.reorder_len_max = 4096;
     config.sources_max = 3;
     config.source_timeout = Duration::from_millis(100);
-    let Ok(mut receiver) = Receiver::new(format, config) else { return };
-    let mut now = Instant::now();
+    let receivers = [(); 2].map(|()| Receiver::new(format.clone(), config.clone()));
+    let [Ok(mut single), Ok(mut runs)] = receivers else { return };
     let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 5004));
-    for (flags, datagram) in packets(octets) {
-        now += Duration::from_millis(u64::from(flags));
-        receiver.handle_timeout(now);
-        // What goes on with a unit in hand takes another way in runs than one by one.
-        receiver.handle_datagrams(now, from, &mut [&mut datagram.to_vec()]);
-        while let Some(frame) = receiver.poll_frame() {
+    let mut now = Instant::now();
+    let mut run: Vec<Vec<u8>> = Vec::new();
+    let mut packets = packets(octets).peekable();
+    while let Some((flags, datagram)) = packets.next() {
+        if run.is_empty() {
+            now += Duration::from_millis(u64::from(flags));
+            single.handle_timeout(now);
+            runs.handle_timeout(now);
+        }
+        single.handle_datagram_from(now, Some(from), datagram);
+        run.push(datagram.to_vec());
+        // Time that does not pass lets datagrams come together.
+        if packets.peek().is_some_and(|(flags, _)| *flags == 0) {
+            continue;
+        }
+        let mut views: Vec<&mut [u8]> = run.iter_mut().map(|one| &mut one[..]).collect();
+        runs.handle_datagrams(now, from, &mut views);
+        run.clear();
+        loop {
+            let (one, other) = (single.poll_frame(), runs.poll_frame());
+            assert_eq!(one.as_deref(), other.as_deref());
+            let Some(frame) = one else { break };
             assert!(frame.len() <= FRAME_LEN_MAX);
         }
-        while receiver.poll_event().is_some() {}
-        assert!(receiver.statistics().held_octets <= 1 << 20);
+        loop {
+            let events = [single.poll_event(), runs.poll_event()];
+            assert_eq!(format!("{:?}", events[0]), format!("{:?}", events[1]));
+            if events[0].is_none() {
+                break;
+            }
+        }
+        assert!(single.statistics().held_octets <= 1 << 20);
+        assert!(runs.statistics().held_octets <= 1 << 20);
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn figures(args: &LatencyArgs) -> anyhow::Result<Vec<Figure>> {
 
 /// Table IV of the papers: intra, inter and all, at 30 and 120 frames a second.
 fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let (frames, rounds) = if args.settings.quick { ([20, 60], 1) } else { ([60, 240], 3) };
+    let (frames, rounds) = if args.settings.quick { ([20, 60], 1) } else { ([60, 240], 2) };
     let mut rows = Vec::new();
     for (rate, frames) in [30_u32, 120].into_iter().zip(frames) {
         let shape = Shape { rate: f64::from(rate), ..VIDEO };
@@ -116,7 +116,7 @@ fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
 
 /// Against the size of the access unit.
 fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let (frames, rounds) = if args.settings.quick { (40, 1) } else { (120, 3) };
+    let (frames, rounds) = if args.settings.quick { (40, 1) } else { (120, 2) };
     let ways = args.ways();
     let mut rows = Vec::new();
     let empty = |way: &Way| Series {
@@ -163,8 +163,8 @@ fn of_many(args: &LatencyArgs) -> anyhow::Result<Figure> {
     let mut rows = Vec::new();
     for (size, rate) in [(12_500, 1000.0), (667_000, 240.0)] {
         let shape = Shape { intra: size, inter: size, rate };
-        for way in [Way::Hook, Way::Pull] {
-            // Half of the long run is by each.
+        for way in [Way::Hook, Way::Pull, Way::Raw] {
+            // Half of the long run is by each; as many beside them say what the machine does.
             let trial = interleaved(args, "many", shape, frames / 2, 1, &[way])?.remove(0);
             let head = [Cell::text(way.name()), Cell::Count(size as u64), Cell::Measure(rate, 0)];
             rows.push(head.into_iter().chain(cells(&trial, shape)).collect());

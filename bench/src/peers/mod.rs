@@ -68,16 +68,17 @@ options meant to be its best, and one of your own. What is measured is
   send     its sender beside a sink that counts packets and is never the slower end
   receive  its receiver beside a source of packets made beforehand, evenly spread over time
 
-The frame rate is doubled until more than 2.5 % of the access units are lost or the rate is not kept,
-twice, then the rates between are tried (or, if the first was too high, half and a quarter of it), and the peak's until there are three trials of it: their
-median counts. Programs of one part take turns at each rate. The peak is the most goodput with no more
-lost, whether the rate was kept or not: \"fps\" is the rate that came out, \"of fps\" the one asked for.
-Whoever is a sixth faster than asked for is \"too fast\": it does not keep a rate, and what it has is
-what it can do at its own. CPU time is that of the program, user and system, in seconds per gigabyte
-(10^9 octets) that arrived, at the peak; what it takes to start and to end, measured once with nothing
-to do, is taken off. \"UDP alone\" is the kernel's limit, as in bench rates; only in long runs.
-One access unit more is sent than counts: FFmpeg holds the last one back. SRTP is measured with the
-first codec. --quick measures one part, the whole; with --only, all three.
+The frame rate is doubled until more than 2.5 % of the access units are lost or the rate is not kept
+twice, then the rates between are tried (or, if the first was too high, half and a quarter of it), and
+the peak's until there are three trials of it: their median counts. Programs of one part take turns at
+each rate. The peak is the most goodput with no more lost, whether the rate was kept or not: \"fps\" is
+the rate that came out, \"of fps\" the one asked for. Whoever is a sixth faster than asked for is \"too
+fast\": it does not keep a rate, and what it has is what it can do at its own. CPU time is that of the
+program, user and system, in seconds per gigabyte (10^9 octets) that arrived, at the peak; what it takes
+to start and to end, measured once with nothing to do, is taken off. \"UDP alone\" is the kernel's limit,
+as in bench rates; only in long runs. One access unit more is sent than counts: FFmpeg holds the last
+one back. Halves and SRTP are measured with the first codec. --quick measures one part, the whole; with
+--only, all three.
 
 Measuring another program:
   --peer NAME --send-command '...' --receive-command '...'
@@ -195,7 +196,10 @@ pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
         if !args.settings.quick && !args.only {
             lines.push(kernel(args, &sequence));
         }
-        let of_codec = rows.iter().filter(|(adapter, _)| n == 0 || !adapter.secured);
+        let is_of = |(adapter, part): &&(Adapter, Part)| {
+            n == 0 || args.only || !adapter.secured && *part == Part::Whole
+        };
+        let of_codec = rows.iter().filter(is_of);
         let rows: Vec<_> = of_codec.cloned().collect();
         // Those that are compared with each other take turns.
         for group in

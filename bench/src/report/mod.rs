@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of what was measured.
 
+mod compact;
 mod figure;
 mod machine;
 mod page;

@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
+use super::compact::compact;
 use super::figure::{Across, BARE, Plot, Series};
 
 const SIZE: (u32, u32) = (1060, 620);
@@ -58,7 +59,7 @@ pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
         }
         .map_err(|error| anyhow!("cannot draw {}: {error}", plot.name))?;
     }
-    Ok(Some(text))
+    Ok(Some(compact(&text)))
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;

@@ -47,10 +47,10 @@ pub(crate) struct TextureArgs {
     /// What to measure
     #[arg(long, value_enum, default_value_t = Which::All)]
     figure: Which,
-    /// Streams begun for `frames`, and turns of `encode`; 20 by default, 3 with --quick
+    /// Streams begun for `frames`, and turns of `encode`; 12 by default, 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     runs: Option<NonZeroUsize>,
-    /// Frames at each point; 40 by default (no more than take 1.5 s), 10 with --quick
+    /// Frames at each point; 30 by default (no more than take 1 s), 10 with --quick
     #[arg(long, value_name = "NUMBER")]
     frames: Option<NonZeroUsize>,
     /// How frames travel
@@ -254,7 +254,7 @@ impl Bench<'_> {
 
     /// The turns at each point.
     fn turns(&self) -> Turns {
-        let (frames, longest) = if self.args.settings.quick { (10, 400) } else { (40, 1_500) };
+        let (frames, longest) = if self.args.settings.quick { (10, 400) } else { (30, 1_000) };
         let longest = match self.args.frames {
             Some(_) => Duration::MAX,
             None => Duration::from_millis(longest),
@@ -264,7 +264,7 @@ impl Bench<'_> {
     }
 
     fn runs(&self) -> usize {
-        let runs = if self.args.settings.quick { 3 } else { 20 };
+        let runs = if self.args.settings.quick { 3 } else { 12 };
         self.args.runs.map_or(runs, NonZeroUsize::get)
     }
 

@@ -5,10 +5,11 @@
 mod world;
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rushes_proto::payload::{Delivery, Frame};
-use rushes_proto::stream::{Event, Receiver};
+use rushes_proto::payload::{Delivery, Frame, Framing};
+use rushes_proto::repair::RequestTiming;
+use rushes_proto::stream::{Event, ReceiverConfig};
 use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
 use world::{Kind, Listener, Seeded, Source, Weather, arrivals, send};
 
@@ -19,15 +20,49 @@ const MS: Duration = Duration::from_millis(1);
 struct Outcome {
     frames: Vec<(Vec<u8>, RtpTimestamp, u32, bool)>,
     events: Vec<String>,
+    /// Packets asked for, and when others came.
+    asked: Vec<SequenceNumber>,
+    arrived: Vec<Option<Duration>>,
     counted: String,
 }
 
 impl Outcome {
-    fn drain(&mut self, receiver: &mut Receiver) {
+    fn drain(&mut self, listener: &mut Listener, now: Instant) {
+        let receiver = &mut listener.receiver;
+        while receiver.poll_requests(now, 4 * MS, &mut self.asked).is_some() {}
+        let mut arrived = Vec::new();
+        while receiver.poll_arrivals(&mut arrived).is_some() {}
+        let since = |at: Option<Instant>| at.map(|at| at - listener.epoch);
+        self.arrived.extend(arrived.into_iter().map(since));
         let one = |frame: Frame| (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker());
         self.frames.extend(std::iter::from_fn(|| receiver.poll_frame()).map(one));
         let told = |event: Event| format!("{event:?}");
         self.events.extend(std::iter::from_fn(|| receiver.poll_event()).map(told));
+    }
+
+    fn finish(&mut self, listener: &mut Listener, now: Instant) {
+        while let Some(due) = listener.receiver.poll_timeout() {
+            listener.receiver.handle_timeout(due);
+        }
+        self.drain(listener, now);
+        let statistics = listener.receiver.statistics();
+        self.counted = format!(
+            "{:?}",
+            (
+                statistics.packets,
+                statistics.payload_octets,
+                statistics.packets_lost,
+                statistics.frames,
+                statistics.frames_dropped,
+                statistics.reordered,
+                statistics.discards,
+                statistics
+                    .sources
+                    .iter()
+                    .map(|source| (source.received, source.highest, source.jitter))
+                    .collect::<Vec<_>>(),
+            )
+        );
     }
 }
 
@@ -56,22 +91,62 @@ fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     }
 }
 
-/// Lets two receivers take the same datagrams; how many frames came out.
-fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64) -> usize {
-    let mut random = Seeded(seed);
+/// Makes the fragments of three packets in a row say that they begin a unit.
+fn begin_again(kind: Kind, packets: &mut [Vec<u8>], random: &mut Seeded) {
+    let at = 4 + random.below(packets.len() as u64 - 8) as usize;
+    let header = if kind == Kind::H264 { 13 } else { 14 };
+    for packet in &mut packets[at..at + 3] {
+        if let Some(octet) = packet.get_mut(header) {
+            *octet = *octet & 0x3f | 0x80;
+        }
+    }
+}
+
+/// Puts the payload into a PACI packet (RFC 7798 section 4.4.4).
+fn wrap(packet: &mut Vec<u8>) {
+    let (first, second) = (packet[12], packet[13]);
+    let head = [50 << 1 | first & 1, second, first & 0xfe, 0];
+    packet.splice(12..14, head);
+}
+
+/// The packets of a stream, `odd` in a thousand of them disturbed.
+fn sent(kind: Kind, odd: u64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     let first = (SequenceNumber(65_500), RtpTimestamp(9));
-    let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, &mut random), 300, first)
+    let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, random), 300, first)
         .into_iter()
         .map(|datagram| datagram.octets)
         .collect();
+    if odd > 0 && kind.has_nal_units() && seed.is_multiple_of(2) {
+        begin_again(kind, &mut packets, random);
+    }
+    if odd == 0 && matches!(kind, Kind::H265 | Kind::H265Numbered) && seed.is_multiple_of(2) {
+        packets.iter_mut().for_each(wrap);
+    }
     for packet in packets.iter_mut().skip(4) {
         if random.chance(odd) {
-            disturb(packet, &mut random);
+            disturb(packet, random);
         }
     }
+    packets
+}
+
+/// Lets two receivers take the same datagrams; how many frames came out.
+fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64) -> usize {
+    let mut random = Seeded(seed);
+    let packets = sent(kind, odd, seed, &mut random);
     let own = Ssrc(u32::from_be_bytes(packets[0][8..12].try_into().unwrap()));
     let homes = [5004, 5006].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
-    let mut listeners = [(); 2].map(|()| Listener::with(kind, delivery, |_| {}));
+    let adjust = |config: &mut ReceiverConfig| {
+        config.arrivals = true;
+        config.requests = seed.is_multiple_of(3).then(RequestTiming::default);
+        if seed.is_multiple_of(5) {
+            config.frame.frame_len_max = 6000;
+        }
+        if seed % 3 == 1 && kind.has_nal_units() {
+            config.frame.framing = Framing::LengthPrefixed;
+        }
+    };
+    let mut listeners = [(); 2].map(|()| Listener::with(kind, delivery, adjust));
     let mut outcomes = [(); 2].map(|()| Outcome::default());
     let order = arrivals(packets.len(), weather, &mut random);
     let (mut rest, mut run) = (&order[..], 0);
@@ -84,8 +159,9 @@ fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64
             if odd > 0 && run == 30 && seed.is_multiple_of(4) {
                 listener.receiver.set_own_ssrc(own);
             }
-            listener.receiver.handle_timeout(listener.epoch + MS * run);
-            outcome.drain(&mut listener.receiver);
+            let now = listener.epoch + MS * run;
+            listener.receiver.handle_timeout(now);
+            outcome.drain(listener, now);
         }
         let [one_by_one, in_runs] = &mut listeners;
         for n in now_taken {
@@ -96,33 +172,13 @@ fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64
         let mut views: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
         in_runs.receiver.handle_datagrams(in_runs.epoch + MS * run, from, &mut views);
         for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
-            outcome.drain(&mut listener.receiver);
+            let now = listener.epoch + MS * run;
+            outcome.drain(listener, now);
         }
         (rest, run) = (later, run + 1);
     }
     for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
-        while let Some(due) = listener.receiver.poll_timeout() {
-            listener.receiver.handle_timeout(due);
-        }
-        outcome.drain(&mut listener.receiver);
-        let statistics = listener.receiver.statistics();
-        outcome.counted = format!(
-            "{:?}",
-            (
-                statistics.packets,
-                statistics.payload_octets,
-                statistics.packets_lost,
-                statistics.frames,
-                statistics.frames_dropped,
-                statistics.reordered,
-                statistics.discards,
-                statistics
-                    .sources
-                    .iter()
-                    .map(|source| (source.received, source.highest, source.jitter))
-                    .collect::<Vec<_>>(),
-            )
-        );
+        outcome.finish(listener, listener.epoch + MS * run);
     }
     assert_eq!(outcomes[0], outcomes[1], "{kind:?} {delivery:?} {weather:?} {odd} {seed}");
     outcomes[0].frames.len()

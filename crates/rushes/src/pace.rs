@@ -11,6 +11,8 @@ use crate::error::Error;
 ///
 /// A sender that did not get its turn in time catches up, but not in a burst that a switch's queue
 /// would not hold: by 2 ms at most, and by 256 KiB at most. What is more than that goes later.
+/// From 1 Gbit/s on, [`Rate`](Self::Rate) does not rely on that: it waits awake for the last tenth of
+/// a millisecond before a batch, and catches up by one batch at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {
@@ -47,6 +49,19 @@ pub fn sleep_until(deadline: Instant) {
     }
 }
 
+/// How late a sleep may end, and more.
+const SLEEP_LATE: Duration = Duration::from_micros(150);
+
+/// Waits until `deadline` to the microsecond: asleep, and then awake.
+pub(crate) fn wait_until(deadline: Instant) {
+    if let Some(asleep) = deadline.checked_sub(SLEEP_LATE) {
+        sleep_until(asleep);
+    }
+    while Instant::now() < deadline {
+        std::hint::spin_loop();
+    }
+}
+
 /// Before the second frame, the spacing of frames is not known.
 const FIRST_INTERVAL: Duration = Duration::from_millis(33);
 
@@ -62,6 +77,15 @@ const CATCH_UP_TIME: Duration = Duration::from_millis(2);
 
 /// The same in octets, for fast streams: half of a small switch's queue.
 const CATCH_UP_LEN: usize = 256 << 10;
+
+/// Bits a second from which on what a sleep is late by, made up for, would be a burst of its own.
+const EXACT_RATE: u64 = 1_000_000_000;
+
+/// What a sender that waits exactly catches up by: a batch.
+const CATCH_UP_EXACT: usize = 64 << 10;
+
+/// Shorter waits are not worth looking at the clock twice.
+const WAIT_MIN_EXACT: Duration = Duration::from_micros(2);
 
 /// When each batch of a frame is due.
 #[derive(Debug)]
@@ -139,14 +163,25 @@ impl Pacer {
             Pacing::Rate(bits_per_second) => {
                 // As many octets as bits in a second take eight.
                 let time = |len| time_of(len, Duration::from_secs(8), bits_per_second);
-                let earliest = now.checked_sub(catch_up(time(CATCH_UP_LEN))).unwrap_or(now);
+                let most = if self.is_exact() { CATCH_UP_EXACT } else { CATCH_UP_LEN };
+                let earliest = now.checked_sub(catch_up(time(most))).unwrap_or(now);
                 let due = self.rate_due.max(earliest);
                 self.rate_due = due + time(len);
                 due
             }
         };
         self.sent += len;
-        (due > now + WAIT_MIN).then_some(due)
+        let shortest = if self.is_exact() { WAIT_MIN_EXACT } else { WAIT_MIN };
+        (due > now + shortest).then_some(due)
+    }
+
+    /// Waits until a batch is due.
+    pub(crate) fn wait(&self, due: Instant) {
+        if self.is_exact() { wait_until(due) } else { sleep_until(due) }
+    }
+
+    fn is_exact(&self) -> bool {
+        matches!(self.pacing, Pacing::Rate(bits_per_second) if bits_per_second >= EXACT_RATE)
     }
 }
 
@@ -208,16 +243,20 @@ mod tests {
     #[test]
     fn a_sender_that_is_late_catches_up_by_no_more_than_a_queue_holds() {
         // At 10 Gbit/s a batch takes 52 us, and 100 batches 5.2 ms.
-        let (rate, over) = (Pacing::Rate(10_000_000_000), Duration::from_micros(10_400));
-        for pacing in [rate, Pacing::Share(0.5)] {
-            let burst = |micros| burst(pacing, over, Duration::from_micros(micros));
-            // What a sleep is late by is not lost.
-            assert!((2 * 65_000..=4 * 65_000).contains(&burst(110)), "{pacing:?}");
-            for micros in [500, 4_000] {
-                // And what goes early because a wait would not be worth it.
-                let most = CATCH_UP_LEN + 2 * 65_000;
-                assert!((4 * 65_000..=most).contains(&burst(micros)), "{pacing:?} {micros}");
-            }
+        let over = Duration::from_micros(10_400);
+        let share = |micros| burst(Pacing::Share(0.5), over, Duration::from_micros(micros));
+        // What a sleep is late by is not lost.
+        assert!((2 * 65_000..=4 * 65_000).contains(&share(110)));
+        for micros in [500, 4_000] {
+            // And what goes early because a wait would not be worth it.
+            let most = CATCH_UP_LEN + 2 * 65_000;
+            assert!((4 * 65_000..=most).contains(&share(micros)), "{micros}");
+        }
+        // Whoever waits exactly is late only where it got no turn.
+        for micros in [110, 500, 4_000] {
+            let late = Duration::from_micros(micros);
+            let burst = burst(Pacing::Rate(10_000_000_000), over, late);
+            assert!((65_000..=2 * 65_000).contains(&burst), "{burst} {micros}");
         }
         // At 100 Mbit/s, 2 ms are no batch.
         let slow = burst(Pacing::Rate(100_000_000), over, Duration::from_millis(50));

@@ -76,7 +76,7 @@ impl StreamSender {
             let now = Instant::now();
             if let Some(due) = self.pacer.due(now, batch.bytes().len()) {
                 self.reporting.port.look();
-                sleep_until(due);
+                self.pacer.wait(due);
             }
             let deadline = Instant::now() + self.sending.timeout();
             outcome = SendCore::send(socket, batch, queue, to, deadline);

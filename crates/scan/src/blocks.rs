@@ -6,8 +6,9 @@ pub(crate) const BLOCK_LEN: usize = 512;
 /// Octets of a block with its neighbours: the last one before it, and the first behind it.
 const VIEW_LEN: usize = BLOCK_LEN + 2;
 
-/// How many whole blocks there are before the first in which a start code begins, or ends. The
-/// first block begins at the second octet of `octets`.
+/// How many whole blocks there are before the first with a start code: one that begins at the octet
+/// before it at the earliest, and at its last but one at the latest. The first block begins at the
+/// second octet of `octets`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
 pub(crate) fn blocks_without(octets: &[u8]) -> usize {

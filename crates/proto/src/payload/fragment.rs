@@ -132,14 +132,26 @@ impl Fragment {
 pub struct Run {
     /// The format's own octets, of which the first `own_len` count.
     pub own: [u8; MAX_OWN_OCTETS],
-    /// How many count.
+    /// How many count, at most [`MAX_OWN_OCTETS`].
     pub own_len: usize,
     /// Where in the frame the first payload begins.
     pub start: usize,
-    /// Octets of the frame in each payload.
+    /// Octets of the frame in each payload, at least 1.
     pub len: usize,
     /// How many payloads there are, at least 1.
     pub count: usize,
+}
+
+impl Run {
+    /// Whether it is one that was asked for: `most` payloads of `limit` octets at most, of `frame`.
+    #[inline]
+    pub(crate) fn is_sound(&self, most: usize, limit: usize, frame: &[u8]) -> bool {
+        let is_short =
+            self.own_len <= MAX_OWN_OCTETS && self.len <= limit.saturating_sub(self.own_len);
+        let left = frame.len().saturating_sub(self.start);
+        let is_counted = (1..=most).contains(&self.count);
+        is_short && is_counted && self.len > 0 && left / self.len >= self.count
+    }
 }
 
 #[inline]

@@ -90,7 +90,8 @@ pub trait Packetiser: Send {
 
     /// Takes the next payloads, at most `most` of them, if they are a [`Run`], which is what most of
     /// a large frame is; `None`, and nothing changes, if [`next`](Self::next) is to describe them
-    /// one by one.
+    /// one by one. What is in a run must fit the limit and the frame; a frame with one that does
+    /// not is cut short.
     fn next_run(&mut self, _frame: &[u8], _most: usize) -> Option<Run> {
         None
     }
@@ -133,6 +134,10 @@ pub trait Depacketiser: Send {
 
     /// Octets of the next payload before those that go on with the unit in hand, 2 or 3, if it is
     /// one more fragment of that unit; `None` if no unit is in hand or the format has no such.
+    ///
+    /// Whoever says so promises that a packet of the same frame goes on with the unit too if its
+    /// payload begins with the same octets, so many, as one that [did](Self::push_behind) and ended
+    /// neither unit nor frame: it is not asked about then.
     fn head_len(&self) -> Option<usize> {
         None
     }

@@ -70,20 +70,16 @@ impl Receiver {
         is_taken.then_some(Lane { source: self.recent, ssrc })
     }
 
-    /// Takes a clear datagram into its frame; `false`, and nothing changes, if it must go the usual
-    /// way.
+    /// Takes a clear datagram into its frame, and says whether it went on with the unit in hand;
+    /// `None`, and nothing changes, if it must go the usual way.
     #[inline]
-    pub(super) fn take_clear(&mut self, lane: Lane, now: Instant, datagram: &[u8]) -> bool {
-        self.taken_clear(lane, now, datagram).is_some()
-    }
-
-    #[inline]
-    fn taken_clear(&mut self, lane: Lane, now: Instant, datagram: &[u8]) -> Option<()> {
+    pub(super) fn take_clear(&mut self, lane: Lane, now: Instant, datagram: &[u8]) -> Option<bool> {
         let usual = self.usual(lane, datagram)?;
         let Self { sources, statistics, events, .. } = self;
         let source = sources.get_mut(lane.source)?;
         let head_len = source.direct_head_len(usual.sequence, usual.timestamp)?;
-        let (head, body) = datagram.get(HEADER_LEN..)?.split_at_checked(head_len)?;
+        let payload = datagram.get(HEADER_LEN..)?;
+        let (head, body) = payload.split_at_checked(head_len)?;
         let copy = |place: &mut [u8]| {
             place.copy_from_slice(body);
             Ok::<(), Infallible>(())
@@ -91,12 +87,15 @@ impl Receiver {
         source.builder().write_behind::<0, _>(body.len(), copy)?.ok()?;
         let info = usual.info(now);
         let arrived = Arrived { sequence: usual.sequence, info, payload: head };
-        source.take_direct(&arrived, body.len(), &mut Report { statistics, events });
-        Some(())
+        let mut report = Report { statistics, events };
+        let went_on = source.take_direct(&arrived, body.len(), Some(payload), &mut report);
+        self.forget_events();
+        Some(went_on)
     }
 
-    /// Takes those at the front of `datagrams` that differ from `last`, which was just taken so, only
-    /// in what follows the head of the payload, and in being the next each; how many.
+    /// Takes those at the front of `datagrams` that differ from `last`, which just
+    /// [went on](Self::take_clear) with the unit in hand, only in what follows the head of the
+    /// payload, and in being the next each; how many. They go on with it too, so nobody is asked.
     #[inline]
     pub(super) fn take_more(
         &mut self,
@@ -172,7 +171,7 @@ impl Receiver {
         };
         let payload = head.get(..head_len)?;
         let arrived = Arrived { sequence: usual.sequence, info: usual.info(now), payload };
-        source.take_direct(&arrived, len - head_len, &mut Report { statistics, events });
+        source.take_direct(&arrived, len - head_len, None, &mut Report { statistics, events });
         Some(Ok(()))
     }
 

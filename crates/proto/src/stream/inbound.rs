@@ -186,17 +186,19 @@ impl Inbound {
     }
 
     /// Takes the packet that [`direct_head_len`](Self::direct_head_len) allowed: of its payload
-    /// only the head is with it, and `len` octets lie in the frame.
+    /// only the head is with it, and `len` octets lie in the frame; all of it is in `whole`, where it
+    /// still is. Whether it went on with the unit in hand, as was guessed.
     #[inline]
     pub(super) fn take_direct(
         &mut self,
         packet: &Arrived<'_>,
         len: usize,
+        whole: Option<&[u8]>,
         report: &mut Report<'_>,
-    ) {
+    ) -> bool {
         let &Arrived { sequence, info, payload: head } = packet;
         self.last_heard = info.arrival;
-        let Verdict::Accept(place) = self.sequence.judge(sequence) else { return };
+        let Verdict::Accept(place) = self.sequence.judge(sequence) else { return false };
         self.received += 1;
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.note(place, info.arrival);
@@ -205,14 +207,19 @@ impl Inbound {
         self.window.advance();
         self.builder.begin_packet(info);
         if !self.depacketiser.push_behind(head, len, info, &mut self.builder) {
-            let payload = [head, self.builder.written_behind(len)].concat();
-            self.join(info, &payload, report);
-            return;
+            if let Some(payload) = whole {
+                self.join(info, payload, report);
+            } else {
+                let payload = [head, self.builder.written_behind(len)].concat();
+                self.join(info, &payload, report);
+            }
+            return false;
         }
         report.statistics.packets += 1;
         report.statistics.payload_octets += (head.len() + len) as u64;
         self.builder.end_packet();
         self.note_dropped(report);
+        true
     }
 
     /// Counts `packets` packets that came next, one after the other, and are in the frame in hand.

@@ -78,7 +78,6 @@ impl Receiver {
         let from = Some(from);
         if self.security.is_none() {
             self.handle_all_clear(now, from, datagrams);
-            self.forget_events();
             return;
         }
         // A packet that gains nothing by company is still near when it is looked at again.
@@ -114,13 +113,14 @@ impl Receiver {
         let mut rest = datagrams;
         while let Some((datagram, behind)) = rest.split_first() {
             rest = behind;
-            if let Some(lane) = lane
-                && self.take_clear(lane, now, datagram)
-            {
-                rest = &rest[self.take_more(lane, now, datagram, rest)..];
-            } else {
-                self.handle_clear(now, from, datagram);
-                lane = self.lane(from);
+            let direct = lane.and_then(|lane| Some((lane, self.take_clear(lane, now, datagram)?)));
+            match direct {
+                Some((lane, true)) => rest = &rest[self.take_more(lane, now, datagram, rest)..],
+                Some((_, false)) => {}
+                None => {
+                    self.handle_clear(now, from, datagram);
+                    lane = self.lane(from);
+                }
             }
         }
     }

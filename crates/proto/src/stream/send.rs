@@ -79,7 +79,7 @@ enum Written {
     Placed,
     /// It does not fit the batch.
     Full,
-    /// It could not be protected, and must not go out clear.
+    /// It could not be protected and must not go out clear, or its format is mistaken.
     Refused,
 }
 
@@ -290,14 +290,23 @@ impl Sender {
     }
 
     /// Writes the packets of the next payloads if they differ only in the octets of the frame that
-    /// they have, and nothing but copying is to be done: `false` if not.
+    /// they have, and nothing but copying is to be done; `None` if not.
     #[inline]
-    fn write_run(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> bool {
+    fn write_run(
+        &mut self,
+        frame: &[u8],
+        timestamp: RtpTimestamp,
+        batch: &mut Batch,
+    ) -> Option<Written> {
         let most = batch.free() / self.config.packet_len_max;
         if self.protector.is_some() || most == 0 {
-            return false;
+            return None;
         }
-        let Some(run) = self.packetiser.next_run(frame, most) else { return false };
+        let run = self.packetiser.next_run(frame, most)?;
+        if !run.is_sound(most, self.config.packet_len_max - HEADER_LEN, frame) {
+            debug_assert!(false, "a run that was not asked for: {run:?}");
+            return Some(Written::Refused);
+        }
         self.fragment.clear();
         let mut head = [0; HEADER_LEN + MAX_OWN_OCTETS];
         head[..HEADER_LEN].copy_from_slice(&self.header(timestamp));
@@ -321,7 +330,7 @@ impl Sender {
         }
         self.statistics.packets += run.count as u64;
         self.statistics.payload_octets += (run.count * (run.own_len + run.len)) as u64;
-        true
+        Some(Written::Placed)
     }
 
     /// Completes the protection of the packets in `batch`.
@@ -449,17 +458,19 @@ impl Outgoing<'_, '_> {
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
         while !self.done && batch.free() >= self.sender.config.packet_len_max {
+            let mut written = None;
             if !std::mem::take(&mut self.waiting) {
-                if self.sender.write_run(self.frame, self.timestamp, batch) {
-                    continue;
-                }
+                written = self.sender.write_run(self.frame, self.timestamp, batch);
                 self.sender.fragment.clear();
-                if !self.sender.packetiser.next(self.frame, &mut self.sender.fragment) {
+                if written.is_none()
+                    && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
+                {
                     self.done = true;
                     break;
                 }
             }
-            match self.sender.write(self.frame, self.timestamp, batch) {
+            let sender = &mut *self.sender;
+            match written.unwrap_or_else(|| sender.write(self.frame, self.timestamp, batch)) {
                 Written::Placed => {}
                 Written::Full => {
                     // Formats that cannot split make packets longer than asked for; one that is

@@ -1,0 +1,70 @@
+//! The same picture in fewer octets: a dashed line is drawn as hundreds of short ones, which are
+//! two thirds of a report.
+
+/// Joins lines of one style that follow one another into one path, and leaves out what is so anyway.
+pub(super) fn compact(svg: &str) -> String {
+    let mut text = String::with_capacity(svg.len());
+    // The style of the path that is open at the end of `text`.
+    let mut open: Option<&str> = None;
+    for line in svg.lines() {
+        let dash = polyline(line);
+        if open.is_some() && open != dash.map(|(style, _)| style) {
+            text.push_str("\"/>\n");
+            open = None;
+        }
+        let Some((style, points)) = dash else {
+            text.push_str(&line.replace(" opacity=\"1\"", ""));
+            text.push('\n');
+            continue;
+        };
+        if open.is_none() {
+            text.push_str("<path");
+            text.push_str(&style.replace(" opacity=\"1\"", ""));
+            text.push_str(" d=\"");
+            open = Some(style);
+        }
+        // Behind the first point, more are joined by lines without a letter.
+        text.push('M');
+        text.push_str(points.trim());
+    }
+    if open.is_some() {
+        text.push_str("\"/>\n");
+    }
+    text
+}
+
+/// The style of a line, and its points.
+fn polyline(line: &str) -> Option<(&str, &str)> {
+    let rest = line.trim().strip_prefix("<polyline")?.strip_suffix("\"/>")?;
+    rest.split_once(" points=\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compact;
+
+    #[test]
+    fn dashes_of_one_style_become_one_path() {
+        let line = |colour: &str, points: &str| {
+            format!(
+                "<polyline fill=\"none\" opacity=\"1\" stroke=\"{colour}\" points=\"{points}\"/>\n"
+            )
+        };
+        let svg = [
+            "<svg>\n".to_owned(),
+            line("red", "1,2 3,4 "),
+            line("red", "5,6 7,8 9,10 "),
+            line("blue", "1,1 2,2 "),
+            "<circle opacity=\"1\" r=\"3\"/>\n".to_owned(),
+            line("blue", "3,3 4,4 "),
+            "</svg>\n".to_owned(),
+        ];
+        let expected = "<svg>\n\
+            <path fill=\"none\" stroke=\"red\" d=\"M1,2 3,4M5,6 7,8 9,10\"/>\n\
+            <path fill=\"none\" stroke=\"blue\" d=\"M1,1 2,2\"/>\n\
+            <circle r=\"3\"/>\n\
+            <path fill=\"none\" stroke=\"blue\" d=\"M3,3 4,4\"/>\n\
+            </svg>\n";
+        assert_eq!(compact(&svg.concat()), expected);
+    }
+}
