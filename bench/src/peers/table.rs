@@ -147,7 +147,7 @@ fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
     };
     [
         plot("", "what arrived whole", "goodput (Gbit/s)", true, &Trial::gigabits),
-        plot("-loss", "what did not", "frames lost (%)", false, &|trial| 100.0 * trial.loss()),
+        plot("-loss", "what was lost", "frames lost (%)", false, &|trial| 100.0 * trial.loss()),
     ]
 }
 

@@ -124,7 +124,7 @@ fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot
             title: format!("{title}, {}: {}", group.title, sequence.name()),
             x: X,
             y,
-            across: Across::Decades,
+            across: Across::Octaves,
             decades: false,
             series: series.collect(),
         }

@@ -162,7 +162,7 @@ fn round(value: f64) -> String {
 /// A number as short as it can be said.
 fn short(value: f64) -> String {
     match value {
-        v if v >= 1024.0 && (v / 1024.0).fract() == 0.0 => format!("{} Ki", v / 1024.0),
+        v if v >= 16_384.0 && (v / 1024.0).fract() == 0.0 => format!("{} Ki", v / 1024.0),
         v if v >= 10.0 || v.fract() == 0.0 => format!("{v:.0}"),
         v if v >= 1.0 => format!("{v:.1}"),
         v => format!("{v:.2}"),

@@ -30,8 +30,8 @@ fn every_figure_of_deliveries_has_its_table_and_its_plots() {
     for (figure, table, plots) in [
         ("latency", "latency", &["latency-udp", "latency-tcp"][..]),
         ("frames", "frames", &["frames-udp", "frames-tcp"]),
-        ("units", "units", &["units-360p-ycocg-bc3", "units-360p-rgb24"]),
-        ("packet-size", "packet-size", &["packet-size-360p-rgb24"]),
+        ("units", "units", &["units-360p-ycocg-bc3"]),
+        ("packet-size", "packet-size", &["packet-size-360p-ycocg-bc3"]),
         ("timings", "timings", &[]),
     ] {
         let report = measured(&["--figure", figure, "--json", "--out", out]);
