@@ -11,7 +11,7 @@ use rushes_proto::payload::{Delivery, Frame, Framing};
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::stream::{Event, ReceiverConfig};
 use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
-use world::{Kind, Listener, Seeded, Source, Weather, arrivals, send};
+use world::{Kind, Listener, Seeded, Weather, arrivals, send, sources};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -66,18 +66,6 @@ impl Outcome {
     }
 }
 
-fn sources(kind: Kind, random: &mut Seeded) -> Vec<Source> {
-    let unit = |n, random: &mut Seeded| {
-        let len = if kind == Kind::Opus { 40 } else { 20 + random.below(5000) as usize };
-        kind.unit(n, len, random)
-    };
-    let units = |n: u32, random: &mut Seeded| {
-        let count = if kind.has_nal_units() { 1 + random.below(3) as u32 } else { 1 };
-        (0..count).map(|step| unit(8 * n + step, random)).collect()
-    };
-    (0..20).map(|n| Source::new(kind, units(n, random))).collect()
-}
-
 /// Makes of a packet one that its sender would not have made.
 fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     let at = random.below(16) as usize;
@@ -112,7 +100,7 @@ fn wrap(packet: &mut Vec<u8>) {
 /// The packets of a stream, `odd` in a thousand of them disturbed.
 fn sent(kind: Kind, odd: u64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     let first = (SequenceNumber(65_500), RtpTimestamp(9));
-    let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, random), 300, first)
+    let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, 20, 5020, random), 300, first)
         .into_iter()
         .map(|datagram| datagram.octets)
         .collect();

@@ -14,23 +14,11 @@ use rushes_proto::payload::Delivery;
 use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::Discard;
 use rushes_proto::{RtpTimestamp, SequenceNumber};
-use world::{Kind, Listener, Seeded, Source, Weather, arrivals, send};
+use world::{Kind, Listener, Seeded, Weather, arrivals, send, sources};
 
 const MS: Duration = Duration::from_millis(1);
 
 const SUITES: [Suite; 2] = [Suite::AeadAes128Gcm, Suite::AeadAes256Gcm];
-
-fn sources(kind: Kind, random: &mut Seeded) -> Vec<Source> {
-    let unit = |n, random: &mut Seeded| {
-        let len = if kind == Kind::Opus { 40 } else { 20 + random.below(2500) as usize };
-        kind.unit(n, len, random)
-    };
-    let units = |n: u32, random: &mut Seeded| {
-        let count = if kind.has_nal_units() { 1 + random.below(3) as u32 } else { 1 };
-        (0..count).map(|step| unit(8 * n + step, random)).collect()
-    };
-    (0..24).map(|n| Source::new(kind, units(n, random))).collect()
-}
 
 /// Makes of a clear packet one that its sender would not have made, but that is authentic.
 fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
@@ -71,7 +59,7 @@ fn compare(
 ) -> usize {
     let mut random = Seeded(seed);
     let first = (SequenceNumber(65_500), RtpTimestamp(9));
-    let sent = send(kind, &sources(kind, &mut random), 300, first);
+    let sent = send(kind, &sources(kind, 24, 2520, &mut random), 300, first);
     let key = master(suite, 7, &[]);
     let policy = Policy { window: 1024, ..Policy::new(suite) };
     let mut protector = Protector::new(&policy, &key).unwrap();

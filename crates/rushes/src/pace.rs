@@ -11,8 +11,8 @@ use crate::error::Error;
 ///
 /// A sender that did not get its turn in time catches up, but not in a burst that a switch's queue
 /// would not hold: by 2 ms at most, and by 256 KiB at most. What is more than that goes later.
-/// From 1 Gbit/s on, [`Rate`](Self::Rate) does not rely on that: it waits awake for the last tenth of
-/// a millisecond before a batch, and catches up by one batch at most.
+/// From 1 Gbit/s on, [`Rate`](Self::Rate) does not rely on that: it waits awake for the last 0.15 ms
+/// before a batch, and catches up by one batch at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {

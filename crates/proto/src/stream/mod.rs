@@ -15,6 +15,7 @@ mod receive;
 mod reorder;
 mod secure;
 mod send;
+mod send_run;
 mod sequence;
 mod stats;
 

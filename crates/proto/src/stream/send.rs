@@ -20,7 +20,6 @@ use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::Fragment;
 use crate::payload::FrameError;
-use crate::payload::MAX_OWN_OCTETS;
 use crate::payload::Packetiser;
 use crate::repair::History;
 use crate::repair::Refusal;
@@ -50,8 +49,8 @@ pub enum Retransmission {
 
 /// What a sender keeps to send again.
 #[derive(Debug)]
-struct Repair {
-    history: History,
+pub(super) struct Repair {
+    pub(super) history: History,
     retransmission: Retransmission,
     /// The next packet of the retransmission stream.
     sequence: SequenceNumber,
@@ -60,21 +59,21 @@ struct Repair {
 
 /// The sending half of a stream: splits frames, numbers packets, writes them into batches.
 pub struct Sender {
-    packetiser: Box<dyn Packetiser>,
-    config: SenderConfig,
-    sequence: SequenceNumber,
+    pub(super) packetiser: Box<dyn Packetiser>,
+    pub(super) config: SenderConfig,
+    pub(super) sequence: SequenceNumber,
     /// Automatic timestamps count from here, one frame interval (or frame duration) each.
     clock_base: RtpTimestamp,
     clock_frames: u64,
-    fragment: Fragment,
-    repair: Option<Repair>,
-    protector: Option<Box<Protector>>,
-    statistics: SendStatistics,
+    pub(super) fragment: Fragment,
+    pub(super) repair: Option<Repair>,
+    pub(super) protector: Option<Box<Protector>>,
+    pub(super) statistics: SendStatistics,
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Written {
+pub(super) enum Written {
     /// It is in the batch.
     Placed,
     /// It does not fit the batch.
@@ -289,50 +288,6 @@ impl Sender {
         self.protector.as_ref().map_or(0, |protector| protector.overhead())
     }
 
-    /// Writes the packets of the next payloads if they differ only in the octets of the frame that
-    /// they have, and nothing but copying is to be done; `None` if not.
-    #[inline]
-    fn write_run(
-        &mut self,
-        frame: &[u8],
-        timestamp: RtpTimestamp,
-        batch: &mut Batch,
-    ) -> Option<Written> {
-        let most = batch.free() / self.config.packet_len_max;
-        if self.protector.is_some() || most == 0 {
-            return None;
-        }
-        let run = self.packetiser.next_run(frame, most)?;
-        if !run.is_sound(most, self.config.packet_len_max - HEADER_LEN, frame) {
-            debug_assert!(false, "a run that was not asked for: {run:?}");
-            return Some(Written::Refused);
-        }
-        self.fragment.clear();
-        let mut head = [0; HEADER_LEN + MAX_OWN_OCTETS];
-        head[..HEADER_LEN].copy_from_slice(&self.header(timestamp));
-        head[HEADER_LEN..].copy_from_slice(&run.own);
-        let head_len = HEADER_LEN + run.own_len;
-        let len = head_len + run.len;
-        for payload in frame[run.start..].chunks_exact(run.len).take(run.count) {
-            let position = batch.position();
-            let Some(packet) = batch.place(len) else { break };
-            head[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
-            // One store of a known length where it fits; the payload is written over its end.
-            match packet.first_chunk_mut() {
-                Some(place) => *place = head,
-                None => packet[..head_len].copy_from_slice(&head[..head_len]),
-            }
-            packet[head_len..].copy_from_slice(payload);
-            if let Some(repair) = &mut self.repair {
-                repair.history.note(self.sequence, position, len);
-            }
-            self.sequence = self.sequence.plus(1);
-        }
-        self.statistics.packets += run.count as u64;
-        self.statistics.payload_octets += (run.count * (run.own_len + run.len)) as u64;
-        Some(Written::Placed)
-    }
-
     /// Completes the protection of the packets in `batch`.
     #[inline]
     fn finish(&mut self, batch: &mut Batch) {
@@ -375,7 +330,7 @@ impl Sender {
 
     /// The header of the packet of the fragment in hand.
     #[inline]
-    fn header(&self, timestamp: RtpTimestamp) -> [u8; HEADER_LEN] {
+    pub(super) fn header(&self, timestamp: RtpTimestamp) -> [u8; HEADER_LEN] {
         let kind = u8::from(self.fragment.marker()) << 7 | self.config.payload_type.value();
         let [q1, q0] = self.sequence.0.to_be_bytes();
         let [t3, t2, t1, t0] = timestamp.0.to_be_bytes();

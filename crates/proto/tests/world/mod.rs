@@ -270,6 +270,20 @@ impl Listener {
     }
 }
 
+/// Access units of one to three units of 20 to `len_max` octets each; of formats without units, and
+/// of audio, what they have instead.
+pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec<Source> {
+    let unit = |n, random: &mut Seeded| {
+        let len = if kind == Kind::Opus { 40 } else { 20 + random.below(len_max - 20) as usize };
+        kind.unit(n, len, random)
+    };
+    let units = |n: u32, random: &mut Seeded| {
+        let count = if kind.has_nal_units() { 1 + random.below(3) as u32 } else { 1 };
+        (0..count).map(|step| unit(8 * n + step, random)).collect()
+    };
+    (0..count).map(|n| Source::new(kind, units(n, random))).collect()
+}
+
 /// How a network treats datagrams, in thousandths.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {

@@ -1,12 +1,12 @@
 //! Cutting a stream of octets into access units, in bounded memory.
 
+use rushes_scan::find_start_code;
 use thiserror::Error;
 
 use super::access_unit::{AccessUnitDetector, Boundary};
 use super::header::NalCodec;
 use super::{LENGTH_LEN, START_CODE_LEN};
 use crate::payload::builder::Framing;
-use rushes_scan::find_start_code;
 
 /// Octets of a NAL unit that decide its role: a header and the beginning of a slice.
 const LOOK_LEN: usize = 4;

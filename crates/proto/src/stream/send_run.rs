@@ -1,0 +1,114 @@
+//! The way out of packets that differ only in the octets of the frame that they have, which most of
+//! a large frame's are: all but the first and the last fragment of a unit.
+
+use super::send::Sender;
+use super::send::Written;
+use crate::batch::Batch;
+use crate::payload::MAX_OWN_OCTETS;
+use crate::rtp::HEADER_LEN;
+use crate::time::RtpTimestamp;
+
+impl Sender {
+    /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run), and
+    /// nothing but copying is to be done; `None` if not. A run that its format must not make is
+    /// refused.
+    #[inline]
+    pub(super) fn write_run(
+        &mut self,
+        frame: &[u8],
+        timestamp: RtpTimestamp,
+        batch: &mut Batch,
+    ) -> Option<Written> {
+        let most = batch.free() / self.config.packet_len_max;
+        if self.protector.is_some() || most == 0 {
+            return None;
+        }
+        let run = self.packetiser.next_run(frame, most)?;
+        if !run.is_sound(most, self.config.packet_len_max - HEADER_LEN, frame) {
+            return Some(Written::Refused);
+        }
+        // The header is that of a packet without the marker bit.
+        self.fragment.clear();
+        let mut head = [0; HEADER_LEN + MAX_OWN_OCTETS];
+        head[..HEADER_LEN].copy_from_slice(&self.header(timestamp));
+        head[HEADER_LEN..].copy_from_slice(&run.own);
+        let head_len = HEADER_LEN + run.own_len;
+        let len = head_len + run.len;
+        for payload in frame[run.start..].chunks_exact(run.len).take(run.count) {
+            let position = batch.position();
+            let Some(packet) = batch.place(len) else { break };
+            head[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
+            // One store of a known length where it fits; the payload is written over its end.
+            match packet.first_chunk_mut() {
+                Some(place) => *place = head,
+                None => packet[..head_len].copy_from_slice(&head[..head_len]),
+            }
+            packet[head_len..].copy_from_slice(payload);
+            if let Some(repair) = &mut self.repair {
+                repair.history.note(self.sequence, position, len);
+            }
+            self.sequence = self.sequence.plus(1);
+        }
+        self.statistics.packets += run.count as u64;
+        self.statistics.payload_octets += (run.count * (run.own_len + run.len)) as u64;
+        Some(Written::Placed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::payload::{Fragment, FrameError, Packetiser, Run};
+    use crate::stream::{FrameRate, SenderConfig};
+    use crate::{Batch, ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+
+    use super::Sender;
+
+    /// A format that makes this run, again and again.
+    struct Mistaken(Run);
+
+    impl Packetiser for Mistaken {
+        fn start(&mut self, _: &[u8], _: usize) -> Result<(), FrameError> {
+            Ok(())
+        }
+
+        fn next(&mut self, _: &[u8], _: &mut Fragment) -> bool {
+            false
+        }
+
+        fn next_run(&mut self, _: &[u8], _: usize) -> Option<Run> {
+            Some(self.0)
+        }
+    }
+
+    #[test]
+    fn a_run_that_a_format_must_not_make_cuts_its_frame() {
+        let sound = Run { own: [0; 8], own_len: 3, start: 0, len: 100, count: 2 };
+        let frame = [7; 1000];
+        assert!(sound.is_sound(2, 103, &frame));
+        for run in [
+            Run { count: 0, ..sound },
+            Run { count: usize::MAX, ..sound },
+            Run { len: 0, ..sound },
+            Run { len: usize::MAX, ..sound },
+            Run { own_len: 9, ..sound },
+            Run { start: 801, ..sound },
+            Run { start: usize::MAX, ..sound },
+        ] {
+            assert!(!run.is_sound(2, 103, &frame), "{run:?}");
+            let config = SenderConfig {
+                ssrc: Ssrc(1),
+                payload_type: PayloadType::H265,
+                first_sequence: SequenceNumber(1),
+                first_timestamp: RtpTimestamp(1),
+                clock_rate: ClockRate::VIDEO,
+                frame_rate: FrameRate::DEFAULT,
+                packet_len_max: 1200,
+            };
+            let mut sender = Sender::new(Box::new(Mistaken(run)), config).unwrap();
+            let mut batch = Batch::new();
+            let mut outgoing = sender.push(&frame, None).unwrap();
+            assert!(!outgoing.fill(&mut batch) && !outgoing.fill(&mut batch), "{run:?}");
+            assert_eq!(sender.statistics().frames_cut, 1, "{run:?}");
+        }
+    }
+}
