@@ -11,9 +11,8 @@ use crate::{
 };
 
 pub(crate) const HELP: &str = "\
-Without a command everything is measured, which takes tens of minutes; --quick takes a small part of
-that. With --out there is also report.html, one page with all tables and plots that needs nothing
-else.
+Without a command everything is measured, in about 20 minutes; --quick takes two. With
+--out there is also report.html, one page with all tables and plots that needs nothing else.
 
 Use a release build on a machine that does nothing else, and compare figures of one run only. What
 needs root (network namespaces) or a program that is not installed is told and left out.";

@@ -108,7 +108,7 @@ impl Frame<'_, '_> {
             .y_desc(plot.y)
             .axis_desc_style(("sans-serif", 16))
             .label_style(("sans-serif", 13))
-            .light_line_style(WHITE)
+            .light_line_style(TRANSPARENT)
             .draw()?;
         for (n, series) in plot.series.iter().enumerate() {
             let style = self.style(n, series);
