@@ -1,0 +1,62 @@
+//! Where in a target a frame is drawn.
+
+use rushes_texture::Layout;
+
+/// A rectangle of a target, in its pixels; parts outside are not seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Its left edge.
+    pub x: f32,
+    /// Its upper edge.
+    pub y: f32,
+    /// Pixels across.
+    pub width: f32,
+    /// Pixels down.
+    pub height: f32,
+}
+
+impl Place {
+    /// As large as a target of `width × height` pixels allows, in the middle, with the frame's
+    /// shape kept.
+    ///
+    /// ```
+    /// use rushes_gpu::Place;
+    ///
+    /// let place = Place::fitted((1920, 1080), (1000, 1000));
+    /// assert_eq!(place, Place { x: 0.0, y: 218.75, width: 1000.0, height: 562.5 });
+    /// ```
+    pub fn fitted(frame: (u32, u32), target: (u32, u32)) -> Self {
+        let (across, down) = (target.0 as f32 / frame.0 as f32, target.1 as f32 / frame.1 as f32);
+        let scale = across.min(down);
+        let (width, height) = (frame.0 as f32 * scale, frame.1 as f32 * scale);
+        let (x, y) = ((target.0 as f32 - width) / 2.0, (target.1 as f32 - height) / 2.0);
+        Self { x, y, width, height }
+    }
+
+    /// A pixel of the target for each of the frame, from the upper left corner on.
+    pub fn exact(layout: &Layout) -> Self {
+        let (width, height) = (layout.width() as f32, layout.height() as f32);
+        Self { x: 0.0, y: 0.0, width, height }
+    }
+
+    /// The octets of the shader's `View`.
+    pub(super) fn view(&self, layout: &Layout, linear: bool) -> [u8; VIEW] {
+        let (width, height) = (layout.width(), layout.height());
+        let step = [width as f32 / self.width, height as f32 / self.height];
+        let smoothed = step != [1.0, 1.0];
+        let mut words = vec![width, height, smoothed.into(), linear.into()];
+        words.extend([self.x, self.y, step[0], step[1]].map(f32::to_bits));
+        let offsets = layout.planes().iter();
+        words.extend(offsets.flat_map(|plane| {
+            [plane.offset as u32, plane.row_bytes as u32, plane.width, plane.height]
+        }));
+        let mut octets = [0; VIEW];
+        for (to, word) in octets.as_chunks_mut().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        octets
+    }
+}
+
+/// Octets of the shader's `View`.
+pub(super) const VIEW: usize = 80;

@@ -1,0 +1,58 @@
+// A frame on a rectangle of the target.
+
+struct View {
+    // Pixels of the frame.
+    size: vec2<u32>,
+    // Whether pixels between pixels are mixed; whether the target takes linear light.
+    smoothed: u32,
+    linear: u32,
+    // Where in the target the frame's corner is, and how many of its pixels one of the target is.
+    origin: vec2<f32>,
+    step: vec2<f32>,
+    // Of each plane: its first octet, octets of a block row, pixels across and down.
+    planes: array<vec4<u32>, 3>,
+}
+
+@group(0) @binding(0) var<uniform> view: View;
+
+@vertex
+fn corners(@builtin(vertex_index) index: u32) -> @builtin(position) vec4<f32> {
+    // One triangle that covers all.
+    let x = f32(index & 1u) * 4.0 - 1.0;
+    let y = f32(index >> 1u) * 4.0 - 1.0;
+    return vec4<f32>(x, y, 0.0, 1.0);
+}
+
+fn inside(at: vec2<i32>) -> vec4<f32> {
+    let last = vec2<i32>(view.size) - 1;
+    let pixel = vec2<u32>(clamp(at, vec2<i32>(0), last));
+    return vec4<f32>(texel(pixel.x, pixel.y)) / 255.0;
+}
+
+fn light(value: f32) -> f32 {
+    if value <= 0.04045 { return value / 12.92; }
+    return pow((value + 0.055) / 1.055, 2.4);
+}
+
+@fragment
+fn show(@builtin(position) position: vec4<f32>) -> @location(0) vec4<f32> {
+    let at = (position.xy - view.origin) * view.step;
+    if any(at < vec2<f32>(0.0)) || any(at >= vec2<f32>(view.size)) {
+        return vec4<f32>(0.0, 0.0, 0.0, 1.0);
+    }
+    var colour = vec4<f32>(0.0);
+    if view.smoothed == 0u {
+        colour = inside(vec2<i32>(floor(at)));
+    } else {
+        let corner = floor(at - 0.5);
+        let part = at - 0.5 - corner;
+        let first = vec2<i32>(corner);
+        let above = mix(inside(first), inside(first + vec2<i32>(1, 0)), part.x);
+        let below = mix(inside(first + vec2<i32>(0, 1)), inside(first + vec2<i32>(1, 1)), part.x);
+        colour = mix(above, below, part.y);
+    }
+    if view.linear != 0u {
+        colour = vec4<f32>(light(colour.r), light(colour.g), light(colour.b), colour.a);
+    }
+    return colour;
+}

@@ -1,0 +1,144 @@
+//! A graphics processor, and the thread-safe handles to it.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use crate::error::GpuError;
+
+/// Which interface the driver is spoken to by.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Interface {
+    /// Vulkan where there is one, else OpenGL; Metal and Direct3D 12 on systems that have them.
+    #[default]
+    Any,
+    /// Vulkan only.
+    Vulkan,
+    /// OpenGL (ES) only.
+    Gl,
+}
+
+/// How a device is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GpuOptions {
+    /// Which interface.
+    pub interface: Interface,
+    /// Have the driver's validation layers look at every call. What they find is counted
+    /// ([`Gpu::complaint`]) or logged by the `log` crate under `wgpu_hal`; slow.
+    pub validate: bool,
+}
+
+/// A graphics device. Cheap to clone; all clones are the same device.
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    pub(crate) instance: wgpu::Instance,
+    pub(crate) adapter: wgpu::Adapter,
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    complaint: Arc<Mutex<Option<String>>>,
+}
+
+/// What formats of blocks and what else is asked of a device, where it has it.
+const WANTED: wgpu::Features = wgpu::Features::TEXTURE_COMPRESSION_BC
+    .union(wgpu::Features::TEXTURE_COMPRESSION_ETC2)
+    .union(wgpu::Features::TEXTURE_COMPRESSION_ASTC)
+    .union(wgpu::Features::TIMESTAMP_QUERY);
+
+impl Gpu {
+    /// Opens the fastest device there is; software drivers are taken where there is no other.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::NoDriver`] or [`GpuError::NoDevice`].
+    pub fn open(options: &GpuOptions) -> Result<Self, GpuError> {
+        let instance = Self::instance(options, None);
+        Self::of_instance(instance, None)
+    }
+
+    pub(crate) fn instance(
+        options: &GpuOptions,
+        display: Option<Box<dyn wgpu::wgt::WgpuHasDisplayHandle>>,
+    ) -> wgpu::Instance {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.display = display;
+        descriptor.backends = match options.interface {
+            Interface::Any => wgpu::Backends::PRIMARY | wgpu::Backends::GL,
+            Interface::Vulkan => wgpu::Backends::VULKAN,
+            Interface::Gl => wgpu::Backends::GL,
+        };
+        descriptor.flags = if options.validate {
+            wgpu::InstanceFlags::VALIDATION
+        } else {
+            wgpu::InstanceFlags::empty()
+        };
+        wgpu::Instance::new(descriptor)
+    }
+
+    /// The device of an instance that can draw on a surface, if there is to be one.
+    pub(crate) fn of_instance(
+        instance: wgpu::Instance,
+        surface: Option<&wgpu::Surface<'_>>,
+    ) -> Result<Self, GpuError> {
+        let asked = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            compatible_surface: surface,
+            ..Default::default()
+        };
+        let adapter = pollster::block_on(instance.request_adapter(&asked))
+            .map_err(|error| GpuError::NoDriver(error.to_string()))?;
+        let asked = wgpu::DeviceDescriptor {
+            label: Some("rushes"),
+            required_features: adapter.features() & WANTED,
+            // A frame of 4320p in RGB is more than what is granted unasked.
+            required_limits: adapter.limits(),
+            ..Default::default()
+        };
+        let (device, queue) =
+            pollster::block_on(adapter.request_device(&asked)).map_err(|error| {
+                GpuError::NoDevice { driver: adapter.get_info().name, reason: error.to_string() }
+            })?;
+        let complaint = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&complaint);
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            tracing::error!("graphics device: {error}");
+            let mut first = told.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert_with(|| error.to_string());
+        }));
+        Ok(Self { instance, adapter, device, queue, complaint })
+    }
+
+    /// The driver's name for the device, and the interface it is spoken to by.
+    pub fn name(&self) -> String {
+        let info = self.adapter.get_info();
+        format!("{} ({})", info.name, info.backend)
+    }
+
+    /// Whether the main processor plays the graphics processor.
+    pub fn is_software(&self) -> bool {
+        self.adapter.get_info().device_type == wgpu::DeviceType::Cpu
+    }
+
+    /// The first error that nobody was told by its call, if there was one.
+    pub fn complaint(&self) -> Option<String> {
+        self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until all work that was submitted is done.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Device`] if the device was lost.
+    pub fn wait(&self) -> Result<(), GpuError> {
+        let waited = self.device.poll(wgpu::PollType::wait_indefinitely());
+        waited.map(drop).map_err(|error| GpuError::Device(error.to_string()))
+    }
+
+    /// Something to record work with.
+    pub fn recorder(&self) -> wgpu::CommandEncoder {
+        self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
+    }
+
+    pub(crate) fn driver(&self) -> String {
+        self.adapter.get_info().name
+    }
+}

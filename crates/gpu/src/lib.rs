@@ -1,0 +1,48 @@
+//! Texture video and the graphics processor: received into its memory, decoded when it is drawn.
+//!
+//! **What it is.** [`Gpu`] is a device; [`DeviceFrame`] is memory of it for one frame;
+//! [`FrameDecoder`] draws such frames, decoding the pixels that are seen.
+//!
+//! **What it is not.** It receives nothing itself (`rushes::texture` does), and the plain library
+//! does not depend on it: whoever shows nothing builds no graphics code.
+//!
+//! ```no_run
+//! use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, GpuOptions, PICTURE_FORMAT, Picture, Place};
+//! use rushes_texture::{Format, Layout};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let gpu = Gpu::open(&GpuOptions::default())?;
+//! let layout = Layout::new(Format::Bc1, 64, 64)?;
+//! let frame = DeviceFrame::new(&gpu, &layout);
+//! frame.write(&gpu, &vec![0xff; layout.bytes()]);
+//! let decoder = FrameDecoder::new(&gpu, &layout, PICTURE_FORMAT)?;
+//! let picture = Picture::new(&gpu, 64, 64);
+//! let mut encoder = gpu.recorder();
+//! decoder.draw(&gpu, &mut encoder, &frame, picture.target(), &Place::exact(&layout));
+//! assert_eq!(picture.read(&gpu, encoder)?.len(), 64 * 64 * 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Map
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `device.rs`, `error.rs` | the device, and why there is none |
+//! | `frame.rs` | a frame in its memory |
+//! | `decode/` | frames drawn: a shader for each format |
+//! | `picture.rs` | what was drawn, read back |
+#![deny(unsafe_code)]
+
+mod decode;
+mod device;
+mod error;
+mod frame;
+mod picture;
+
+pub use decode::{FrameDecoder, Place};
+pub use device::{Gpu, GpuOptions, Interface};
+pub use error::GpuError;
+pub use frame::DeviceFrame;
+pub use picture::{PICTURE_FORMAT, Picture};
+pub use wgpu;

@@ -1,0 +1,53 @@
+//! What the tests of this crate share: devices, and frames to try.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "each test takes what it needs"
+)]
+
+use rushes_gpu::{Gpu, GpuOptions, Interface};
+use rushes_texture::Layout;
+
+/// The devices of this machine, by either interface.
+///
+/// Where the tests against other programs are required, so are these.
+pub(crate) fn devices() -> Vec<Gpu> {
+    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
+    let open = |interface| {
+        let gpu = Gpu::open(&GpuOptions { interface, validate: true });
+        match gpu {
+            Ok(gpu) => Some(gpu),
+            Err(error) if required => panic!("{interface:?}: {error}"),
+            Err(error) => {
+                eprintln!("skipped {interface:?}: {error}");
+                None
+            }
+        }
+    };
+    [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
+}
+
+/// Octets as if by chance, the same every time: any octets are a frame.
+pub(crate) fn noise(layout: &Layout) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64 ^ layout.bytes() as u64;
+    let mut octet = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..layout.bytes()).map(|_| octet()).collect()
+}
+
+/// Where two pictures of so many pixels across differ most: how much, the pixel, and both values.
+pub(crate) fn worst(have: &[u8], want: &[u8], width: u32) -> (u8, String) {
+    assert_eq!(have.len(), want.len());
+    let differences = have.iter().zip(want).map(|(have, want)| have.abs_diff(*want));
+    let (at, most) =
+        differences.enumerate().max_by_key(|&(at, most)| (most, usize::MAX - at)).unwrap();
+    let pixel = at / 4;
+    let (x, y) = (pixel % width as usize, pixel / width as usize);
+    let [have, want] = [have, want].map(|octets| &octets[pixel * 4..][..4]);
+    (most, format!("{most} at ({x}, {y}): {have:?}, not {want:?}"))
+}
