@@ -50,13 +50,13 @@ impl Gpu {
     /// # Errors
     ///
     /// [`GpuError::NoDriver`] or [`GpuError::NoDevice`].
-    pub fn open(options: &GpuOptions) -> Result<Self, GpuError> {
+    pub fn open(options: GpuOptions) -> Result<Self, GpuError> {
         let instance = Self::instance(options, None);
         Self::of_instance(instance, None)
     }
 
     pub(crate) fn instance(
-        options: &GpuOptions,
+        options: GpuOptions,
         display: Option<Box<dyn wgpu::wgt::WgpuHasDisplayHandle>>,
     ) -> wgpu::Instance {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
@@ -138,6 +138,8 @@ impl Gpu {
         self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
     }
 
+    /// The adapter's name, for errors.
+    #[allow(clippy::misnamed_getters, reason = "which driver it is, people know by the device")]
     pub(crate) fn driver(&self) -> String {
         self.adapter.get_info().name
     }

@@ -1,13 +1,17 @@
 //! A frame in the memory of the graphics processor.
 
 use rushes_texture::Layout;
+use rushes_texture::Tile;
 
 use crate::device::Gpu;
+use crate::error::GpuError;
+use crate::picture::read_buffer;
 
 /// Memory of the graphics processor for one frame of a layout.
 #[derive(Debug)]
 pub struct DeviceFrame {
     octets: wgpu::Buffer,
+    length: usize,
 }
 
 impl DeviceFrame {
@@ -21,7 +25,7 @@ impl DeviceFrame {
                 | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
-        Self { octets }
+        Self { octets, length: layout.bytes() }
     }
 
     /// Copies a frame's octets in, by way of memory of the driver's own.
@@ -36,6 +40,56 @@ impl DeviceFrame {
             last[..rest.len()].copy_from_slice(rest);
             gpu.queue.write_buffer(&self.octets, (whole.len() * 4) as u64, &last);
         }
+    }
+
+    /// The frame's octets as the device has them, once all that was submitted is done; for tests.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Device`] if the device was lost.
+    pub fn read(&self, gpu: &Gpu) -> Result<Vec<u8>, GpuError> {
+        let back = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("frame read back"),
+            size: self.octets.size(),
+            usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        });
+        let mut recorder = gpu.recorder();
+        recorder.copy_buffer_to_buffer(&self.octets, 0, &back, 0, self.octets.size());
+        gpu.queue.submit([recorder.finish()]);
+        let mut octets = read_buffer(gpu, &back)?;
+        octets.truncate(self.length);
+        Ok(octets)
+    }
+
+    /// Records the copy of a tile from a buffer where its first octet is at `from.1`.
+    ///
+    /// Devices copy words of four octets. Words that the tile shares with a neighbour are copied
+    /// whole with `shared`, where the buffer has the neighbour's octets as well; else left out.
+    pub(crate) fn copy_tile(
+        &self,
+        recorder: &mut wgpu::CommandEncoder,
+        from: (&wgpu::Buffer, u64),
+        tile: &Tile,
+        shared: bool,
+    ) {
+        let (start, end) = (tile.bytes.start as u64, tile.bytes.end as u64);
+        let words = if shared {
+            start - start % 4..end.next_multiple_of(4)
+        } else {
+            start.next_multiple_of(4)..end - end % 4
+        };
+        if words.start < words.end {
+            let (buffer, first) = from;
+            let at = first + words.start - start;
+            let octets = words.end - words.start;
+            recorder.copy_buffer_to_buffer(buffer, at, &self.octets, words.start, octets);
+        }
+    }
+
+    /// Writes a word at an octet that is a multiple of four, with the next submit.
+    pub(crate) fn write_word(&self, gpu: &Gpu, at: u64, octets: [u8; 4]) {
+        gpu.queue.write_buffer(&self.octets, at, &octets);
     }
 
     pub(crate) fn octets(&self) -> &wgpu::Buffer {

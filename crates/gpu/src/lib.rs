@@ -11,7 +11,7 @@
 //! use rushes_texture::{Format, Layout};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let gpu = Gpu::open(&GpuOptions::default())?;
+//! let gpu = Gpu::open(GpuOptions::default())?;
 //! let layout = Layout::new(Format::Bc1, 64, 64)?;
 //! let frame = DeviceFrame::new(&gpu, &layout);
 //! frame.write(&gpu, &vec![0xff; layout.bytes()]);
@@ -31,6 +31,8 @@
 //! | `device.rs`, `error.rs` | the device, and why there is none |
 //! | `frame.rs` | a frame in its memory |
 //! | `decode/` | frames drawn: a shader for each format |
+//! | `mapped/` | memory that both processors see: the only unsafe code |
+//! | `sink/` | received tiles into device memory |
 //! | `picture.rs` | what was drawn, read back |
 #![deny(unsafe_code)]
 
@@ -38,11 +40,15 @@ mod decode;
 mod device;
 mod error;
 mod frame;
+#[allow(unsafe_code, reason = "memory that both processors see")]
+mod mapped;
 mod picture;
+mod sink;
 
 pub use decode::{FrameDecoder, Place};
 pub use device::{Gpu, GpuOptions, Interface};
 pub use error::GpuError;
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};
+pub use sink::{GpuSink, ReceivedFrame, Upload};
 pub use wgpu;

@@ -43,7 +43,7 @@ impl Place {
     pub(super) fn view(&self, layout: &Layout, linear: bool) -> [u8; VIEW] {
         let (width, height) = (layout.width(), layout.height());
         let step = [width as f32 / self.width, height as f32 / self.height];
-        let smoothed = step != [1.0, 1.0];
+        let smoothed = step.iter().any(|step| step.to_bits() != 1.0_f32.to_bits());
         let mut words = vec![width, height, smoothed.into(), linear.into()];
         words.extend([self.x, self.y, step[0], step[1]].map(f32::to_bits));
         let offsets = layout.planes().iter();

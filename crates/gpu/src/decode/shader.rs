@@ -22,12 +22,6 @@ pub(super) fn of_octets(format: Format) -> Option<String> {
         Format::YCoCgBc3 => (&[YCOCG, BC], "ycocg_bc3"),
         _ => return None,
     };
-    let mut shader = [SHOW, OCTETS].concat();
-    for piece in pieces {
-        shader.push_str(piece);
-    }
-    shader.push_str(&format!(
-        "\nfn texel(x: u32, y: u32) -> vec4<u32> {{ return {function}(x, y); }}\n"
-    ));
-    Some(shader)
+    let texel = format!("\nfn texel(x: u32, y: u32) -> vec4<u32> {{ return {function}(x, y); }}\n");
+    Some([SHOW, OCTETS, &pieces.concat(), &texel].concat())
 }

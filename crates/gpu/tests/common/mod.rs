@@ -6,6 +6,8 @@
     reason = "each test takes what it needs"
 )]
 
+use std::sync::{Mutex, PoisonError};
+
 use rushes_gpu::{Gpu, GpuOptions, Interface};
 use rushes_texture::Layout;
 
@@ -13,9 +15,11 @@ use rushes_texture::Layout;
 ///
 /// Where the tests against other programs are required, so are these.
 pub(crate) fn devices() -> Vec<Gpu> {
+    let _ = log::set_logger(&LISTENER);
+    log::set_max_level(log::LevelFilter::Warn);
     let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
     let open = |interface| {
-        let gpu = Gpu::open(&GpuOptions { interface, validate: true });
+        let gpu = Gpu::open(GpuOptions { interface, validate: true });
         match gpu {
             Ok(gpu) => Some(gpu),
             Err(error) if required => panic!("{interface:?}: {error}"),
@@ -50,4 +54,32 @@ pub(crate) fn worst(have: &[u8], want: &[u8], width: u32) -> (u8, String) {
     let (x, y) = (pixel % width as usize, pixel / width as usize);
     let [have, want] = [have, want].map(|octets| &octets[pixel * 4..][..4]);
     (most, format!("{most} at ({x}, {y}): {have:?}, not {want:?}"))
+}
+
+/// Hears what validation layers say of the calls that reach a driver.
+struct Listener(Mutex<Vec<String>>);
+
+static LISTENER: Listener = Listener(Mutex::new(Vec::new()));
+
+impl log::Log for Listener {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let is_said = record.level() <= log::Level::Error || record.target().contains("validation");
+        let text = format!("{}: {}", record.target(), record.args());
+        // Machines without a graphics processor say so while a device is looked for.
+        let is_search = text.contains("eglInitialize");
+        if is_said && !is_search && record.target().starts_with("wgpu") {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// What drivers and their validation layers have found wrong so far.
+pub(crate) fn complaints() -> Vec<String> {
+    LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

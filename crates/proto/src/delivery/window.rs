@@ -23,6 +23,13 @@ const CREDIT_OCTETS_MAX: u32 = 256 * 1024;
 /// Pieces on their way that are remembered; of more, the oldest are taken to have come.
 const PIECES_MAX: usize = 4_096;
 
+/// Frames that may be on their way: headers have eight bits of a frame's number, and the client must
+/// tell what is ahead of it from what is behind.
+const FRAMES_MAX: u8 = 64;
+
+/// Frames after which the client says what came, however small they are.
+const CREDIT_FRAMES: u8 = FRAMES_MAX / 4;
+
 /// The number of a packet that no frame has: nothing has come yet.
 const NONE: u32 = 0x00ff_ffff;
 
@@ -65,12 +72,14 @@ impl Credit {
 pub struct Creditor {
     buffer: u32,
     octets: u32,
+    /// The frame of which was last spoken.
+    frame: u8,
 }
 
 impl Creditor {
     /// A socket that buffers so many octets.
     pub fn new(buffer: usize) -> Self {
-        Self { buffer: u32::try_from(buffer).unwrap_or(u32::MAX), octets: 0 }
+        Self { buffer: u32::try_from(buffer).unwrap_or(u32::MAX), octets: 0, frame: 0 }
     }
 
     /// What to say before anything has come.
@@ -82,10 +91,12 @@ impl Creditor {
     /// time.
     pub fn note(&mut self, latest: UnitHeader, octets: usize) -> Option<Credit> {
         self.octets = self.octets.saturating_add(u32::try_from(octets).unwrap_or(u32::MAX));
-        if self.octets < (self.buffer / 8).min(CREDIT_OCTETS_MAX) {
+        let frames = latest.frame.wrapping_sub(self.frame);
+        let is_time = (CREDIT_FRAMES..128).contains(&frames);
+        if !is_time && self.octets < (self.buffer / 8).min(CREDIT_OCTETS_MAX) {
             return None;
         }
-        self.octets = 0;
+        (self.octets, self.frame) = (0, latest.frame);
         Some(Credit { latest: Some(latest), buffer: self.buffer })
     }
 }
@@ -121,12 +132,18 @@ impl Window {
     /// Something always may when nothing is on its way.
     pub fn has_room(&self, octets: usize) -> bool {
         let on_way = self.sent - self.came;
-        on_way == 0 || on_way + octets as u64 <= self.limit
+        on_way == 0 || on_way + octets as u64 <= self.limit && self.frames() < FRAMES_MAX
     }
 
     /// Whether it is worth looking for credits: half of what may be on its way is.
     pub fn is_filling(&self) -> bool {
-        (self.sent - self.came) * 2 > self.limit
+        (self.sent - self.came) * 2 > self.limit || self.frames() >= FRAMES_MAX / 2
+    }
+
+    /// How many frames the oldest on its way is behind the newest.
+    fn frames(&self) -> u8 {
+        let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else { return 0 };
+        last.frame.wrapping_sub(first.frame)
     }
 
     /// Takes note of packets of a frame, sent together.
@@ -183,6 +200,34 @@ mod tests {
         let mut creditor = Creditor::new(80_000);
         let said = (0..100).filter(|&at| creditor.note(header(0, at), 1_000).is_some());
         assert_eq!(said.count(), 10);
+    }
+
+    #[test]
+    fn a_client_speaks_of_small_frames_before_their_numbers_repeat() {
+        let mut creditor = Creditor::new(1 << 22);
+        let mut window = Window::new(1 << 22);
+        let mut most = 0;
+        for frame in (0..=255).cycle().take(2_000) {
+            assert!(window.has_room(100));
+            window.note_sent(frame, 0..1, 100);
+            if let Some(credit) = creditor.note(header(frame, 0), 100) {
+                window.handle_credit(credit);
+            }
+            most = most.max(window.frames());
+        }
+        assert!(most < 32, "{most}");
+    }
+
+    #[test]
+    fn frames_wait_before_their_numbers_repeat() {
+        let mut window = Window::new(1 << 22);
+        let sent = (200..=255).chain(0..=255).take_while(|&frame| {
+            let has_room = window.has_room(100);
+            window.note_sent(frame, 0..1, 100);
+            has_room
+        });
+        assert_eq!(sent.count(), 65);
+        assert!(window.is_filling());
     }
 
     #[test]

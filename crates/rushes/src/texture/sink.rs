@@ -14,6 +14,12 @@ use super::shape::TextureShape;
 pub trait Region: Send {
     /// The octets, as many as the unit has.
     fn octets(&mut self) -> &mut [u8];
+
+    /// All octets of this frame's tile are in place: nothing more is written here until
+    /// [`TextureSink::frame_done`] has returned. [`TextureSink::tile_ready`] follows.
+    ///
+    /// Memory that must be given to a graphics processor as a whole goes to it now.
+    fn filled(&mut self) {}
 }
 
 impl Region for Vec<u8> {

@@ -265,6 +265,7 @@ impl Frames {
         drop(assembly);
         if landed.tile {
             let _told = Told { frames: self, slot };
+            lock(&self.memory[slot][unit]).filled();
             self.sink.tile_ready(slot, unit);
         }
         if landed.ended {
@@ -329,16 +330,18 @@ impl Frames {
         let mut units_concealed = 0;
         for (at, gap) in gaps.iter().enumerate() {
             let mut to = lock(&memory[gap.unit]);
-            let to = &mut to.octets()[gap.bytes.clone()];
+            let octets = &mut to.octets()[gap.bytes.clone()];
             match ending.previous {
                 Some(slot) => {
                     let mut from = lock(&self.memory[slot][gap.unit]);
-                    to.copy_from_slice(&from.octets()[gap.bytes.clone()]);
+                    octets.copy_from_slice(&from.octets()[gap.bytes.clone()]);
                 }
-                None => to.fill(0),
+                None => octets.fill(0),
             }
             if gaps.get(at + 1).is_none_or(|next| next.unit != gap.unit) {
                 units_concealed += 1;
+                to.filled();
+                drop(to);
                 self.sink.tile_ready(ending.slot, gap.unit);
             }
         }

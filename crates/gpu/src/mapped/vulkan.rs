@@ -1,0 +1,199 @@
+//! A Vulkan buffer that is mapped once, and read by copies that wgpu records.
+//!
+//! wgpu does not know that it is mapped; who writes where, and when the device reads, is kept apart
+//! by the sinks, which copy a tile only when its octets are in place.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use ash::vk;
+use wgpu::hal::api::Vulkan;
+
+use crate::device::Gpu;
+
+/// Octets of host memory that the device reads, mapped for as long as they are there.
+#[derive(Debug)]
+pub(crate) struct Persistent {
+    // Dropped before the memory is freed.
+    buffer: Option<wgpu::Buffer>,
+    memory: Memory,
+    octets: NonNull<u8>,
+    length: usize,
+    parts_given: std::sync::atomic::AtomicBool,
+    gpu: Gpu,
+}
+
+/// What Vulkan must be told to free.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    buffer: vk::Buffer,
+    memory: vk::DeviceMemory,
+}
+
+// SAFETY: the pointer is to memory of no thread's own; who writes which part of it is settled by
+// `slices`, which gives each part to one owner.
+unsafe impl Send for Persistent {}
+// SAFETY: a shared reference gives no access to the octets.
+unsafe impl Sync for Persistent {}
+
+/// A part of the memory that nobody else writes to.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    of: Arc<Persistent>,
+    range: Range<usize>,
+}
+
+impl Persistent {
+    /// Memory of so many octets, all 0; a text that says why there is none.
+    pub(crate) fn new(gpu: &Gpu, octets: u64) -> Result<Arc<Self>, String> {
+        // SAFETY: the device is asked for handles, none of which is destroyed here.
+        let hal = unsafe { gpu.device.as_hal::<Vulkan>() };
+        let hal = hal.ok_or("the device is not spoken to by Vulkan")?;
+        let device = hal.raw_device();
+        let failed = |error: vk::Result| format!("Vulkan gives no memory to map: {error}");
+        let asked = vk::BufferCreateInfo::default()
+            .size(octets)
+            .usage(vk::BufferUsageFlags::TRANSFER_SRC)
+            .sharing_mode(vk::SharingMode::EXCLUSIVE);
+        // SAFETY: the size is not 0, the structure is whole and the device is alive.
+        let buffer = unsafe { device.create_buffer(&asked, None) }.map_err(failed)?;
+        // SAFETY: the buffer is of this device.
+        let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
+        let made = allocate(&hal, needs).and_then(|memory| {
+            map(device, buffer, memory).map_err(|error| {
+                // SAFETY: nothing uses it yet.
+                unsafe { device.free_memory(memory, None) };
+                failed(error)
+            })
+        });
+        let (memory, octets_at) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                // SAFETY: nothing uses it yet.
+                unsafe { device.destroy_buffer(buffer, None) };
+                return Err(error);
+            }
+        };
+        let length = octets as usize;
+        // SAFETY: mapped just now, of at least this length, and nobody else's yet.
+        unsafe { octets_at.write_bytes(0, length) };
+        // SAFETY: wgpu's buffer goes before Vulkan's (`Drop`).
+        let raw = unsafe {
+            wgpu::hal::vulkan::Buffer::from_raw_externally_owned(buffer, Box::new(|| {}))
+        };
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some("received"),
+            size: octets,
+            usage: wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        };
+        // SAFETY: made from this device with this size and use, and initialised above.
+        let imported = unsafe { gpu.device.create_buffer_from_hal::<Vulkan>(raw, &descriptor) };
+        drop(hal);
+        Ok(Arc::new(Self {
+            buffer: Some(imported),
+            memory: Memory { buffer, memory },
+            octets: octets_at,
+            length,
+            parts_given: false.into(),
+            gpu: gpu.clone(),
+        }))
+    }
+
+    /// The buffer to copy from.
+    pub(crate) fn buffer(&self) -> &wgpu::Buffer {
+        // It is taken by `drop` only.
+        self.buffer.as_ref().unwrap_or_else(|| unreachable!())
+    }
+
+    /// The memory in parts, which lie in order and inside it; given once, `None` from then on.
+    pub(crate) fn slices(self: &Arc<Self>, parts: &[Range<usize>]) -> Option<Vec<Slice>> {
+        let in_order = parts.windows(2).all(|two| two[0].end <= two[1].start);
+        let inside = parts.iter().all(|part| part.start <= part.end && part.end <= self.length);
+        if !in_order || !inside {
+            return None;
+        }
+        if self.parts_given.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            return None;
+        }
+        Some(parts.iter().map(|part| Slice { of: Arc::clone(self), range: part.clone() }).collect())
+    }
+}
+
+impl Slice {
+    pub(crate) fn octets(&mut self) -> &mut [u8] {
+        // SAFETY: inside the memory, by `slices`.
+        let at = unsafe { self.of.octets.add(self.range.start) };
+        let part = NonNull::slice_from_raw_parts(at, self.range.len());
+        // SAFETY: the memory stays mapped while `of` is there; no other slice has these octets, for
+        // they are given once and without overlap; it was initialised.
+        unsafe { &mut *part.as_ptr() }
+    }
+}
+
+impl Drop for Persistent {
+    fn drop(&mut self) {
+        // Copies that were submitted may still read.
+        if self.gpu.wait().is_err() {
+            tracing::warn!("a lost device keeps its memory");
+            return;
+        }
+        drop(self.buffer.take());
+        // wgpu lets go of what has been used once it looks.
+        let _ = self.gpu.device.poll(wgpu::PollType::Poll);
+        // SAFETY: as above.
+        let Some(hal) = (unsafe { self.gpu.device.as_hal::<Vulkan>() }) else { return };
+        let device = hal.raw_device();
+        // SAFETY: no work is left that reads it, and every slice has gone.
+        unsafe { device.destroy_buffer(self.memory.buffer, None) };
+        // SAFETY: the same; freeing unmaps.
+        unsafe { device.free_memory(self.memory.memory, None) };
+    }
+}
+
+/// Memory for the buffer that the processor sees: the device's own if there is such.
+fn allocate(
+    hal: &wgpu::hal::vulkan::Device,
+    needs: vk::MemoryRequirements,
+) -> Result<vk::DeviceMemory, String> {
+    let instance = hal.shared_instance().raw_instance();
+    // SAFETY: a physical device of this instance.
+    let memory =
+        unsafe { instance.get_physical_device_memory_properties(hal.raw_physical_device()) };
+    let coherent = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
+    let kinds = &memory.memory_types[..memory.memory_type_count as usize];
+    // Frames that lack packets are mended from the frame before, so reading must not crawl.
+    let preferred = [
+        coherent | vk::MemoryPropertyFlags::HOST_CACHED,
+        coherent | vk::MemoryPropertyFlags::DEVICE_LOCAL,
+        coherent,
+    ];
+    for wanted in preferred {
+        let fits = |&(at, kind): &(usize, &vk::MemoryType)| {
+            needs.memory_type_bits >> at & 1 == 1 && kind.property_flags.contains(wanted)
+        };
+        let Some((at, _)) = kinds.iter().enumerate().find(fits) else { continue };
+        let asked = vk::MemoryAllocateInfo::default()
+            .allocation_size(needs.size)
+            .memory_type_index(at as u32);
+        // SAFETY: a kind of memory that the device has, and the size that it asked for.
+        if let Ok(memory) = unsafe { hal.raw_device().allocate_memory(&asked, None) } {
+            return Ok(memory);
+        }
+    }
+    Err(format!("the device has no {} octets that the processor sees", needs.size))
+}
+
+fn map(
+    device: &ash::Device,
+    buffer: vk::Buffer,
+    memory: vk::DeviceMemory,
+) -> Result<(vk::DeviceMemory, NonNull<u8>), vk::Result> {
+    // SAFETY: allocated for this buffer, and neither is in use.
+    unsafe { device.bind_buffer_memory(buffer, memory, 0) }?;
+    let flags = vk::MemoryMapFlags::empty();
+    // SAFETY: visible to the processor by its kind, and not mapped yet.
+    let at = unsafe { device.map_memory(memory, 0, vk::WHOLE_SIZE, flags) }?;
+    NonNull::new(at.cast()).map(|at| (memory, at)).ok_or(vk::Result::ERROR_MEMORY_MAP_FAILED)
+}

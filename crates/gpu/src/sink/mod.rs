@@ -1,0 +1,231 @@
+//! Received frames in device memory: tiles are copied as they come in, frames drawn when whole.
+
+mod pool;
+mod ring;
+mod staging;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::TryLockError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use rushes::texture::{FrameMemory, TextureFrame, TextureShape, TextureSink};
+
+use crate::device::Gpu;
+use crate::error::GpuError;
+use crate::frame::DeviceFrame;
+use pool::Pool;
+use staging::Staging;
+
+pub use staging::Upload;
+
+/// A frame that is in device memory as a whole.
+#[derive(Clone, Debug)]
+pub struct ReceivedFrame {
+    /// Its octets. Once all clones have gone it is written to again, behind what was submitted.
+    pub frame: Arc<DeviceFrame>,
+    /// What it looks like.
+    pub shape: Arc<TextureShape>,
+    /// Its number in the stream, from 0.
+    pub number: u64,
+    /// Packets that did not come in time.
+    pub packets_missing: u32,
+    /// When its first packet came.
+    pub first_at: Instant,
+    /// When its last octets were in mapped memory.
+    pub received_at: Instant,
+    /// When the device had copied them all.
+    pub copied_at: Instant,
+}
+
+/// Takes a [`TextureClient`](rushes::texture::TextureClient)'s frames into device memory.
+///
+/// Units are received straight into memory that the device reads. Each tile is copied by the device
+/// as soon as it is whole, while others still come; tiles that become whole together are copied by
+/// one submit. The processor copies nothing, but for up to 3 octets at the ends of tiles that are
+/// no whole words, with [`Upload::Ring`]. The last frame is there for whoever draws it, and stays
+/// as it is for as long as it is held.
+///
+/// Within `frame_done` a frame's octets are the device's with [`Upload::Ring`]:
+/// [`TextureFrame::copy_to`] gives zeros there.
+pub struct GpuSink {
+    gpu: Gpu,
+    upload: Upload,
+    told: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
+    stream: Mutex<Option<Arc<Stream>>>,
+    last: Mutex<Option<ReceivedFrame>>,
+    submits: AtomicU64,
+    tiles: AtomicU64,
+}
+
+/// What lasts until the stream's shape changes.
+struct Stream {
+    shape: Arc<TextureShape>,
+    slots: Vec<Staging>,
+    state: Mutex<State>,
+    /// Tiles that are whole: slot and unit.
+    whole: Mutex<Vec<(usize, usize)>>,
+}
+
+struct State {
+    pool: Pool,
+    /// The device's frame that each slot is being copied to.
+    frames: Vec<Option<Arc<DeviceFrame>>>,
+    submitted: Option<wgpu::SubmissionIndex>,
+}
+
+impl GpuSink {
+    /// A sink into the memory of a device; `told` is called for each frame, on a receiving thread,
+    /// once all of it is in device memory.
+    pub fn new(
+        gpu: &Gpu,
+        upload: Upload,
+        told: impl Fn(&ReceivedFrame) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            gpu: gpu.clone(),
+            upload,
+            told: Box::new(told),
+            stream: Mutex::new(None),
+            last: Mutex::new(None),
+            submits: AtomicU64::new(0),
+            tiles: AtomicU64::new(0),
+        }
+    }
+
+    /// The last frame that is there as a whole.
+    pub fn last(&self) -> Option<ReceivedFrame> {
+        lock(&self.last).clone()
+    }
+
+    /// Tiles that were copied, and submits that this took.
+    pub fn copies(&self) -> (u64, u64) {
+        (self.tiles.load(Ordering::Relaxed), self.submits.load(Ordering::Relaxed))
+    }
+
+    /// Frames of device memory that there are: it stays the same while the shape does.
+    pub fn device_frames(&self) -> usize {
+        let stream = lock(&self.stream).clone();
+        stream.map_or(0, |stream| lock(&stream.state).pool.len())
+    }
+
+    /// Records and submits the copies of all tiles that are whole, unless another thread does.
+    fn copy_whole(&self, stream: &Stream) {
+        loop {
+            let state = match stream.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(state)) => state.into_inner(),
+                // It looks again when it is done.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            self.copy_with(stream, state);
+            if lock(&stream.whole).is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn copy_with(&self, stream: &Stream, mut state: MutexGuard<'_, State>) {
+        let whole = std::mem::take(&mut *lock(&stream.whole));
+        if whole.is_empty() {
+            return;
+        }
+        let mut recorder = self.gpu.recorder();
+        for &(slot, unit) in &whole {
+            let Some(tile) = stream.shape.tiling().tiles().get(unit) else { continue };
+            let State { pool, frames, .. } = &mut *state;
+            let Some(frame) = frames.get_mut(slot) else { continue };
+            let frame = frame.get_or_insert_with(|| pool.take());
+            stream.slots[slot].copy(&mut recorder, (unit, tile), frame);
+        }
+        state.submitted = Some(self.gpu.queue.submit([recorder.finish()]));
+        self.submits.fetch_add(1, Ordering::Relaxed);
+        self.tiles.fetch_add(whole.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Waits until a slot's copies are done; its frame.
+    fn finish(&self, stream: &Stream, slot: usize) -> Option<Arc<DeviceFrame>> {
+        let state = lock(&stream.state);
+        self.copy_with(stream, state);
+        let mut state = lock(&stream.state);
+        let frame = state.frames.get_mut(slot)?.take()?;
+        let staging = stream.slots.get(slot)?;
+        staging.finish(&self.gpu, &frame);
+        // What `finish` wrote goes with this submit, if nothing else does.
+        let submitted = self.gpu.queue.submit([]);
+        state.submitted = Some(submitted.clone());
+        drop(state);
+        let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
+        if let Err(error) = self.gpu.device.poll(wait) {
+            tracing::error!("{}", GpuError::Device(error.to_string()));
+        }
+        staging.reuse(&self.gpu);
+        Some(frame)
+    }
+
+    fn now(&self) -> Option<Arc<Stream>> {
+        lock(&self.stream).clone()
+    }
+}
+
+impl TextureSink for GpuSink {
+    fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
+        let mut stagings = Vec::new();
+        let mut memory = Vec::new();
+        for _ in 0..slots {
+            let (staging, regions) = staging::new(&self.gpu, shape, self.upload)?;
+            stagings.push(staging);
+            memory.push(regions);
+        }
+        let state = State {
+            pool: Pool::new(&self.gpu, shape.layout()),
+            frames: vec![None; slots],
+            submitted: None,
+        };
+        *lock(&self.stream) = Some(Arc::new(Stream {
+            shape: Arc::new(shape.clone()),
+            slots: stagings,
+            state: Mutex::new(state),
+            whole: Mutex::new(Vec::new()),
+        }));
+        Ok(memory)
+    }
+
+    fn tile_ready(&self, slot: usize, unit: usize) {
+        if let Some(stream) = self.now() {
+            lock(&stream.whole).push((slot, unit));
+            self.copy_whole(&stream);
+        }
+    }
+
+    fn frame_done(&self, frame: &TextureFrame<'_>) {
+        let Some(stream) = self.now() else { return };
+        let Some(device_frame) = self.finish(&stream, frame.slot()) else { return };
+        let received = ReceivedFrame {
+            frame: device_frame,
+            shape: Arc::clone(&stream.shape),
+            number: frame.number(),
+            packets_missing: frame.packets_missing(),
+            first_at: frame.first_at(),
+            received_at: frame.done_at(),
+            copied_at: Instant::now(),
+        };
+        *lock(&self.last) = Some(received.clone());
+        (self.told)(&received);
+    }
+}
+
+impl fmt::Debug for GpuSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GpuSink").field("upload", &self.upload).finish_non_exhaustive()
+    }
+}
+
+/// A lock that a panicking thread has left is taken over: what it guards is whole between calls.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

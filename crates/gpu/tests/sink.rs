@@ -1,0 +1,218 @@
+//! Frames received into device memory are those that were sent, and memory does not grow.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod common;
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rushes::texture::source::{Frame, Source, SourceError};
+use rushes::texture::{
+    ClientOptions, Format, Layout, Rate, ServerOptions, TextureClient, TextureServer, Timing,
+    Transport,
+};
+use rushes_gpu::{
+    DeviceFrame, FrameDecoder, Gpu, GpuSink, PICTURE_FORMAT, Picture, Place, ReceivedFrame, Upload,
+};
+use rushes_texture::Decoder;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Frames of which none is like the one before, so many in all.
+struct Changing {
+    layout: Layout,
+    length: u64,
+    next: u64,
+}
+
+fn octets_of(layout: &Layout, number: u64) -> Vec<u8> {
+    let mut octets = common::noise(layout);
+    let shift = (number as usize * 7) % octets.len();
+    octets.rotate_left(shift);
+    for octet in octets.iter_mut().step_by(97) {
+        *octet = octet.wrapping_add(number as u8);
+    }
+    octets
+}
+
+impl Source for Changing {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::new(250, 1).unwrap()
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.length)
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        if self.next == self.length {
+            return Ok(None);
+        }
+        self.next += 1;
+        Ok(Some(Frame::new(octets_of(&self.layout, self.next - 1))))
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.next = 0;
+        Ok(())
+    }
+}
+
+struct Trial {
+    layout: Layout,
+    frames: u64,
+    units: usize,
+    transport: Transport,
+    upload: Upload,
+}
+
+/// Streams frames into a sink, and has `check` look at those of which everything came.
+fn stream(
+    gpu: &Gpu,
+    trial: &Trial,
+    check: impl Fn(&ReceivedFrame) + Send + Sync + 'static,
+) -> Arc<GpuSink> {
+    let mut options = ServerOptions::default();
+    (options.units, options.transport) = (trial.units, trial.transport);
+    let is_tcp = trial.transport == Transport::Tcp;
+    options.timing = if is_tcp { Timing::FlatOut } else { Timing::EveryFrame };
+    let source = Changing { layout: trial.layout, length: trial.frames, next: 0 };
+    let local = "127.0.0.1:0".parse().unwrap();
+    let server = TextureServer::serve(local, source, options).unwrap();
+
+    let (told, frames) = mpsc::channel();
+    let sink = Arc::new(GpuSink::new(gpu, trial.upload, move |received| {
+        if received.packets_missing == 0 {
+            check(received);
+        }
+        let _ = told.send((received.number, received.packets_missing));
+    }));
+    let mut options = ClientOptions::default();
+    // However late a thread gets its turn, little is given up; but of many frames that come by UDP
+    // no more than a hundred may be on their way, or their numbers repeat.
+    let patience = if is_tcp || trial.frames < 100 { 10 * SECOND } else { SECOND / 10 };
+    (options.deadline_min, options.deadline_max) = (patience, patience);
+    let client = TextureClient::connect(server.local_address(), sink.clone(), options).unwrap();
+    let end = client.wait(60 * SECOND).unwrap();
+    assert!(
+        end.text.contains("source has ended"),
+        "{}: {end}, {:?}",
+        gpu.name(),
+        client.statistics()
+    );
+    let seen = client.statistics();
+    client.stop();
+    let frames: Vec<(u64, u32)> = frames.try_iter().collect();
+    assert!(frames.is_sorted_by_key(|&(number, _)| number));
+    let whole = frames.iter().filter(|&&(_, missing)| missing == 0).count() as u64;
+    // By UDP a machine with other work may lose some.
+    let least = if is_tcp { trial.frames } else { trial.frames * 3 / 4 };
+    assert!(whole >= least, "{}: {whole} of {}: {seen:?}", gpu.name(), trial.frames);
+    sink
+}
+
+fn uploads(gpu: &Gpu) -> Vec<Upload> {
+    if gpu.name().contains("Vulkan") {
+        vec![Upload::Persistent, Upload::Ring]
+    } else {
+        vec![Upload::Ring]
+    }
+}
+
+/// Tiles that begin and end anywhere in a word, and units of one row.
+#[test]
+fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
+    for gpu in common::devices() {
+        for upload in uploads(&gpu) {
+            for (turn, format) in Format::ALL.into_iter().enumerate() {
+                let layout = Layout::new(format, 37, 23).unwrap();
+                let transport = [Transport::Udp, Transport::Tcp][turn % 2];
+                let units = 1 + (turn * 5) % 16;
+                let trial = Trial { layout, frames: 6, units, transport, upload };
+                let device = gpu.clone();
+                stream(&gpu, &trial, move |received| {
+                    let octets = received.frame.read(&device).unwrap();
+                    assert!(octets == octets_of(&layout, received.number), "{format} {upload:?}");
+                });
+            }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+    assert_eq!(common::complaints(), Vec::<String>::new());
+}
+
+/// Resident memory in KiB, where the system tells it.
+fn resident() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(pages.split(' ').nth(1)?.parse::<u64>().ok()? * 4)
+}
+
+#[test]
+fn a_thousand_frames_by_udp_and_tcp_are_drawn_from_every_sink_without_growth() {
+    for gpu in common::devices() {
+        for upload in uploads(&gpu) {
+            for transport in [Transport::Udp, Transport::Tcp] {
+                let layout = Layout::new(Format::Bc1, 322, 182).unwrap();
+                let trial = Trial { layout, frames: 1_000, units: 3, transport, upload };
+                let after_some = Arc::new(Mutex::new(None));
+                let seen = Arc::clone(&after_some);
+                let drawn = Drawn::new(&gpu, layout);
+                let sink = stream(&gpu, &trial, move |received| {
+                    if received.number % 100 == 99 {
+                        drawn.check(&received.frame, received.number);
+                    }
+                    if received.number == 200 {
+                        *seen.lock().unwrap() = resident();
+                    }
+                });
+                let what = format!("{} {upload:?} {transport}", gpu.name());
+                let (tiles, submits) = sink.copies();
+                assert!((2_250..=3_000).contains(&tiles) && submits <= tiles, "{what}: {tiles}");
+                assert!(sink.device_frames() <= 4, "{what}: {} frames", sink.device_frames());
+                let before = *after_some.lock().unwrap();
+                if let (Some(before), Some(now)) = (before, resident()) {
+                    assert!(now < before + 16_384, "{what}: from {before} KiB to {now}");
+                }
+            }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+    assert_eq!(common::complaints(), Vec::<String>::new());
+}
+
+/// Draws frames and compares them with what the main processor makes of what was sent.
+struct Drawn {
+    gpu: Gpu,
+    shader: FrameDecoder,
+    decoder: Decoder,
+    picture: Picture,
+}
+
+impl Drawn {
+    fn new(gpu: &Gpu, layout: Layout) -> Self {
+        let (format, width, height) = (layout.format(), layout.width(), layout.height());
+        Self {
+            gpu: gpu.clone(),
+            shader: FrameDecoder::new(gpu, &layout, PICTURE_FORMAT).unwrap(),
+            decoder: Decoder::new(format, width, height, Format::Rgba8).unwrap(),
+            picture: Picture::new(gpu, width, height),
+        }
+    }
+
+    fn check(&self, frame: &DeviceFrame, number: u64) {
+        let layout = self.decoder.input();
+        let mut recorder = self.gpu.recorder();
+        let place = Place::exact(layout);
+        self.shader.draw(&self.gpu, &mut recorder, frame, self.picture.target(), &place);
+        let have = self.picture.read(&self.gpu, recorder).unwrap();
+        let mut want = vec![0; self.decoder.output().bytes()];
+        self.decoder.decode(&octets_of(layout, number), &mut want).unwrap();
+        let (most, worst) = common::worst(&have, &want, layout.width());
+        assert!(most <= 1, "{}: frame {number}: {worst}", self.gpu.name());
+    }
+}
