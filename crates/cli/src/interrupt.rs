@@ -32,6 +32,12 @@ impl Interrupt {
         self.0.load(Relaxed)
     }
 
+    /// Says that the user wants to stop, who said so elsewhere.
+    #[cfg(feature = "window")]
+    pub(crate) fn ask(&self) {
+        self.0.store(true, Relaxed);
+    }
+
     /// Sleeps until `deadline`, or about as long as until Ctrl-C comes.
     pub(crate) fn sleep_until(&self, deadline: Instant) {
         while deadline.saturating_duration_since(Instant::now()) > NAP && !self.came() {

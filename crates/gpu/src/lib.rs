@@ -33,6 +33,7 @@
 //! | `decode/` | frames drawn: a shader for each format |
 //! | `mapped/` | memory that both processors see: the only unsafe code |
 //! | `sink/` | received tiles into device memory |
+//! | `window/` | the last frame in a window, with statistics (feature `window`) |
 //! | `picture.rs` | what was drawn, read back |
 #![deny(unsafe_code)]
 
@@ -44,6 +45,8 @@ mod frame;
 mod mapped;
 mod picture;
 mod sink;
+#[cfg(feature = "window")]
+mod window;
 
 pub use decode::{FrameDecoder, Place};
 pub use device::{Gpu, GpuOptions, Interface};
@@ -52,3 +55,5 @@ pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};
 pub use sink::{GpuSink, ReceivedFrame, Upload};
 pub use wgpu;
+#[cfg(feature = "window")]
+pub use window::{Shown, Viewer, WindowError, WindowOptions, WindowWaker, show};

@@ -188,7 +188,7 @@ pub(crate) struct ServeArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("to").required(true).args(["output", "null"]))]
+#[command(group = ArgGroup::new("to").required(true).args(["output", "null", "window"]))]
 #[command(after_help = "\
 A file is whole or not there: after the server's end, --frames, --duration or Ctrl-C it has the
 frames so far. It is decoded and written by a thread of its own, behind a queue of 8 frames. What
@@ -200,6 +200,7 @@ lost, damaged or left out (--allow-loss: 0). Damaged frames are written with wha
 was in the frame before. Pictures that a --live server drops are told, and are no loss.
 
 Examples:
+  rushes texture view 127.0.0.1:7000 --window
   rushes texture view 127.0.0.1:7000 --null --stats-interval 1s
   rushes texture view 192.0.2.7:7000 --output film.y4m --every-frame --transport tcp
   rushes texture view 192.0.2.7:7000 --output shot_%05d.png --frames 1
@@ -218,6 +219,16 @@ pub(crate) struct ViewArgs {
     /// Write nothing, only measure
     #[arg(long)]
     pub(crate) null: bool,
+    /// Show frames in a window: received into the graphics processor's memory, decoded as they are
+    /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes
+    #[arg(long)]
+    pub(crate) window: bool,
+    /// Fill the screen at once
+    #[arg(long, requires = "window")]
+    pub(crate) full_screen: bool,
+    /// Show the window's statistics at once
+    #[arg(long, requires = "window")]
+    pub(crate) statistics: bool,
     /// The format wished; by default the server chooses
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,

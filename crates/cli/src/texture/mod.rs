@@ -13,6 +13,11 @@ mod source;
 mod values;
 mod view;
 mod viewed;
+#[cfg(feature = "window")]
+mod window;
+#[cfg(not(feature = "window"))]
+#[path = "window_absent.rs"]
+mod window;
 
 use clap::Args;
 use clap::Subcommand;

@@ -12,6 +12,7 @@ use rushes::texture::FrameRate;
 use rushes::texture::Rate;
 use rushes::texture::Stopped;
 use rushes::texture::TextureClient;
+use rushes::texture::TextureSink;
 use rushes::zrtp::SasStatus;
 
 use super::args::ViewArgs;
@@ -24,6 +25,7 @@ use super::values::HEADER;
 use super::viewed::Beginning;
 use super::viewed::Tally;
 use super::viewed::Viewed;
+use super::window;
 use crate::Outcome;
 use crate::Usage;
 use crate::interrupt::Interrupt;
@@ -56,19 +58,32 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
         let reason = "--json and --output - both want the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
-    let kind = args.output.as_deref().map(Kind::of).transpose()?;
     let interrupt = Interrupt::listen()?;
+    if args.window {
+        return window::run(args, &interrupt);
+    }
+    receive(args, &interrupt, |counting| counting)
+}
+
+/// Receives until it is over; `sink` makes the sink that frames go to from the one that counts them.
+pub(super) fn receive<S: TextureSink + 'static>(
+    args: &ViewArgs,
+    interrupt: &Interrupt,
+    sink: impl FnOnce(Arc<ViewSink>) -> Arc<S>,
+) -> anyhow::Result<Outcome> {
+    let kind = args.output.as_deref().map(Kind::of).transpose()?;
     let options = options(args)?;
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     let server = resolve(host, args.server.port)?;
-    let (sink, waiting) = if kind.is_some() {
+    let (counting, waiting) = if kind.is_some() {
         let (sink, waiting) = ViewSink::queueing(args.frames, args.every_frame);
         (sink, Some(waiting))
     } else {
         (ViewSink::counting(args.frames), None)
     };
-    let sink = Arc::new(sink);
-    let client = TextureClient::connect(server, sink.clone(), options);
+    let counting = Arc::new(counting);
+    let client = TextureClient::connect(server, sink(counting.clone()), options);
+    let sink = counting;
     let client = client.with_context(|| format!("cannot view {server}"))?;
     let rate = client.rate().map_or(Rate::DEFAULT, rate_of);
     let file = match (&args.output, kind, waiting) {
@@ -81,7 +96,7 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     let live = Live::new(args.report);
     live.tell(&format!("receiving {beginning}"));
     let mut watch = Watch { client, sink, file, live, agreed: None };
-    let (end, time) = watch.run(args, &interrupt);
+    let (end, time) = watch.run(args, interrupt);
     watch.look_for_words(args);
     let Watch { client, sink, file, live, agreed } = watch;
     sink.close();

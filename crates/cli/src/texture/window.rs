@@ -1,0 +1,134 @@
+//! `rushes texture view --window`: frames into graphics memory and onto the screen.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::thread::Scope;
+use std::thread::ScopedJoinHandle;
+
+use anyhow::Context as _;
+use rushes::texture::FrameMemory;
+use rushes::texture::TextureFrame;
+use rushes::texture::TextureShape;
+use rushes::texture::TextureSink;
+use rushes_gpu::Gpu;
+use rushes_gpu::GpuSink;
+use rushes_gpu::Shown;
+use rushes_gpu::Upload;
+use rushes_gpu::Viewer;
+use rushes_gpu::WindowOptions;
+use rushes_gpu::WindowWaker;
+
+use super::args::ViewArgs;
+use super::sink::ViewSink;
+use super::view;
+use crate::Outcome;
+use crate::interrupt::Interrupt;
+
+pub(super) fn run(args: &ViewArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    let mut options = WindowOptions::default();
+    options.title = format!("{} - rushes", args.server);
+    (options.full_screen, options.statistics) = (args.full_screen, args.statistics);
+    // The window has the main thread, as systems want it; frames are received beside it.
+    std::thread::scope(|scope| {
+        let mut watching = Watching {
+            args,
+            interrupt,
+            scope,
+            device: String::new(),
+            seen: Arc::default(),
+            thread: None,
+        };
+        let shown = rushes_gpu::show(&options, &mut watching);
+        interrupt.ask();
+        let outcome = watching.thread.map(ScopedJoinHandle::join);
+        shown.context("cannot show frames (--output FILE or --null need no window)")?;
+        match outcome {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(Outcome::Done),
+        }
+    })
+}
+
+/// What is received while the window is there.
+struct Watching<'scope, 'env> {
+    args: &'env ViewArgs,
+    interrupt: &'env Interrupt,
+    scope: &'scope Scope<'scope, 'env>,
+    device: String,
+    seen: Arc<Mutex<Seen>>,
+    thread: Option<ScopedJoinHandle<'scope, anyhow::Result<Outcome>>>,
+}
+
+/// What the statistics say of the stream.
+#[derive(Default)]
+struct Seen {
+    picture: String,
+    frames: u64,
+    damaged: u64,
+    packets_missing: u64,
+}
+
+impl Viewer for Watching<'_, '_> {
+    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<GpuSink>, String> {
+        self.device = gpu.name();
+        let frames = waker.clone();
+        let sink = Arc::new(GpuSink::new(gpu, Upload::Best, move |_| frames.frame()));
+        let (args, interrupt) = (self.args, self.interrupt);
+        let (shown, seen) = (Arc::clone(&sink), Arc::clone(&self.seen));
+        self.thread = Some(self.scope.spawn(move || {
+            let sink = |counting| Arc::new(WindowSink { counting, shown, seen });
+            let outcome = view::receive(args, interrupt, sink);
+            waker.close();
+            outcome
+        }));
+        Ok(sink)
+    }
+
+    fn lines(&mut self, shown: &Shown) -> Vec<String> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+        vec![
+            seen.picture.clone(),
+            format!("frame {}", shown.number.unwrap_or_default()),
+            format!("{} shown in a second", shown.per_second),
+            format!("{:.2} ms from octets to screen", milliseconds(shown.delay)),
+            format!("{:.2} ms from first packet to screen", milliseconds(shown.whole_delay)),
+            format!("{} of {} frames damaged", seen.damaged, seen.frames),
+            format!("{} packets missing", seen.packets_missing),
+            self.device.clone(),
+        ]
+    }
+}
+
+/// Frames into graphics memory, and counted.
+struct WindowSink {
+    counting: Arc<ViewSink>,
+    shown: Arc<GpuSink>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl TextureSink for WindowSink {
+    fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
+        let layout = shape.layout();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.picture = format!("{}x{} {}", layout.width(), layout.height(), layout.format());
+        drop(seen);
+        self.shown.begin(shape, slots)
+    }
+
+    fn tile_ready(&self, slot: usize, unit: usize) {
+        self.shown.tile_ready(slot, unit);
+    }
+
+    fn frame_done(&self, frame: &TextureFrame<'_>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.frames += 1;
+        seen.damaged += u64::from(!frame.is_whole());
+        seen.packets_missing += u64::from(frame.packets_missing());
+        drop(seen);
+        self.shown.frame_done(frame);
+        self.counting.frame_done(frame);
+    }
+}

@@ -1,0 +1,12 @@
+//! `--window` in a program that was built without.
+
+use super::args::ViewArgs;
+use crate::Outcome;
+use crate::Usage;
+use crate::interrupt::Interrupt;
+
+pub(super) fn run(_: &ViewArgs, _: &Interrupt) -> anyhow::Result<Outcome> {
+    let reason = "this program was built without windows (cargo's feature `window`); --output FILE \
+                  and --null need none";
+    Err(Usage(reason.to_owned()).into())
+}

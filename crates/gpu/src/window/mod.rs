@@ -1,0 +1,240 @@
+//! A window that shows the last frame that came.
+
+mod overlay;
+mod screen;
+mod tally;
+
+use std::sync::Arc;
+
+use winit::application::ApplicationHandler;
+use winit::dpi::PhysicalSize;
+use winit::event::{ElementState, KeyEvent, WindowEvent};
+use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
+use winit::keyboard::{Key, NamedKey};
+use winit::window::{Fullscreen, Window, WindowId};
+
+use crate::device::{Gpu, GpuOptions};
+use crate::error::GpuError;
+use crate::sink::GpuSink;
+use screen::{Drawn, Screen};
+use tally::Tally;
+
+pub use tally::Shown;
+
+/// How a window begins.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WindowOptions {
+    /// What stands above it.
+    pub title: String,
+    /// Pixels across and down, at first.
+    pub size: (u32, u32),
+    /// All of the screen, at first.
+    pub full_screen: bool,
+    /// The statistics are shown, at first.
+    pub statistics: bool,
+    /// By which driver.
+    pub gpu: GpuOptions,
+}
+
+impl Default for WindowOptions {
+    fn default() -> Self {
+        let title = "Rushes".to_owned();
+        let gpu = GpuOptions::default();
+        Self { title, size: (1280, 720), full_screen: false, statistics: false, gpu }
+    }
+}
+
+/// Why there is no window.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WindowError {
+    /// No screen answers.
+    #[error("no window can be opened here: {0}")]
+    NoScreen(String),
+    /// No device draws.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    /// The viewer would not begin.
+    #[error("{0}")]
+    Viewer(String),
+}
+
+/// Wakes a window from other threads.
+#[derive(Clone, Debug)]
+pub struct WindowWaker(EventLoopProxy<Word>);
+
+impl WindowWaker {
+    /// There is a new frame to draw.
+    pub fn frame(&self) {
+        // A window that has gone draws nothing.
+        let _ = self.0.send_event(Word::Frame);
+    }
+
+    /// Nothing more comes: the window closes.
+    pub fn close(&self) {
+        let _ = self.0.send_event(Word::Close);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Word {
+    Frame,
+    Close,
+}
+
+/// What a window shows.
+pub trait Viewer {
+    /// The window is there, and so is a device that draws on it: the sink whose last frame is
+    /// shown, please. Whoever fills it wakes the window.
+    ///
+    /// # Errors
+    ///
+    /// A text that says why there is nothing to show; the window closes.
+    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<GpuSink>, String>;
+
+    /// The lines of the statistics, of ASCII; asked for with each frame while they are seen.
+    fn lines(&mut self, shown: &Shown) -> Vec<String>;
+}
+
+/// Opens a window and shows what comes until it is closed, by the user or by its waker.
+///
+/// Must be called on the main thread, once in a program. Keys: F or F11 for all of the screen and
+/// back, S for statistics, Escape, Q or the window's own button to close.
+///
+/// # Errors
+///
+/// [`WindowError`] if there is no screen, no device or nothing to show.
+pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), WindowError> {
+    let no_screen = |error: winit::error::EventLoopError| WindowError::NoScreen(error.to_string());
+    let events = EventLoop::<Word>::with_user_event().build().map_err(no_screen)?;
+    events.set_control_flow(ControlFlow::Wait);
+    let waker = WindowWaker(events.create_proxy());
+    let statistics = options.statistics;
+    let display = Box::new(events.owned_display_handle());
+    let instance = Gpu::instance(options.gpu, Some(display));
+    let tally = Tally::default();
+    let mut app =
+        App { options, viewer, waker, instance, open: None, failed: None, statistics, tally };
+    events.run_app(&mut app).map_err(no_screen)?;
+    app.failed.map_or(Ok(()), Err)
+}
+
+struct App<'a, V> {
+    options: &'a WindowOptions,
+    viewer: &'a mut V,
+    waker: WindowWaker,
+    instance: wgpu::Instance,
+    open: Option<Open>,
+    failed: Option<WindowError>,
+    statistics: bool,
+    tally: Tally,
+}
+
+struct Open {
+    window: Arc<Window>,
+    gpu: Gpu,
+    screen: Screen,
+    sink: Arc<GpuSink>,
+}
+
+impl<V: Viewer> App<'_, V> {
+    fn open(&mut self, events: &ActiveEventLoop) -> Result<Open, WindowError> {
+        let (width, height) = self.options.size;
+        let full_screen = self.options.full_screen.then_some(Fullscreen::Borderless(None));
+        let attributes = Window::default_attributes()
+            .with_title(&self.options.title)
+            .with_inner_size(PhysicalSize::new(width, height))
+            .with_fullscreen(full_screen);
+        let window = events.create_window(attributes);
+        let window = Arc::new(window.map_err(|error| WindowError::NoScreen(error.to_string()))?);
+        let surface = Screen::surface(&self.instance, &window)?;
+        let gpu = Gpu::of_instance(self.instance.clone(), Some(&surface))?;
+        let screen = Screen::new(&gpu, surface, &window)?;
+        let sink = self.viewer.begin(&gpu, self.waker.clone()).map_err(WindowError::Viewer)?;
+        Ok(Open { window, gpu, screen, sink })
+    }
+
+    fn draw(&mut self, events: &ActiveEventLoop) {
+        let Some(open) = &mut self.open else { return };
+        let frame = open.sink.last();
+        let shown = self.tally.shown();
+        let lines = if self.statistics { self.viewer.lines(&shown) } else { Vec::new() };
+        match open.screen.draw(&open.gpu, frame.as_ref(), &lines) {
+            Ok(Drawn::Presented) => {
+                if let Some(frame) = &frame {
+                    self.tally.note(frame);
+                }
+            }
+            Ok(Drawn::Nothing) => {}
+            Ok(Drawn::Again) => open.window.request_redraw(),
+            Err(error) => {
+                self.failed = Some(error);
+                events.exit();
+            }
+        }
+    }
+
+    fn key(&mut self, events: &ActiveEventLoop, key: &Key) {
+        let Some(open) = &self.open else { return };
+        let character = match key {
+            Key::Named(NamedKey::F11) => "f",
+            Key::Named(NamedKey::Escape) => "q",
+            Key::Character(text) => text.as_str(),
+            _ => return,
+        };
+        match character {
+            "f" | "F" => {
+                let is_full = open.window.fullscreen().is_some();
+                open.window.set_fullscreen((!is_full).then_some(Fullscreen::Borderless(None)));
+            }
+            "s" | "S" => {
+                self.statistics = !self.statistics;
+                open.window.request_redraw();
+            }
+            "q" | "Q" => events.exit(),
+            _ => {}
+        }
+    }
+}
+
+impl<V: Viewer> ApplicationHandler<Word> for App<'_, V> {
+    fn resumed(&mut self, events: &ActiveEventLoop) {
+        if self.open.is_some() {
+            return;
+        }
+        match self.open(events) {
+            Ok(open) => self.open = Some(open),
+            Err(error) => {
+                self.failed = Some(error);
+                events.exit();
+            }
+        }
+    }
+
+    fn user_event(&mut self, events: &ActiveEventLoop, word: Word) {
+        match (word, &self.open) {
+            (Word::Frame, Some(open)) => open.window.request_redraw(),
+            (Word::Frame, None) => {}
+            (Word::Close, _) => events.exit(),
+        }
+    }
+
+    fn window_event(&mut self, events: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
+        match event {
+            WindowEvent::CloseRequested | WindowEvent::Destroyed => events.exit(),
+            WindowEvent::Resized(size) => {
+                if let Some(open) = &mut self.open {
+                    open.screen.resize(&open.gpu, (size.width, size.height));
+                    open.window.request_redraw();
+                }
+            }
+            WindowEvent::RedrawRequested => self.draw(events),
+            WindowEvent::KeyboardInput {
+                event: KeyEvent { logical_key, state: ElementState::Pressed, repeat: false, .. },
+                ..
+            } => self.key(events, &logical_key),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How many frames were shown, and how late.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::sink::ReceivedFrame;
+
+/// Frames whose times are kept.
+const KEPT: usize = 240;
+
+/// What a window has shown.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Shown {
+    /// The last frame's number in its stream; `None` before the first.
+    pub number: Option<u64>,
+    /// Frames shown so far.
+    pub frames: u64,
+    /// Frames shown in the last second.
+    pub per_second: usize,
+    /// From the last octet in place to the picture handed to the screen, the median of the last
+    /// 240 frames.
+    pub delay: Duration,
+    /// From the first packet to the same, the median.
+    pub whole_delay: Duration,
+}
+
+/// Counts what was presented.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    frames: u64,
+    number: Option<u64>,
+    times: VecDeque<Presented>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Presented {
+    at: Instant,
+    delay: Duration,
+    whole_delay: Duration,
+}
+
+impl Tally {
+    /// A frame was handed to the screen just now; drawn anew it counts once.
+    pub(super) fn note(&mut self, frame: &ReceivedFrame) {
+        if self.number == Some(frame.number) {
+            return;
+        }
+        self.number = Some(frame.number);
+        self.frames += 1;
+        if self.times.len() == KEPT {
+            self.times.pop_front();
+        }
+        let at = Instant::now();
+        let delay = at.saturating_duration_since(frame.received_at);
+        let whole_delay = at.saturating_duration_since(frame.first_at);
+        self.times.push_back(Presented { at, delay, whole_delay });
+    }
+
+    pub(super) fn shown(&self) -> Shown {
+        let now = Instant::now();
+        let is_recent = |it: &&Presented| now.duration_since(it.at) < Duration::from_secs(1);
+        Shown {
+            number: self.number,
+            frames: self.frames,
+            per_second: self.times.iter().filter(is_recent).count(),
+            delay: median(self.times.iter().map(|it| it.delay).collect()),
+            whole_delay: median(self.times.iter().map(|it| it.whole_delay).collect()),
+        }
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
