@@ -1,0 +1,208 @@
+//! Frames encoded by the graphics processor are those that the main processor encodes.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod common;
+
+use rushes_gpu::{GpuEncoder, GpuError};
+use rushes_texture::source::{Pattern, PatternSpec};
+use rushes_texture::{CodecError, Encoder, Format, Layout, Source};
+
+const FORMATS: [Format; 2] = [Format::Bc1, Format::YCoCgBc3];
+
+/// Whole blocks, cut blocks, one pixel, more than a group of blocks.
+const SIZES: [(u32, u32); 8] =
+    [(64, 32), (1, 1), (5, 7), (37, 23), (3, 130), (130, 66), (258, 5), (1030, 9)];
+
+/// What pictures are made of.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Noise,
+    /// Noise of few values around a middle, so that chroma is scaled.
+    Faint,
+    Gradient,
+    Flat([u8; 4]),
+    Pattern,
+}
+
+const CONTENTS: [Content; 7] = [
+    Content::Noise,
+    Content::Faint,
+    Content::Gradient,
+    Content::Flat([0; 4]),
+    Content::Flat([255; 4]),
+    Content::Flat([17, 130, 201, 99]),
+    Content::Pattern,
+];
+
+fn picture(content: Content, layout: &Layout) -> Vec<u8> {
+    let (width, height) = (layout.width(), layout.height());
+    match content {
+        Content::Noise => common::noise(layout),
+        Content::Faint => {
+            let noise = common::noise(layout).into_iter();
+            // A spread that grows from pixel to pixel.
+            noise.enumerate().map(|(at, octet)| 100 + octet % (1 + at / 4 % 61) as u8).collect()
+        }
+        Content::Gradient => {
+            let pixel =
+                |x: u32, y: u32| [x * 255 / width, y * 255 / height, (x + y) & 255, x & 255];
+            let pixels = (0..height).flat_map(|y| (0..width).map(move |x| pixel(x, y)));
+            pixels.flatten().map(|octet| octet as u8).collect()
+        }
+        Content::Flat(pixel) => pixel.repeat((width * height) as usize),
+        Content::Pattern => {
+            let spec =
+                PatternSpec { format: Format::Rgba8, size: (width, height), ..Default::default() };
+            Pattern::new(&spec).unwrap().next_frame().unwrap().unwrap().to_vec()
+        }
+    }
+}
+
+/// The frame by the main processor.
+fn wanted(format: Format, layout: &Layout, picture: &[u8]) -> Vec<u8> {
+    let encoder = Encoder::new(Format::Rgba8, format, layout.width(), layout.height()).unwrap();
+    let mut frame = vec![0; encoder.output().bytes()];
+    encoder.encode(picture, &mut frame).unwrap();
+    frame
+}
+
+/// The frame by the graphics processor; its stripes must come in order and be of the right length.
+fn encoded(encoder: &mut GpuEncoder, picture: &[u8], stripe_rows: u32) -> Vec<u8> {
+    let plane = encoder.output().planes()[0];
+    let (mut frame, mut next) = (Vec::new(), 0);
+    encoder
+        .encode(picture, stripe_rows, |rows, octets| {
+            assert_eq!(rows.start, next);
+            let want = stripe_rows.clamp(1, plane.rows - rows.start);
+            assert_eq!(rows.end - rows.start, want);
+            assert_eq!(octets.len(), plane.row_range(&rows).len());
+            frame.extend_from_slice(octets);
+            next = rows.end;
+        })
+        .unwrap();
+    assert_eq!(next, plane.rows);
+    frame
+}
+
+/// Fails with the first block that is another.
+fn assert_same(have: &[u8], want: &[u8], told: impl Fn() -> String) {
+    assert_eq!(have.len(), want.len(), "{}", told());
+    if have != want {
+        let blocks = have.as_chunks::<8>().0.iter().zip(want.as_chunks::<8>().0);
+        let (at, (have, want)) = blocks.enumerate().find(|(_, (a, b))| a != b).unwrap();
+        panic!("{}: octets {}: {have:x?}, not {want:x?}", told(), at * 8);
+    }
+}
+
+#[test]
+fn frames_are_those_of_the_main_processor() {
+    for gpu in common::devices() {
+        for format in FORMATS {
+            for (width, height) in SIZES {
+                let mut encoder = GpuEncoder::new(&gpu, format, width, height).unwrap();
+                let input = *encoder.input();
+                for content in CONTENTS {
+                    let picture = picture(content, &input);
+                    let have = encoded(&mut encoder, &picture, 3);
+                    assert_same(&have, &wanted(format, &input, &picture), || {
+                        format!("{}: {format} {width}×{height} {content:?}", gpu.name())
+                    });
+                }
+            }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn a_large_frame_is_that_of_the_main_processor() {
+    for gpu in common::devices() {
+        for format in FORMATS {
+            let mut encoder = GpuEncoder::new(&gpu, format, 3840, 2160).unwrap();
+            let input = *encoder.input();
+            for content in [Content::Pattern, Content::Noise] {
+                let picture = picture(content, &input);
+                let have = encoded(&mut encoder, &picture, 68);
+                assert_same(&have, &wanted(format, &input, &picture), || {
+                    format!("{}: {format} {content:?}", gpu.name())
+                });
+            }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn stripes_of_any_height_are_one_frame() {
+    for gpu in common::devices() {
+        for format in FORMATS {
+            let mut encoder = GpuEncoder::new(&gpu, format, 50, 69).unwrap();
+            let input = *encoder.input();
+            let picture = picture(Content::Noise, &input);
+            let want = wanted(format, &input, &picture);
+            for stripe_rows in [1, 2, 5, 17, 18, 19, u32::MAX, 0, 7, 7] {
+                let have = encoded(&mut encoder, &picture, stripe_rows);
+                let told = || format!("{}: {format} by {stripe_rows}", gpu.name());
+                assert_same(&have, &want, told);
+            }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn what_cannot_be_encoded_is_refused() {
+    for gpu in common::devices() {
+        let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 8, 8).unwrap();
+        for have in [0, 255, 257] {
+            let result = encoder.encode(&vec![0; have], 1, |_, _| panic!("nothing is ready"));
+            let Err(GpuError::Codec(error)) = result else { panic!("{result:?}") };
+            assert_eq!(error, CodecError::Input { want: 256, have });
+        }
+        // And it still works.
+        assert_eq!(encoded(&mut encoder, &[0; 256], 1).len(), 32);
+
+        for format in Format::ALL.into_iter().filter(|format| !FORMATS.contains(format)) {
+            let result = GpuEncoder::new(&gpu, format, 8, 8);
+            assert!(matches!(result, Err(GpuError::Unsupported { .. })), "{format}: {result:?}");
+        }
+        for (width, height) in [(0, 8), (8, 0), (32_769, 8)] {
+            let result = GpuEncoder::new(&gpu, Format::Bc1, width, height);
+            assert!(matches!(result, Err(GpuError::Codec(CodecError::Layout(_)))), "{result:?}");
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn an_encoder_whose_reader_gave_up_goes_on() {
+    for gpu in common::devices() {
+        let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 64, 64).unwrap();
+        let input = *encoder.input();
+        let picture = picture(Content::Noise, &input);
+        let given_up = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            encoder.encode(&picture, 1, |rows, _| assert!(rows.start < 2)).unwrap();
+        }));
+        assert!(given_up.is_err());
+        let have = encoded(&mut encoder, &picture, 1);
+        assert_same(&have, &wanted(Format::Bc1, &input, &picture), || gpu.name());
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn a_thousand_pictures_need_the_memory_of_one() {
+    for gpu in common::devices() {
+        let mut encoder = GpuEncoder::new(&gpu, Format::YCoCgBc3, 16, 16).unwrap();
+        let picture = vec![90; encoder.input().bytes()];
+        assert_eq!(encoder.memory(), 0);
+        let first = encoded(&mut encoder, &picture, 1);
+        let memory = encoder.memory();
+        assert_eq!(memory, 2 * (picture.len() + first.len()) as u64);
+        for _ in 1..1000 {
+            assert_eq!(encoded(&mut encoder, &picture, 1), first);
+            assert_eq!(encoder.memory(), memory);
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
