@@ -143,3 +143,40 @@ impl GpuEncoder {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::GpuOptions;
+    use crate::device::Interface;
+
+    /// The devices of this machine; `tests/encode.rs` says whether there have to be some.
+    pub(super) fn devices() -> Vec<Gpu> {
+        let open = |interface| Gpu::open(&GpuOptions { interface, validate: false }).ok();
+        [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
+    }
+
+    #[test]
+    fn the_driver_s_memory_stops_growing() {
+        for gpu in devices() {
+            let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 8, 8).unwrap();
+            let picture = vec![90; encoder.input().bytes()];
+            let memory = || {
+                let report = gpu.device.generate_allocator_report();
+                report.map(|report| (report.allocations.len(), report.total_allocated_bytes))
+            };
+            if memory().is_none() {
+                // OpenGL reports nothing.
+                continue;
+            }
+            let mut after = Vec::new();
+            for number in 1..=1000 {
+                encoder.encode(&picture, 1, |_, _| ()).unwrap();
+                if number % 100 == 0 {
+                    after.push(memory());
+                }
+            }
+            assert_eq!(after, [after[0]; 10], "{}", gpu.name());
+        }
+    }
+}

@@ -18,7 +18,7 @@ const GROUP: u32 = 64;
 /// A shader that is ready to run.
 #[derive(Debug)]
 pub(super) struct Pipeline {
-    pipeline: wgpu::ComputePipeline,
+    shader: wgpu::ComputePipeline,
     bindings: wgpu::BindGroupLayout,
     groups: u32,
 }
@@ -45,7 +45,7 @@ impl Pipeline {
             bind_group_layouts: &[Some(&bindings)],
             immediate_size: 0,
         });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        let shader = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some("encode"),
             layout: Some(&layout),
             module: &module,
@@ -56,7 +56,7 @@ impl Pipeline {
             },
             cache: None,
         });
-        Ok(Self { pipeline, bindings, groups: blocks.div_ceil(GROUP) })
+        Ok(Self { shader, bindings, groups: blocks.div_ceil(GROUP) })
     }
 
     /// Binds the shader to the pixels that it reads and the blocks that it writes.
@@ -84,7 +84,7 @@ impl Pipeline {
         rows: u32,
     ) {
         let mut pass = recorder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-        pass.set_pipeline(&self.pipeline);
+        pass.set_pipeline(&self.shader);
         pass.set_bind_group(0, bound, &[]);
         pass.dispatch_workgroups(self.groups, rows, 1);
     }

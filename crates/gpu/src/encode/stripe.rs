@@ -147,6 +147,28 @@ impl Stripe {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "errors come so")]
 fn lost(error: impl ToString) -> GpuError {
     GpuError::Device(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes_texture::Format;
+
+    use super::*;
+    use crate::encode::tests::devices;
+
+    #[test]
+    fn a_stripe_that_the_device_cannot_read_at_once_is_refused() {
+        for gpu in devices() {
+            let output = Layout::new(Format::Bc1, 16, 16).unwrap();
+            let pipeline = Pipeline::new(&gpu, &output).unwrap();
+            let stripe = Stripe::new(&gpu, &pipeline, &output, u32::MAX);
+            let Err(GpuError::TooLarge { octets, most, .. }) = stripe else { panic!("{stripe:?}") };
+            assert_eq!(octets, 256 * u64::from(u32::MAX));
+            assert!(most < octets);
+            assert_eq!(gpu.complaint(), None);
+        }
+    }
 }
