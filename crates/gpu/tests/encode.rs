@@ -2,85 +2,29 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
+#[path = "common/content.rs"]
+mod content;
 
 use rushes_gpu::{Gpu, GpuEncoder, GpuError, GpuOptions, Interface};
-use rushes_texture::source::{Pattern, PatternSpec};
-use rushes_texture::{CodecError, Encoder, Format, Layout, Source};
+use rushes_texture::{CodecError, Encoder, Format, InstructionSet, Layout};
 
+use content::{CONTENTS, Content, encoded, picture};
+
+/// What the main processor encodes, too.
 const FORMATS: [Format; 2] = [Format::Bc1, Format::YCoCgBc3];
+
+/// What it does not.
+const OWN: [Format; 3] = [Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
 
 /// Whole blocks, cut blocks, one pixel, more than a group of blocks.
 const SIZES: [(u32, u32); 8] =
     [(64, 32), (1, 1), (5, 7), (37, 23), (3, 130), (130, 66), (258, 5), (1030, 9)];
-
-/// What pictures are made of.
-#[derive(Clone, Copy, Debug)]
-enum Content {
-    Noise,
-    /// Noise of few values around a middle, so that chroma is scaled.
-    Faint,
-    Gradient,
-    Flat([u8; 4]),
-    Pattern,
-}
-
-const CONTENTS: [Content; 7] = [
-    Content::Noise,
-    Content::Faint,
-    Content::Gradient,
-    Content::Flat([0; 4]),
-    Content::Flat([255; 4]),
-    Content::Flat([17, 130, 201, 99]),
-    Content::Pattern,
-];
-
-fn picture(content: Content, layout: &Layout) -> Vec<u8> {
-    let (width, height) = (layout.width(), layout.height());
-    match content {
-        Content::Noise => common::noise(layout),
-        Content::Faint => {
-            let noise = common::noise(layout).into_iter();
-            // A spread that grows from pixel to pixel.
-            noise.enumerate().map(|(at, octet)| 100 + octet % (1 + at / 4 % 61) as u8).collect()
-        }
-        Content::Gradient => {
-            let pixel =
-                |x: u32, y: u32| [x * 255 / width, y * 255 / height, (x + y) & 255, x & 255];
-            let pixels = (0..height).flat_map(|y| (0..width).map(move |x| pixel(x, y)));
-            pixels.flatten().map(|octet| octet as u8).collect()
-        }
-        Content::Flat(pixel) => pixel.repeat((width * height) as usize),
-        Content::Pattern => {
-            let spec =
-                PatternSpec { format: Format::Rgba8, size: (width, height), ..Default::default() };
-            Pattern::new(&spec).unwrap().next_frame().unwrap().unwrap().to_vec()
-        }
-    }
-}
 
 /// The frame by the main processor.
 fn wanted(format: Format, layout: &Layout, picture: &[u8]) -> Vec<u8> {
     let encoder = Encoder::new(Format::Rgba8, format, layout.width(), layout.height()).unwrap();
     let mut frame = vec![0; encoder.output().bytes()];
     encoder.encode(picture, &mut frame).unwrap();
-    frame
-}
-
-/// The frame by the graphics processor; its stripes must come in order and be of the right length.
-fn encoded(encoder: &mut GpuEncoder, picture: &[u8], stripe_rows: u32) -> Vec<u8> {
-    let plane = encoder.output().planes()[0];
-    let (mut frame, mut next) = (Vec::new(), 0);
-    encoder
-        .encode(picture, stripe_rows, |rows, octets| {
-            assert_eq!(rows.start, next);
-            let want = stripe_rows.clamp(1, plane.rows - rows.start);
-            assert_eq!(rows.end - rows.start, want);
-            assert_eq!(octets.len(), plane.row_range(&rows).len());
-            frame.extend_from_slice(octets);
-            next = rows.end;
-        })
-        .unwrap();
-    assert_eq!(next, plane.rows);
     frame
 }
 
@@ -162,7 +106,8 @@ fn what_cannot_be_encoded_is_refused() {
         // And it still works.
         assert_eq!(encoded(&mut encoder, &[0; 256], 1).len(), 32);
 
-        for format in Format::ALL.into_iter().filter(|format| !FORMATS.contains(format)) {
+        let made = [&FORMATS[..], &OWN].concat();
+        for format in Format::ALL.into_iter().filter(|format| !made.contains(format)) {
             let result = GpuEncoder::new(&gpu, format, 8, 8);
             assert!(matches!(result, Err(GpuError::Unsupported { .. })), "{format}: {result:?}");
         }
@@ -227,12 +172,15 @@ fn how_long_a_large_frame_takes() {
         times.sort_by(f64::total_cmp);
         println!("{name:60} {:7.2} ms at best, {:7.2} mostly", times[0], times[TIMES / 2]);
     };
-    for format in FORMATS {
-        let encoder = Encoder::new(Format::Rgba8, format, 3840, 2160).unwrap();
-        let picture = picture(Content::Pattern, encoder.input());
-        let mut frame = vec![0; encoder.output().bytes()];
-        let name = format!("{format}, the main processor, one thread");
-        told(&name, Box::new(|| encoder.encode(&picture, &mut frame).unwrap()));
+    let picture = picture(Content::Pattern, &Layout::new(Format::Rgba8, 3840, 2160).unwrap());
+    for format in FORMATS.into_iter().chain(OWN) {
+        let mut frame = vec![0; Layout::new(format, 3840, 2160).unwrap().bytes()];
+        for set in InstructionSet::ALL.into_iter().filter(|set| set.available()) {
+            let Ok(encoder) = Encoder::new(Format::Rgba8, format, 3840, 2160) else { continue };
+            let encoder = encoder.with_instruction_set(set);
+            let name = format!("{format}, main processor, one thread, {set:?}");
+            told(&name, Box::new(|| encoder.encode(&picture, &mut frame).unwrap()));
+        }
         for interface in [Interface::Vulkan, Interface::Gl] {
             let Ok(gpu) = Gpu::open(&GpuOptions { interface, validate: false }) else { continue };
             let mut encoder = GpuEncoder::new(&gpu, format, 3840, 2160).unwrap();

@@ -19,10 +19,19 @@ use crate::error::GpuError;
 /// Stripes that are on their way at once: one copied in, one encoded, one read back, one to spare.
 const UNDER_WAY: u32 = 4;
 
-/// Turns pictures of RGBA8 into frames of BC1 or YCoCg-BC3 on the graphics processor.
+/// Turns pictures of RGBA8 into frames of blocks of 4×4 pixels on the graphics processor.
 ///
-/// A compute shader makes the octets that [`rushes_texture::Encoder`] makes, with its integers.
 /// Alpha is ignored; beyond its edges a picture repeats the nearest pixel.
+///
+/// # Formats
+///
+/// [`Format::Bc1`] and [`Format::YCoCgBc3`] have the octets that [`rushes_texture::Encoder`] makes.
+/// [`Format::Etc1`], [`Format::Etc2Rgb`] and [`Format::Astc4x4`] are made here alone. All of them
+/// are made with integers only: every device makes the same octets.
+///
+/// ETC1 tries both cuts of a block and all pairs of amounts around the mean colours of its halves;
+/// ETC2 also the nearest plane, not the modes T and H. ASTC has one line of eight weights through
+/// the box of a block's colours: opaque, of one partition.
 ///
 /// # Stripes and memory
 ///
@@ -57,7 +66,7 @@ pub struct GpuEncoder {
 }
 
 impl GpuEncoder {
-    /// An encoder of RGBA8 of `width × height` pixels to [`Format::Bc1`] or [`Format::YCoCgBc3`].
+    /// An encoder of RGBA8 of `width × height` pixels to one of the formats above.
     ///
     /// # Errors
     ///

@@ -7,7 +7,11 @@ use crate::device::Gpu;
 use crate::error::GpuError;
 
 const BLOCK: &str = include_str!("block.wgsl");
+const ETC: &str = include_str!("etc.wgsl");
+const ETC1: &str = include_str!("etc1.wgsl");
+const ETC2: &str = include_str!("etc2.wgsl");
 const LINE: &str = include_str!("line.wgsl");
+const ASTC: &str = include_str!("astc.wgsl");
 const BC1: &str = include_str!("bc1.wgsl");
 const BC4: &str = include_str!("bc4.wgsl");
 const YCOCG_BC3: &str = include_str!("ycocg_bc3.wgsl");
@@ -95,6 +99,9 @@ fn of_format(format: Format) -> Option<String> {
     let pieces: &[&str] = match format {
         Format::Bc1 => &[BLOCK, LINE, BC1],
         Format::YCoCgBc3 => &[BLOCK, LINE, BC4, YCOCG_BC3],
+        Format::Etc1 => &[BLOCK, ETC, ETC1],
+        Format::Etc2Rgb => &[BLOCK, ETC, ETC2],
+        Format::Astc4x4 => &[BLOCK, ASTC],
         _ => return None,
     };
     Some(pieces.concat())
