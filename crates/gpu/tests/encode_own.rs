@@ -158,6 +158,26 @@ fn etc_keeps_the_colours_of_whole_blocks_and_halves() {
     }
 }
 
+#[test]
+fn etc_has_all_eight_pairs_of_amounts() {
+    let amounts =
+        [(2, 8), (5, 17), (9, 29), (13, 42), (18, 60), (24, 80), (33, 106), (47, 183_i32)];
+    // 132 is sixteen of 31 steps, and each half's mean, or near enough where amounts are cut off.
+    let block = |(near, far): (i32, i32)| {
+        let steps = [near, -near, far, -far, -near, near, -far, far];
+        let level = |at: usize| u8::try_from((132 + steps[at % 8]).clamp(0, 255)).unwrap();
+        std::array::from_fn(|pixel| [level(pixel), level(pixel), level(pixel), 255])
+    };
+    let blocks = column(&amounts.map(block));
+    for gpu in common::devices() {
+        for format in [Format::Etc1, Format::Etc2Rgb] {
+            let (most, told) = worst(&gpu, format, &blocks);
+            assert_eq!(most, 0, "{told}");
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
 /// The squared differences of each block of a picture as wide as a block.
 fn errors(have: &[u8], want: &[u8]) -> Vec<u32> {
     let blocks = have.as_chunks::<64>().0.iter().zip(want.as_chunks::<64>().0);
