@@ -36,6 +36,9 @@ pub enum GpuError {
         /// What is lacking.
         what: String,
     },
+    /// A size that no frame has, or a picture of another length than it must.
+    #[error(transparent)]
+    Codec(#[from] rushes_texture::CodecError),
     /// The device stopped working.
     #[error("the graphics device was lost or refused work: {0}")]
     Device(String),

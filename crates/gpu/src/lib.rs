@@ -1,7 +1,8 @@
 //! Texture video and the graphics processor: received into its memory, decoded when it is drawn.
 //!
 //! **What it is.** [`Gpu`] is a device; [`DeviceFrame`] is memory of it for one frame;
-//! [`FrameDecoder`] draws such frames, decoding the pixels that are seen.
+//! [`FrameDecoder`] draws such frames, decoding the pixels that are seen. [`GpuEncoder`] makes frames
+//! from pictures.
 //!
 //! **What it is not.** It receives nothing itself (`rushes::texture` does), and the plain library
 //! does not depend on it: whoever shows nothing builds no graphics code.
@@ -34,11 +35,13 @@
 //! | `mapped/` | memory that both processors see: the only unsafe code |
 //! | `sink/` | received tiles into device memory |
 //! | `window/` | the last frame in a window, with statistics (feature `window`) |
+//! | `encode/` | pictures encoded, a stripe after the other |
 //! | `picture.rs` | what was drawn, read back |
 #![deny(unsafe_code)]
 
 mod decode;
 mod device;
+mod encode;
 mod error;
 mod frame;
 #[allow(unsafe_code, reason = "memory that both processors see")]
@@ -50,6 +53,7 @@ mod window;
 
 pub use decode::{FrameDecoder, Place};
 pub use device::{Gpu, GpuOptions, Interface};
+pub use encode::GpuEncoder;
 pub use error::GpuError;
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};

@@ -27,7 +27,8 @@ use crate::interrupt::Interrupt;
 
 pub(super) fn run(args: &ViewArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     let mut options = WindowOptions::default();
-    options.title = format!("{} - rushes", args.server);
+    let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
+    options.title = format!("{host}:{} - rushes", args.server.port);
     (options.full_screen, options.statistics) = (args.full_screen, args.statistics);
     // The window has the main thread, as systems want it; frames are received beside it.
     std::thread::scope(|scope| {

@@ -1,0 +1,174 @@
+//! Memory for a stripe on its way through the device, used again and again.
+
+use std::ops::Range;
+use std::sync::mpsc;
+use std::sync::mpsc::TryRecvError;
+
+use rushes_texture::Layout;
+
+use crate::device::Gpu;
+use crate::encode::pipeline::Pipeline;
+use crate::encode::pixels;
+use crate::encode::pixels::Pixels;
+use crate::error::GpuError;
+
+/// Whether a buffer could be mapped.
+type Mapped = Result<(), wgpu::BufferAsyncError>;
+
+/// One stripe's memory. Its upload is mapped whenever the device has no work with it.
+#[derive(Debug)]
+pub(super) struct Stripe {
+    upload: wgpu::Buffer,
+    pixels: wgpu::Buffer,
+    blocks: wgpu::Buffer,
+    back: wgpu::Buffer,
+    bound: wgpu::BindGroup,
+    /// Octets of a row of blocks, before and after.
+    row_bytes: [u64; 2],
+    /// What the device has, and how many buffers it has still to give back.
+    rows: Range<u32>,
+    work: Option<wgpu::SubmissionIndex>,
+    awaited: usize,
+    told: mpsc::SyncSender<Mapped>,
+    heard: mpsc::Receiver<Mapped>,
+}
+
+impl Stripe {
+    /// Memory for so many block rows.
+    pub(super) fn new(
+        gpu: &Gpu,
+        pipeline: &Pipeline,
+        output: &Layout,
+        rows: u32,
+    ) -> Result<Self, GpuError> {
+        use wgpu::BufferUsages as Usage;
+
+        let row_bytes = [pixels::row_bytes(output.width()), output.planes()[0].row_bytes as u64];
+        let [input, output] = row_bytes.map(|octets| octets * u64::from(rows));
+        let limits = gpu.device.limits();
+        let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        if input > most {
+            return Err(GpuError::TooLarge { octets: input, most, driver: gpu.driver() });
+        }
+        let buffer = |label, size, usage, mapped_at_creation| {
+            let label = Some(label);
+            let descriptor = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };
+            gpu.device.create_buffer(&descriptor)
+        };
+        let upload = buffer("upload", input, Usage::MAP_WRITE | Usage::COPY_SRC, true);
+        let pixels = buffer("pixels", input, Usage::STORAGE | Usage::COPY_DST, false);
+        let blocks = buffer("blocks", output, Usage::STORAGE | Usage::COPY_SRC, false);
+        let back = buffer("read back", output, Usage::MAP_READ | Usage::COPY_DST, false);
+        let bound = pipeline.bound(gpu, &pixels, &blocks);
+        let (told, heard) = mpsc::sync_channel(2);
+        Ok(Self {
+            upload,
+            pixels,
+            blocks,
+            back,
+            bound,
+            row_bytes,
+            rows: 0..0,
+            work: None,
+            awaited: 0,
+            told,
+            heard,
+        })
+    }
+
+    /// Octets of all its memory.
+    pub(super) fn memory(&self) -> u64 {
+        [&self.upload, &self.pixels, &self.blocks, &self.back].map(wgpu::Buffer::size).iter().sum()
+    }
+
+    /// Hands a picture's block rows to the device.
+    pub(super) fn begin(
+        &mut self,
+        gpu: &Gpu,
+        pipeline: &Pipeline,
+        picture: &Pixels<'_>,
+        rows: Range<u32>,
+    ) -> Result<(), GpuError> {
+        let count = rows.end - rows.start;
+        let [upload, back] = self.row_bytes.map(|octets| octets * u64::from(count));
+        {
+            let mut view = self.upload.get_mapped_range_mut(..upload).map_err(lost)?;
+            picture.write(&rows, view.slice(..));
+        }
+        self.upload.unmap();
+        let mut recorder = gpu.recorder();
+        recorder.copy_buffer_to_buffer(&self.upload, 0, &self.pixels, 0, upload);
+        pipeline.record(&mut recorder, &self.bound, count);
+        recorder.copy_buffer_to_buffer(&self.blocks, 0, &self.back, 0, back);
+        self.work = Some(gpu.queue.submit([recorder.finish()]));
+        let told = [self.told.clone(), self.told.clone()];
+        let [read, written] = told.map(|told| move |mapped| drop(told.try_send(mapped)));
+        self.back.map_async(wgpu::MapMode::Read, ..back, read);
+        self.upload.map_async(wgpu::MapMode::Write, .., written);
+        self.rows = rows;
+        self.awaited = 2;
+        Ok(())
+    }
+
+    /// Whether the device gave everything back.
+    pub(super) fn is_done(&mut self, gpu: &Gpu) -> Result<bool, GpuError> {
+        gpu.device.poll(wgpu::PollType::Poll).map_err(lost)?;
+        self.hear()
+    }
+
+    fn hear(&mut self) -> Result<bool, GpuError> {
+        while self.awaited > 0 {
+            match self.heard.try_recv() {
+                Ok(mapped) => mapped.map_err(lost)?,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Ok(false),
+            }
+            self.awaited -= 1;
+        }
+        Ok(true)
+    }
+
+    /// Waits for the device, and shows the blocks it made.
+    pub(super) fn finish(
+        &mut self,
+        gpu: &Gpu,
+        ready: impl FnOnce(Range<u32>, &[u8]),
+    ) -> Result<(), GpuError> {
+        let wait = wgpu::PollType::Wait { submission_index: self.work.take(), timeout: None };
+        gpu.device.poll(wait).map_err(lost)?;
+        if !self.hear()? {
+            return Err(GpuError::Device("a stripe was not given back".to_owned()));
+        }
+        let octets = self.row_bytes[1] * self.rows.len() as u64;
+        let view = self.back.get_mapped_range(..octets).map_err(lost)?;
+        ready(self.rows.clone(), &view);
+        drop(view);
+        self.back.unmap();
+        Ok(())
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "errors come so")]
+fn lost(error: impl ToString) -> GpuError {
+    GpuError::Device(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes_texture::Format;
+
+    use super::*;
+    use crate::encode::tests::devices;
+
+    #[test]
+    fn a_stripe_that_the_device_cannot_read_at_once_is_refused() {
+        for gpu in devices() {
+            let output = Layout::new(Format::Bc1, 16, 16).unwrap();
+            let pipeline = Pipeline::new(&gpu, &output).unwrap();
+            let stripe = Stripe::new(&gpu, &pipeline, &output, u32::MAX);
+            let Err(GpuError::TooLarge { octets, most, .. }) = stripe else { panic!("{stripe:?}") };
+            assert_eq!(octets, 256 * u64::from(u32::MAX));
+            assert!(most < octets);
+            assert_eq!(gpu.complaint(), None);
+        }
+    }
+}
