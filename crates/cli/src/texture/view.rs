@@ -62,17 +62,17 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     if args.window {
         return window::run(args, &interrupt);
     }
-    receive(args, &interrupt, |counting| counting)
+    receive(args, &interrupt, options(args)?, |counting| counting)
 }
 
 /// Receives until it is over; `sink` makes the sink that frames go to from the one that counts them.
 pub(super) fn receive<S: TextureSink + 'static>(
     args: &ViewArgs,
     interrupt: &Interrupt,
+    options: ClientOptions,
     sink: impl FnOnce(Arc<ViewSink>) -> Arc<S>,
 ) -> anyhow::Result<Outcome> {
     let kind = args.output.as_deref().map(Kind::of).transpose()?;
-    let options = options(args)?;
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     let server = resolve(host, args.server.port)?;
     let (counting, waiting) = if kind.is_some() {
@@ -110,7 +110,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
     Viewed { beginning, frames: sink.frames(), statistics, written, end, time, agreed }.print(args)
 }
 
-fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
+pub(super) fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     let (delivery, mut options) = (&args.delivery, ClientOptions::default());
     options.security = delivery.security.security(delivery.transport)?;
     options.transport = delivery.security.transport(delivery.transport);

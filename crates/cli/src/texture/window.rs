@@ -77,10 +77,15 @@ impl Viewer for Watching<'_, '_> {
         let frames = waker.clone();
         let sink = Arc::new(GpuSink::new(gpu, Upload::Best, move |_| frames.frame()));
         let (args, interrupt) = (self.args, self.interrupt);
+        let mut options = view::options(args).map_err(|error| error.to_string())?;
+        if gpu.is_software() {
+            // Drawing takes the processors that receive: nothing is lost that is only late.
+            options.deadline_min = options.deadline_max;
+        }
         let (shown, seen) = (Arc::clone(&sink), Arc::clone(&self.seen));
         self.thread = Some(self.scope.spawn(move || {
             let sink = |counting| Arc::new(WindowSink { counting, shown, seen });
-            let outcome = view::receive(args, interrupt, sink);
+            let outcome = view::receive(args, interrupt, options, sink);
             waker.close();
             outcome
         }));

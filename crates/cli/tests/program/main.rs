@@ -15,6 +15,8 @@ mod texture_files;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod window;
 
 use std::path::Path;
 

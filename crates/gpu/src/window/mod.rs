@@ -106,7 +106,7 @@ pub trait Viewer {
 ///
 /// [`WindowError`] if there is no screen, no device or nothing to show.
 pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), WindowError> {
-    let no_screen = |error: winit::error::EventLoopError| WindowError::NoScreen(error.to_string());
+    let no_screen = |error: winit::error::EventLoopError| WindowError::NoScreen(reason(&error));
     let events = EventLoop::<Word>::with_user_event().build().map_err(no_screen)?;
     events.set_control_flow(ControlFlow::Wait);
     let waker = WindowWaker(events.create_proxy());
@@ -118,6 +118,13 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
         App { options, viewer, waker, instance, open: None, failed: None, statistics, tally };
     events.run_app(&mut app).map_err(no_screen)?;
     app.failed.map_or(Ok(()), Err)
+}
+
+/// An error in its own words, without the place in winit that it comes from.
+fn reason(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let place_and_text = text.split_once(".rs:").and_then(|(_, rest)| rest.split_once(": "));
+    place_and_text.map_or(text.clone(), |(_, reason)| reason.to_owned())
 }
 
 struct App<'a, V> {
@@ -147,7 +154,7 @@ impl<V: Viewer> App<'_, V> {
             .with_inner_size(PhysicalSize::new(width, height))
             .with_fullscreen(full_screen);
         let window = events.create_window(attributes);
-        let window = Arc::new(window.map_err(|error| WindowError::NoScreen(error.to_string()))?);
+        let window = Arc::new(window.map_err(|error| WindowError::NoScreen(reason(&error)))?);
         let surface = Screen::surface(&self.instance, &window)?;
         let gpu = Gpu::of_instance(self.instance.clone(), Some(&surface))?;
         let screen = Screen::new(&gpu, surface, &window)?;
@@ -158,7 +165,8 @@ impl<V: Viewer> App<'_, V> {
     fn draw(&mut self, events: &ActiveEventLoop) {
         let Some(open) = &mut self.open else { return };
         let frame = open.sink.last();
-        let shown = self.tally.shown();
+        let mut shown = self.tally.shown();
+        shown.number = frame.as_ref().map(|frame| frame.number);
         let lines = if self.statistics { self.viewer.lines(&shown) } else { Vec::new() };
         match open.screen.draw(&open.gpu, frame.as_ref(), &lines) {
             Ok(Drawn::Presented) => {

@@ -12,7 +12,7 @@ const KEPT: usize = 240;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Shown {
-    /// The last frame's number in its stream; `None` before the first.
+    /// The number in its stream of the frame that is drawn; `None` before the first.
     pub number: Option<u64>,
     /// Frames shown so far.
     pub frames: u64,
@@ -61,7 +61,7 @@ impl Tally {
         let now = Instant::now();
         let is_recent = |it: &&Presented| now.duration_since(it.at) < Duration::from_secs(1);
         Shown {
-            number: self.number,
+            number: None,
             frames: self.frames,
             per_second: self.times.iter().filter(is_recent).count(),
             delay: median(self.times.iter().map(|it| it.delay).collect()),

@@ -1,0 +1,177 @@
+//! A real window on a screen that nobody sees: what is drawn there, another size, closing.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rushes::texture::source::{RawHint, open, read_counter};
+use rushes::texture::{Decoder, Encoder, Format, Layout};
+
+use crate::rig::{rushes, text};
+use crate::texture_rig::serving;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+const SIZE: (u32, u32) = (640, 360);
+
+/// Whether there is all that a window needs here; a test without returns early.
+fn have(programs: &[&str]) -> bool {
+    let is_there = |program: &&str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let missing: Vec<_> = programs.iter().filter(|program| !is_there(program)).collect();
+    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
+    assert!(missing.is_empty() || !required, "missing: {missing:?}");
+    missing.is_empty()
+}
+
+/// A screen of its own, in memory.
+struct Display {
+    server: Child,
+    name: String,
+}
+
+impl Display {
+    fn new() -> Self {
+        let mut server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "1000x700x24", "-nolisten", "tcp"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut number = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut number).unwrap();
+        Self { server, name: format!(":{}", number.trim()) }
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> Output {
+        Command::new(program).args(arguments).env("DISPLAY", &self.name).output().unwrap()
+    }
+
+    fn xdotool(&self, arguments: &[&str]) -> String {
+        text(&self.command("xdotool", arguments).stdout).trim().to_owned()
+    }
+
+    /// The window's pixels as RGB24; nothing while there are none.
+    fn pixels(&self, window: &str) -> Vec<u8> {
+        self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "{what} did not come");
+        sleep(PAUSE);
+    }
+}
+
+/// A frame of the pattern as it comes out of BC1.
+fn expected(source: &str, number: u32) -> Vec<u8> {
+    let mut pattern = open(source.as_ref(), &RawHint::default()).unwrap();
+    let mut frame = pattern.next_frame().unwrap().unwrap();
+    for _ in 0..number {
+        frame = pattern.next_frame().unwrap().unwrap();
+    }
+    let (input, (width, height)) = (pattern.layout().format(), SIZE);
+    let encoder = Encoder::new(input, Format::Bc1, width, height).unwrap();
+    let mut blocks = vec![0; encoder.output().bytes()];
+    let rows = 0..encoder.output().planes()[0].rows;
+    encoder.encode_rows(&frame, 0, rows, &mut blocks).unwrap();
+    let decoder = Decoder::new(Format::Bc1, width, height, Format::Rgb24).unwrap();
+    let mut picture = vec![0; decoder.output().bytes()];
+    decoder.decode(&blocks, &mut picture).unwrap();
+    picture
+}
+
+#[test]
+fn a_window_shows_every_pixel_takes_another_size_and_closes() {
+    if !have(&["Xvfb", "xdotool", "import"]) {
+        return;
+    }
+    let display = Display::new();
+    let source = "pattern:640x360@10";
+    let server = serving(source, &["--format", "bc1", "--transport", "tcp"]);
+    let view = ["texture", "view", &server.address, "--window"];
+    let mut command = rushes(&view);
+    command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
+    let viewer = command.spawn().unwrap();
+    let window = wait_for("a window", || {
+        let found = display.xdotool(&["search", "--name", " - rushes"]);
+        found.lines().next().map(str::to_owned)
+    });
+
+    // A pixel for a pixel: the picture is the decoder's.
+    display.xdotool(&["windowsize", &window, "640", "360"]);
+    let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
+    let (number, picture) = wait_for("a picture", || {
+        let picture = display.pixels(&window);
+        // One that was taken between two frames has parts of both.
+        let number = read_counter(&layout, &picture)?;
+        Some((number, picture)).filter(|(number, picture)| {
+            let wanted = expected(source, *number);
+            picture.iter().zip(&wanted).all(|(have, want)| have.abs_diff(*want) <= 1)
+        })
+    });
+    assert_eq!(picture.len(), layout.bytes());
+    wait_for("a later picture", || {
+        read_counter(&layout, &display.pixels(&window)).filter(|&later| later > number)
+    });
+
+    // Narrower: the shape is kept, between black above and below.
+    display.xdotool(&["windowsize", &window, "320", "400"]);
+    wait_for("black above and below", || {
+        let picture = display.pixels(&window);
+        let row = |y: usize| picture.get(y * 960..(y + 1) * 960);
+        let is_black = |y| row(y).is_some_and(|row| row.iter().all(|&octet| octet == 0));
+        let is_fitted = picture.len() == 320 * 400 * 3 && is_black(5) && is_black(394);
+        (is_fitted && !is_black(200)).then_some(())
+    });
+
+    display.xdotool(&["windowquit", &window]);
+    let output = viewer.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("frames"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn without_a_screen_a_window_is_refused_in_words() {
+    let mut command = rushes(&["texture", "view", "127.0.0.1:9", "--window"]);
+    for name in ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"] {
+        command.env_remove(name);
+    }
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(told.contains("no window can be opened here") && told.contains("--null"), "{told}");
+    assert!(!told.contains(".rs:"), "{told}");
+}
+
+#[test]
+fn without_a_driver_a_window_is_refused_in_words() {
+    if !have(&["Xvfb"]) {
+        return;
+    }
+    let display = Display::new();
+    let mut command = rushes(&["texture", "view", "127.0.0.1:9", "--window"]);
+    command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
+    // Neither loader finds one.
+    command.env("VK_ICD_FILENAMES", "/nonexistent").env("VK_DRIVER_FILES", "/nonexistent");
+    command.env("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent");
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(told.contains("no graphics driver was found"), "{told}");
+}
