@@ -73,31 +73,55 @@ fn quint(packed: u32, place: u32) -> u32 {
     return select(rest & 7u, rest >> 3u, four);
 }
 
+// At most eight bits of 64.
+fn field(window: vec2<u32>, at: u32, count: u32) -> u32 {
+    let shift = at & 31u;
+    let low = window.x >> shift | (window.y << 1u) << (31u - shift);
+    return select(low, window.y >> shift, at >= 32u) & ((1u << count) - 1u);
+}
+
+// The bits from one on, as far as to another, at most 64.
+fn window_of(block: vec4<u32>, at: u32, end: u32) -> vec2<u32> {
+    let word = at >> 5u;
+    let shift = at & 31u;
+    let words = vec3<u32>(
+        block[min(word, 3u)], block[min(word + 1u, 3u)], block[min(word + 2u, 3u)],
+    );
+    let bits = words.xy >> vec2<u32>(shift) | (words.yz << vec2<u32>(1u)) << vec2<u32>(31u - shift);
+    let count = end - min(at, end);
+    let low = select(0xffffffffu, (1u << (count & 31u)) - 1u, count < 32u);
+    let high = select(0u, (1u << (count & 31u)) - 1u, count >= 32u);
+    return vec2<u32>(bits.x & low, select(bits.y & high, bits.y, count >= 64u));
+}
+
 // The value of an index in a sequence of so many that begins at a bit.
 fn coded(block: vec4<u32>, at: u32, range: Range, count: u32, index: u32) -> Coded {
     let n = range.bits;
     let end = at + sequence_length(range, count);
-    if range.kind == PLAIN {
-        return Coded(0u, take(block, at + index * n, n, end));
+    let trits = range.kind == TRITS;
+    // Values of a group, and bits in common; a plain one is a group by itself.
+    let common_bits = select(select(0u, 7u, range.kind == QUINTS), 8u, trits);
+    let group = select(select(1u, 3u, range.kind == QUINTS), 5u, trits);
+    let place = index % group;
+    let window = window_of(block, at + index / group * (common_bits + group * n), end);
+    var packed = 0u;
+    var before = 0u;
+    if trits {
+        packed = field(window, n, 2u)
+            | field(window, 2u * n + 2u, 2u) << 2u
+            | field(window, 3u * n + 4u, 1u) << 4u
+            | field(window, 4u * n + 5u, 2u) << 5u
+            | field(window, 5u * n + 7u, 1u) << 7u;
+        packed = trit(packed, place);
+        before = (0x75420u >> (4u * place)) & 15u;
+    } else if range.kind == QUINTS {
+        packed = field(window, n, 3u)
+            | field(window, 2u * n + 3u, 2u) << 3u
+            | field(window, 3u * n + 5u, 2u) << 5u;
+        packed = quint(packed, place);
+        before = (0x530u >> (4u * place)) & 15u;
     }
-    if range.kind == TRITS {
-        let place = index % 5u;
-        let start = at + index / 5u * (8u + 5u * n);
-        let packed = take(block, start + n, 2u, end)
-            | take(block, start + 2u * n + 2u, 2u, end) << 2u
-            | take(block, start + 3u * n + 4u, 1u, end) << 4u
-            | take(block, start + 4u * n + 5u, 2u, end) << 5u
-            | take(block, start + 5u * n + 7u, 1u, end) << 7u;
-        let before = (0x75420u >> (4u * place)) & 15u;
-        return Coded(trit(packed, place), take(block, start + place * n + before, n, end));
-    }
-    let place = index % 3u;
-    let start = at + index / 3u * (7u + 3u * n);
-    let packed = take(block, start + n, 3u, end)
-        | take(block, start + 2u * n + 3u, 2u, end) << 3u
-        | take(block, start + 3u * n + 5u, 2u, end) << 5u;
-    let before = (0x530u >> (4u * place)) & 15u;
-    return Coded(quint(packed, place), take(block, start + place * n + before, n, end));
+    return Coded(packed, field(window, place * n + before, n));
 }
 
 // The bits of a value again and again, until they are `wanted` many.
