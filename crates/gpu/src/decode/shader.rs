@@ -2,12 +2,15 @@
 
 use rushes_texture::Format;
 
+use crate::decode::texture::is_astc;
+
 const SHOW: &str = include_str!("show.wgsl");
 const OCTETS: &str = include_str!("octets.wgsl");
 const RAW: &str = include_str!("raw.wgsl");
 const YCOCG: &str = include_str!("ycocg.wgsl");
 const BC: &str = include_str!("bc.wgsl");
 const ETC: &str = include_str!("etc.wgsl");
+const TEXTURE: &str = include_str!("texture.wgsl");
 const ASTC: &str = concat!(
     include_str!("astc_sequence.wgsl"),
     include_str!("astc_colour.wgsl"),
@@ -34,18 +37,20 @@ pub(super) fn of_octets(format: Format) -> Option<String> {
     let mut shader = [SHOW, OCTETS].concat();
     if let [plane] = format.planes() {
         let (width, height) = (plane.block.width, plane.block.height);
-        shader.push_str(&format!("const BLOCK = vec2<u32>({width}u, {height}u);\n"));
+        shader = format!("{shader}const BLOCK = vec2<u32>({width}u, {height}u);\n");
     }
+    Some(whole(shader, pieces, function))
+}
+
+/// The shader that loads a format's texels from a texture of its blocks.
+pub(super) fn of_texture(format: Format) -> String {
+    let function = if format == Format::YCoCgBc3 { "ycocg_loaded" } else { "loaded" };
+    whole(SHOW.to_owned(), &[YCOCG, TEXTURE], function)
+}
+
+fn whole(mut shader: String, pieces: &[&str], function: &str) -> String {
     for piece in pieces {
         shader.push_str(piece);
     }
-    shader.push_str(&format!(
-        "\nfn texel(x: u32, y: u32) -> vec4<u32> {{ return {function}(x, y); }}\n"
-    ));
-    Some(shader)
-}
-
-/// Whether the blocks of a format are ASTC's.
-pub(super) fn is_astc(format: Format) -> bool {
-    Format::Astc4x4.number() <= format.number() && format.number() <= Format::Astc8x8.number()
+    format!("{shader}\nfn texel(x: u32, y: u32) -> vec4<u32> {{ return {function}(x, y); }}\n")
 }

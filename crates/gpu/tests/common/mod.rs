@@ -47,6 +47,33 @@ fn chance(seed: u64) -> impl Iterator<Item = u8> {
     })
 }
 
+/// A frame of blocks as if by chance, all of which mean the same to everyone: legal ones of ASTC,
+/// such of ETC1 as do not overflow, and of `YCoCg` as have one scale.
+pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
+    let format = layout.format();
+    if format.name().starts_with("astc") {
+        return legal_astc(layout);
+    }
+    let mut octets = noise(layout);
+    if format == Format::Etc1 {
+        for block in octets.as_chunks_mut::<8>().0 {
+            for channel in &mut block[..3] {
+                // Differences go from -4 to 3.
+                *channel = (*channel >> 3).clamp(4, 28) << 3 | *channel & 7;
+            }
+        }
+    }
+    if format == Format::YCoCgBc3 {
+        for block in octets.as_chunks_mut::<16>().0 {
+            let scale = [0, 1, 3, 3][usize::from(block[8] & 3)];
+            for end in [8, 10] {
+                block[end] = block[end] & 0xe0 | scale;
+            }
+        }
+    }
+    octets
+}
+
 /// A frame of ASTC blocks as if by chance, all of which mean something; a few are of one colour.
 pub(crate) fn legal_astc(layout: &Layout) -> Vec<u8> {
     const TRIED: usize = 256;
