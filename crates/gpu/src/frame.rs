@@ -3,6 +3,7 @@
 use rushes_texture::Layout;
 use rushes_texture::Tile;
 
+use crate::decode::{BlockTexture, Path};
 use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::picture::read_buffer;
@@ -10,12 +11,35 @@ use crate::picture::read_buffer;
 /// Memory of the graphics processor for one frame of a layout.
 #[derive(Debug)]
 pub struct DeviceFrame {
-    octets: wgpu::Buffer,
+    memory: Memory,
     length: usize,
 }
 
+/// What a frame is read from.
+#[derive(Debug)]
+pub(crate) enum Memory {
+    Octets(wgpu::Buffer),
+    Texture(Box<BlockTexture>),
+}
+
 impl DeviceFrame {
-    /// Memory for a frame, with nothing in it: every octet is 0.
+    /// Memory for a frame that is read by a path, with nothing in it: every octet is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] where the device has no texture of the frame's blocks, for
+    /// [`Path::Texture`] only.
+    pub fn with_path(gpu: &Gpu, layout: &Layout, path: Path) -> Result<Self, GpuError> {
+        Ok(match path {
+            Path::Octets => Self::new(gpu, layout),
+            Path::Texture => {
+                let texture = BlockTexture::new(gpu, layout)?;
+                Self { memory: Memory::Texture(Box::new(texture)), length: layout.bytes() }
+            }
+        })
+    }
+
+    /// Memory for a frame that is read by [`Path::Octets`], with nothing in it: every octet is 0.
     pub fn new(gpu: &Gpu, layout: &Layout) -> Self {
         let octets = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("frame"),
@@ -25,20 +49,32 @@ impl DeviceFrame {
                 | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
-        Self { octets, length: layout.bytes() }
+        Self { memory: Memory::Octets(octets), length: layout.bytes() }
+    }
+
+    /// What it is read by.
+    pub fn path(&self) -> Path {
+        match self.memory {
+            Memory::Octets(_) => Path::Octets,
+            Memory::Texture(_) => Path::Texture,
+        }
     }
 
     /// Copies a frame's octets in, by way of memory of the driver's own.
     ///
-    /// What is behind the frame's end is left out.
+    /// What is behind the frame's end is left out. Of a texture, only whole block rows are written.
     pub fn write(&self, gpu: &Gpu, octets: &[u8]) {
-        let octets = &octets[..octets.len().min(self.octets.size() as usize)];
+        let octets = &octets[..octets.len().min(self.length)];
+        let buffer = match &self.memory {
+            Memory::Octets(buffer) => buffer,
+            Memory::Texture(texture) => return texture.write(gpu, octets),
+        };
         let (whole, rest) = octets.as_chunks::<4>();
-        gpu.queue.write_buffer(&self.octets, 0, whole.as_flattened());
+        gpu.queue.write_buffer(buffer, 0, whole.as_flattened());
         if !rest.is_empty() {
             let mut last = [0; 4];
             last[..rest.len()].copy_from_slice(rest);
-            gpu.queue.write_buffer(&self.octets, (whole.len() * 4) as u64, &last);
+            gpu.queue.write_buffer(buffer, (whole.len() * 4) as u64, &last);
         }
     }
 
@@ -46,16 +82,21 @@ impl DeviceFrame {
     ///
     /// # Errors
     ///
-    /// [`GpuError::Device`] if the device was lost.
+    /// [`GpuError::Device`] if the device was lost, [`GpuError::Unsupported`] if the frame is a
+    /// texture.
     pub fn read(&self, gpu: &Gpu) -> Result<Vec<u8>, GpuError> {
+        let Memory::Octets(octets) = &self.memory else {
+            let what = "way back for blocks of a texture".to_owned();
+            return Err(GpuError::Unsupported { driver: gpu.driver(), what });
+        };
         let back = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("frame read back"),
-            size: self.octets.size(),
+            size: octets.size(),
             usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
             mapped_at_creation: false,
         });
         let mut recorder = gpu.recorder();
-        recorder.copy_buffer_to_buffer(&self.octets, 0, &back, 0, self.octets.size());
+        recorder.copy_buffer_to_buffer(octets, 0, &back, 0, octets.size());
         gpu.queue.submit([recorder.finish()]);
         let mut octets = read_buffer(gpu, &back)?;
         octets.truncate(self.length);
@@ -73,6 +114,11 @@ impl DeviceFrame {
         tile: &Tile,
         shared: bool,
     ) {
+        let octets = match &self.memory {
+            Memory::Octets(octets) => octets,
+            // Blocks are whole words: nothing is shared.
+            Memory::Texture(texture) => return texture.copy_tile(recorder, from, tile),
+        };
         let (start, end) = (tile.bytes.start as u64, tile.bytes.end as u64);
         let words = if shared {
             start - start % 4..end.next_multiple_of(4)
@@ -82,18 +128,20 @@ impl DeviceFrame {
         if words.start < words.end {
             let (buffer, first) = from;
             let at = first + words.start - start;
-            let octets = words.end - words.start;
-            recorder.copy_buffer_to_buffer(buffer, at, &self.octets, words.start, octets);
+            let count = words.end - words.start;
+            recorder.copy_buffer_to_buffer(buffer, at, octets, words.start, count);
         }
     }
 
     /// Writes a word at an octet that is a multiple of four, with the next submit.
     pub(crate) fn write_word(&self, gpu: &Gpu, at: u64, octets: [u8; 4]) {
-        gpu.queue.write_buffer(&self.octets, at, &octets);
+        if let Memory::Octets(buffer) = &self.memory {
+            gpu.queue.write_buffer(buffer, at, &octets);
+        }
     }
 
-    pub(crate) fn octets(&self) -> &wgpu::Buffer {
-        &self.octets
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 }
 

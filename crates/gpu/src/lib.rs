@@ -51,7 +51,7 @@ mod sink;
 #[cfg(feature = "window")]
 mod window;
 
-pub use decode::{FrameDecoder, Place};
+pub use decode::{FrameDecoder, Path, Place};
 pub use device::{Gpu, GpuOptions, Interface};
 pub use encode::GpuEncoder;
 pub use error::GpuError;

@@ -1,20 +1,25 @@
-//! Frames drawn from their octets: decoded pixel by pixel when they are shown.
+//! Frames drawn from their octets, or their blocks: decoded when they are shown.
 
+mod path;
 mod place;
 mod shader;
+mod texture;
 
 use rushes_texture::Layout;
 
 use crate::device::Gpu;
 use crate::error::GpuError;
-use crate::frame::DeviceFrame;
+use crate::frame::{DeviceFrame, Memory};
 
+pub use path::Path;
 pub use place::Place;
+pub(crate) use texture::BlockTexture;
 
 /// Draws frames of one layout on targets of one texture format.
 ///
-/// The fragment shader reads the octets of the frame as they came and decodes the pixels that are
-/// seen, with the integer arithmetic of [`rushes_texture::Decoder`]. Nothing is copied to a texture.
+/// By [`Path::Octets`] the fragment shader reads the octets of the frame as they came and decodes
+/// the pixels that are seen, with the integer arithmetic of [`rushes_texture::Decoder`]; nothing is
+/// copied to a texture. By [`Path::Texture`] it loads texels that the texture unit decodes.
 ///
 /// # Colours
 ///
@@ -25,6 +30,7 @@ pub use place::Place;
 #[derive(Debug)]
 pub struct FrameDecoder {
     layout: Layout,
+    path: Path,
     linear: bool,
     pipeline: wgpu::RenderPipeline,
     bindings: wgpu::BindGroupLayout,
@@ -32,28 +38,48 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// A decoder of frames of a layout.
+    /// A decoder of frames of a layout, by [`Path::Octets`].
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] for a format that no shader reads, [`GpuError::TooLarge`] for
-    /// frames that the device cannot read at once.
+    /// As [`FrameDecoder::with_path`].
     pub fn new(gpu: &Gpu, layout: &Layout, target: wgpu::TextureFormat) -> Result<Self, GpuError> {
-        let octets = layout.bytes() as u64;
-        let most = gpu.device.limits().max_storage_buffer_binding_size;
-        if octets > most {
-            return Err(GpuError::TooLarge { octets, most, driver: gpu.driver() });
-        }
-        let text = shader::of_octets(layout.format()).ok_or_else(|| GpuError::Unsupported {
+        Self::with_path(gpu, layout, target, Path::Octets)
+    }
+
+    /// A decoder of frames of a layout, by a path; [`Path::best`] says which is the faster.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] for a format that no shader reads or the texture unit does not
+    /// know, [`GpuError::TooLarge`] for frames that the device cannot read at once.
+    pub fn with_path(
+        gpu: &Gpu,
+        layout: &Layout,
+        target: wgpu::TextureFormat,
+        path: Path,
+    ) -> Result<Self, GpuError> {
+        let text = match path {
+            Path::Octets => {
+                let octets = layout.bytes() as u64;
+                let most = gpu.device.limits().max_storage_buffer_binding_size;
+                if octets > most {
+                    return Err(GpuError::TooLarge { octets, most, driver: gpu.driver() });
+                }
+                shader::of_octets(layout.format())
+            }
+            Path::Texture => path.can_be(gpu, layout).then(|| shader::of_texture(layout.format())),
+        };
+        let text = text.ok_or_else(|| GpuError::Unsupported {
             driver: gpu.driver(),
-            what: format!("shader for {}", layout.format()),
+            what: format!("{path:?} path for {}", layout.format()),
         })?;
         let device = &gpu.device;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(layout.format().name()),
             source: wgpu::ShaderSource::Wgsl(text.into()),
         });
-        let bindings = bindings(device);
+        let bindings = bindings(device, path);
         let pipeline = pipeline(device, &module, &bindings, target);
         let view = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("view"),
@@ -61,7 +87,7 @@ impl FrameDecoder {
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        Ok(Self { layout: *layout, linear: target.is_srgb(), pipeline, bindings, view })
+        Ok(Self { layout: *layout, path, linear: target.is_srgb(), pipeline, bindings, view })
     }
 
     /// The layout of the frames.
@@ -69,9 +95,24 @@ impl FrameDecoder {
         &self.layout
     }
 
+    /// Who decodes.
+    pub fn path(&self) -> Path {
+        self.path
+    }
+
+    /// Memory for a frame that this draws.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceFrame::with_path`].
+    pub fn frame(&self, gpu: &Gpu) -> Result<DeviceFrame, GpuError> {
+        DeviceFrame::with_path(gpu, &self.layout, self.path)
+    }
+
     /// Draws a frame at a place of a target; the rest becomes black.
     ///
-    /// The frame has the decoder's layout. The work is recorded, to be submitted by the caller.
+    /// The frame has the decoder's layout and path: one of another path is an error of the device,
+    /// which [`Gpu::complaint`] tells. The work is recorded, to be submitted by the caller.
     pub fn draw(
         &self,
         gpu: &Gpu,
@@ -81,12 +122,16 @@ impl FrameDecoder {
         place: &Place,
     ) {
         gpu.queue.write_buffer(&self.view, 0, &place.view(&self.layout, self.linear));
+        let source = match frame.memory() {
+            Memory::Octets(octets) => octets.as_entire_binding(),
+            Memory::Texture(texture) => wgpu::BindingResource::TextureView(texture.view()),
+        };
         let group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &self.bindings,
             entries: &[
                 wgpu::BindGroupEntry { binding: 0, resource: self.view.as_entire_binding() },
-                wgpu::BindGroupEntry { binding: 1, resource: frame.octets().as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 1, resource: source },
             ],
         });
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
@@ -108,23 +153,29 @@ impl FrameDecoder {
     }
 }
 
-fn bindings(device: &wgpu::Device) -> wgpu::BindGroupLayout {
+fn bindings(device: &wgpu::Device, path: Path) -> wgpu::BindGroupLayout {
+    let buffer = |kind| wgpu::BindingType::Buffer {
+        ty: kind,
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    let source = match path {
+        Path::Octets => buffer(wgpu::BufferBindingType::Storage { read_only: true }),
+        Path::Texture => wgpu::BindingType::Texture {
+            sample_type: wgpu::TextureSampleType::Float { filterable: false },
+            view_dimension: wgpu::TextureViewDimension::D2,
+            multisampled: false,
+        },
+    };
     let entry = |binding, kind| wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::FRAGMENT,
-        ty: wgpu::BindingType::Buffer {
-            ty: kind,
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        },
+        ty: kind,
         count: None,
     };
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: Some("frame"),
-        entries: &[
-            entry(0, wgpu::BufferBindingType::Uniform),
-            entry(1, wgpu::BufferBindingType::Storage { read_only: true }),
-        ],
+        entries: &[entry(0, buffer(wgpu::BufferBindingType::Uniform)), entry(1, source)],
     })
 }
 

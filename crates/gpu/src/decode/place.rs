@@ -22,8 +22,8 @@ impl Place {
     /// ```
     /// use rushes_gpu::Place;
     ///
-    /// let place = Place::fitted((1920, 1080), (1000, 1000));
-    /// assert_eq!(place, Place { x: 0.0, y: 218.75, width: 1000.0, height: 562.5 });
+    /// let place = Place::fitted((1920, 1080), (960, 960));
+    /// assert_eq!(place, Place { x: 0.0, y: 210.0, width: 960.0, height: 540.0 });
     /// ```
     pub fn fitted(frame: (u32, u32), target: (u32, u32)) -> Self {
         let (across, down) = (target.0 as f32 / frame.0 as f32, target.1 as f32 / frame.1 as f32);

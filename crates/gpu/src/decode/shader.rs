@@ -2,11 +2,20 @@
 
 use rushes_texture::Format;
 
+use crate::decode::texture::is_astc;
+
 const SHOW: &str = include_str!("show.wgsl");
 const OCTETS: &str = include_str!("octets.wgsl");
 const RAW: &str = include_str!("raw.wgsl");
 const YCOCG: &str = include_str!("ycocg.wgsl");
 const BC: &str = include_str!("bc.wgsl");
+const ETC: &str = include_str!("etc.wgsl");
+const TEXTURE: &str = include_str!("texture.wgsl");
+const ASTC: &str = concat!(
+    include_str!("astc_sequence.wgsl"),
+    include_str!("astc_colour.wgsl"),
+    include_str!("astc.wgsl")
+);
 
 /// The shader that reads a format's octets, or `None` if there is none for it.
 pub(super) fn of_octets(format: Format) -> Option<String> {
@@ -20,8 +29,28 @@ pub(super) fn of_octets(format: Format) -> Option<String> {
         Format::Bc1 => (&[YCOCG, BC], "bc1"),
         Format::Bc3 => (&[YCOCG, BC], "bc3"),
         Format::YCoCgBc3 => (&[YCOCG, BC], "ycocg_bc3"),
+        Format::Etc1 => (&[ETC], "etc1"),
+        Format::Etc2Rgb => (&[ETC], "etc2"),
+        _ if is_astc(format) => (&[ASTC], "astc"),
         _ => return None,
     };
-    let texel = format!("\nfn texel(x: u32, y: u32) -> vec4<u32> {{ return {function}(x, y); }}\n");
-    Some([SHOW, OCTETS, &pieces.concat(), &texel].concat())
+    let mut shader = [SHOW, OCTETS].concat();
+    if let [plane] = format.planes() {
+        let (width, height) = (plane.block.width, plane.block.height);
+        shader = format!("{shader}const BLOCK = vec2<u32>({width}u, {height}u);\n");
+    }
+    Some(whole(shader, pieces, function))
+}
+
+/// The shader that loads a format's texels from a texture of its blocks.
+pub(super) fn of_texture(format: Format) -> String {
+    let function = if format == Format::YCoCgBc3 { "ycocg_loaded" } else { "loaded" };
+    whole(SHOW.to_owned(), &[YCOCG, TEXTURE], function)
+}
+
+fn whole(mut shader: String, pieces: &[&str], function: &str) -> String {
+    for piece in pieces {
+        shader.push_str(piece);
+    }
+    format!("{shader}\nfn texel(x: u32, y: u32) -> vec4<u32> {{ return {function}(x, y); }}\n")
 }

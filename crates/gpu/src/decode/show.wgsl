@@ -40,16 +40,16 @@ fn show(@builtin(position) position: vec4<f32>) -> @location(0) vec4<f32> {
     if any(at < vec2<f32>(0.0)) || any(at >= vec2<f32>(view.size)) {
         return vec4<f32>(0.0, 0.0, 0.0, 1.0);
     }
+    // One pixel, or parts of four: in one loop, so that drivers compile a format's code once.
+    let corner = floor(at - select(0.0, 0.5, view.smoothed != 0u));
+    let part = at - 0.5 - corner;
+    let count = select(1u, 4u, view.smoothed != 0u);
     var colour = vec4<f32>(0.0);
-    if view.smoothed == 0u {
-        colour = inside(vec2<i32>(floor(at)));
-    } else {
-        let corner = floor(at - 0.5);
-        let part = at - 0.5 - corner;
-        let first = vec2<i32>(corner);
-        let above = mix(inside(first), inside(first + vec2<i32>(1, 0)), part.x);
-        let below = mix(inside(first + vec2<i32>(0, 1)), inside(first + vec2<i32>(1, 1)), part.x);
-        colour = mix(above, below, part.y);
+    for (var near = 0u; near < count; near++) {
+        let beside = vec2<u32>(near & 1u, near >> 1u);
+        let parts = select(1.0 - part, part, beside == vec2<u32>(1u));
+        let share = select(1.0, parts.x * parts.y, view.smoothed != 0u);
+        colour += share * inside(vec2<i32>(corner) + vec2<i32>(beside));
     }
     if view.linear != 0u {
         colour = vec4<f32>(light(colour.r), light(colour.g), light(colour.b), colour.a);

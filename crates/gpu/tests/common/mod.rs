@@ -9,7 +9,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use rushes_gpu::{Gpu, GpuOptions, Interface};
-use rushes_texture::Layout;
+use rushes_texture::{Decoder, Format, Layout};
 
 /// The devices of this machine, by either interface.
 ///
@@ -34,15 +34,74 @@ pub(crate) fn devices() -> Vec<Gpu> {
 
 /// Octets as if by chance, the same every time: any octets are a frame.
 pub(crate) fn noise(layout: &Layout) -> Vec<u8> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64 ^ layout.bytes() as u64;
-    let mut octet = || {
+    chance(layout.bytes() as u64).take(layout.bytes()).collect()
+}
+
+fn chance(seed: u64) -> impl Iterator<Item = u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64 ^ seed;
+    std::iter::from_fn(move || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        (state >> 32) as u8
-    };
-    (0..layout.bytes()).map(|_| octet()).collect()
+        Some((state >> 32) as u8)
+    })
 }
+
+/// A frame of blocks as if by chance, all of which mean the same to everyone: legal ones of ASTC,
+/// such of ETC1 as do not overflow, and of `YCoCg` as have one scale.
+pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
+    let format = layout.format();
+    if format.name().starts_with("astc") {
+        return legal_astc(layout);
+    }
+    let mut octets = noise(layout);
+    if format == Format::Etc1 {
+        for block in octets.as_chunks_mut::<8>().0 {
+            for channel in &mut block[..3] {
+                // Differences go from -4 to 3.
+                *channel = (*channel >> 3).clamp(4, 28) << 3 | *channel & 7;
+            }
+        }
+    }
+    if format == Format::YCoCgBc3 {
+        for block in octets.as_chunks_mut::<16>().0 {
+            let scale = [0, 1, 3, 3][usize::from(block[8] & 3)];
+            for end in [8, 10] {
+                block[end] = block[end] & 0xe0 | scale;
+            }
+        }
+    }
+    octets
+}
+
+/// A frame of ASTC blocks as if by chance, all of which mean something; a few are of one colour.
+pub(crate) fn legal_astc(layout: &Layout) -> Vec<u8> {
+    const TRIED: usize = 256;
+    let block = layout.format().planes()[0].block;
+    let (width, height) = (block.width * TRIED as u32, block.height);
+    let decoder = Decoder::new(layout.format(), width, height, Format::Rgba8).unwrap();
+    let mut chance = chance(layout.bytes() as u64);
+    let mut pixels = vec![0; decoder.output().bytes()];
+    let mut legal = Vec::new();
+    while legal.len() < layout.bytes() {
+        let mut tried: Vec<u8> = chance.by_ref().take(TRIED * 16).collect();
+        for one_colour in tried.chunks_exact_mut(16).step_by(64) {
+            one_colour[..8].copy_from_slice(&[0xfc, 0xfd, 255, 255, 255, 255, 255, 255]);
+        }
+        decoder.decode(&tried, &mut pixels).unwrap();
+        let first_pixels = pixels.chunks_exact(block.width as usize * 4);
+        for (block, pixels) in tried.chunks_exact(16).zip(first_pixels) {
+            if pixels.as_chunks::<4>().0.iter().any(|&pixel| pixel != MAGENTA) {
+                legal.extend_from_slice(block);
+            }
+        }
+    }
+    legal.truncate(layout.bytes());
+    legal
+}
+
+/// The colour of ASTC blocks that mean nothing.
+pub(crate) const MAGENTA: [u8; 4] = [255, 0, 255, 255];
 
 /// Where two pictures of so many pixels across differ most: how much, the pixel, and both values.
 pub(crate) fn worst(have: &[u8], want: &[u8], width: u32) -> (u8, String) {
