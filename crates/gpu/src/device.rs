@@ -31,6 +31,7 @@ pub struct GpuOptions {
 /// A graphics device. Cheap to clone; all clones are the same device.
 #[derive(Clone, Debug)]
 pub struct Gpu {
+    #[cfg(feature = "window")]
     pub(crate) instance: wgpu::Instance,
     pub(crate) adapter: wgpu::Adapter,
     pub(crate) device: wgpu::Device,
@@ -52,7 +53,7 @@ impl Gpu {
     /// [`GpuError::NoDriver`] or [`GpuError::NoDevice`].
     pub fn open(options: GpuOptions) -> Result<Self, GpuError> {
         let instance = Self::instance(options, None);
-        Self::of_instance(instance, None)
+        Self::of_instance(&instance, None)
     }
 
     pub(crate) fn instance(
@@ -76,7 +77,7 @@ impl Gpu {
 
     /// The device of an instance that can draw on a surface, if there is to be one.
     pub(crate) fn of_instance(
-        instance: wgpu::Instance,
+        instance: &wgpu::Instance,
         surface: Option<&wgpu::Surface<'_>>,
     ) -> Result<Self, GpuError> {
         let asked = wgpu::RequestAdapterOptions {
@@ -104,7 +105,14 @@ impl Gpu {
             let mut first = told.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert_with(|| error.to_string());
         }));
-        Ok(Self { instance, adapter, device, queue, complaint })
+        Ok(Self {
+            #[cfg(feature = "window")]
+            instance: instance.clone(),
+            adapter,
+            device,
+            queue,
+            complaint,
+        })
     }
 
     /// The driver's name for the device, and the interface it is spoken to by.

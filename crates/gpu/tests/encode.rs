@@ -182,7 +182,7 @@ fn how_long_a_large_frame_takes() {
             told(&name, Box::new(|| encoder.encode(&picture, &mut frame).unwrap()));
         }
         for interface in [Interface::Vulkan, Interface::Gl] {
-            let Ok(gpu) = Gpu::open(&GpuOptions { interface, validate: false }) else { continue };
+            let Ok(gpu) = Gpu::open(GpuOptions { interface, validate: false }) else { continue };
             let mut encoder = GpuEncoder::new(&gpu, format, 3840, 2160).unwrap();
             for stripe_rows in [17, 68, 540] {
                 let name = format!("{format}, {interface:?}, stripes of {stripe_rows}");

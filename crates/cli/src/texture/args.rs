@@ -187,6 +187,21 @@ pub(crate) struct ServeArgs {
     pub(crate) report: OutputArgs,
 }
 
+/// What is shown on a screen.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WindowArgs {
+    /// Show frames in a window: received into the graphics processor's memory, decoded as they are
+    /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes
+    #[arg(long)]
+    pub(crate) window: bool,
+    /// Fill the screen at once
+    #[arg(long, requires = "window")]
+    pub(crate) full_screen: bool,
+    /// Show the window's statistics at once
+    #[arg(long, requires = "window")]
+    pub(crate) statistics: bool,
+}
+
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("to").required(true).args(["output", "null", "window"]))]
 #[command(after_help = "\
@@ -219,16 +234,8 @@ pub(crate) struct ViewArgs {
     /// Write nothing, only measure
     #[arg(long)]
     pub(crate) null: bool,
-    /// Show frames in a window: received into the graphics processor's memory, decoded as they are
-    /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes
-    #[arg(long)]
-    pub(crate) window: bool,
-    /// Fill the screen at once
-    #[arg(long, requires = "window")]
-    pub(crate) full_screen: bool,
-    /// Show the window's statistics at once
-    #[arg(long, requires = "window")]
-    pub(crate) statistics: bool,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
     /// The format wished; by default the server chooses
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let interrupt = Interrupt::listen()?;
-    if args.window {
+    if args.window.window {
         return window::run(args, &interrupt);
     }
     receive(args, &interrupt, options(args)?, |counting| counting)

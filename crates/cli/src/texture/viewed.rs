@@ -256,7 +256,7 @@ impl Viewed {
         if self.frames.all == 0 {
             return Some(format!("no frame came{}", args.delivery.security.suspicion()));
         }
-        if args.null || args.window || args.allow_loss || self.is_complete() {
+        if args.null || args.window.window || args.allow_loss || self.is_complete() {
             return None;
         }
         let Frames { damaged, lost, left_out, .. } = self.frames;

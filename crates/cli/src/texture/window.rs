@@ -29,7 +29,7 @@ pub(super) fn run(args: &ViewArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
     let mut options = WindowOptions::default();
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     options.title = format!("{host}:{} - rushes", args.server.port);
-    (options.full_screen, options.statistics) = (args.full_screen, args.statistics);
+    (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
     // The window has the main thread, as systems want it; frames are received beside it.
     std::thread::scope(|scope| {
         let mut watching = Watching {

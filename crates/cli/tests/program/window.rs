@@ -67,6 +67,18 @@ impl Drop for Display {
     }
 }
 
+/// A program that a test which fails does not leave behind.
+struct Viewer(Option<Child>);
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
 fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -107,7 +119,7 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
     let view = ["texture", "view", &server.address, "--window"];
     let mut command = rushes(&view);
     command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
-    let viewer = command.spawn().unwrap();
+    let mut viewer = Viewer(Some(command.spawn().unwrap()));
     let window = wait_for("a window", || {
         let found = display.xdotool(&["search", "--name", " - rushes"]);
         found.lines().next().map(str::to_owned)
@@ -140,10 +152,12 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
         (is_fitted && !is_black(200)).then_some(())
     });
 
-    display.xdotool(&["windowquit", &window]);
-    let output = viewer.wait_with_output().unwrap();
+    display.xdotool(&["windowfocus", &window]);
+    display.xdotool(&["key", "--window", &window, "q"]);
+    wait_for("the end", || viewer.0.as_mut().unwrap().try_wait().unwrap());
+    let output = viewer.0.take().unwrap().wait_with_output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("frames"), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("ended as asked"), "{}", text(&output.stderr));
 }
 
 #[test]

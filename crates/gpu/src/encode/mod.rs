@@ -45,7 +45,7 @@ const UNDER_WAY: u32 = 4;
 /// use rushes_texture::Format;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gpu = Gpu::open(&GpuOptions::default())?;
+/// let gpu = Gpu::open(GpuOptions::default())?;
 /// let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 1920, 1080)?;
 /// let picture = vec![90; encoder.input().bytes()];
 /// let mut frame = Vec::with_capacity(encoder.output().bytes());
@@ -161,7 +161,7 @@ mod tests {
 
     /// The devices of this machine; `tests/encode.rs` says whether there have to be some.
     pub(super) fn devices() -> Vec<Gpu> {
-        let open = |interface| Gpu::open(&GpuOptions { interface, validate: false }).ok();
+        let open = |interface| Gpu::open(GpuOptions { interface, validate: false }).ok();
         [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
     }
 

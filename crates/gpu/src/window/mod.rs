@@ -124,7 +124,7 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
 fn reason(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let place_and_text = text.split_once(".rs:").and_then(|(_, rest)| rest.split_once(": "));
-    place_and_text.map_or(text.clone(), |(_, reason)| reason.to_owned())
+    place_and_text.map_or_else(|| text.clone(), |(_, reason)| reason.to_owned())
 }
 
 struct App<'a, V> {
@@ -156,7 +156,7 @@ impl<V: Viewer> App<'_, V> {
         let window = events.create_window(attributes);
         let window = Arc::new(window.map_err(|error| WindowError::NoScreen(reason(&error)))?);
         let surface = Screen::surface(&self.instance, &window)?;
-        let gpu = Gpu::of_instance(self.instance.clone(), Some(&surface))?;
+        let gpu = Gpu::of_instance(&self.instance, Some(&surface))?;
         let screen = Screen::new(&gpu, surface, &window)?;
         let sink = self.viewer.begin(&gpu, self.waker.clone()).map_err(WindowError::Viewer)?;
         Ok(Open { window, gpu, screen, sink })
