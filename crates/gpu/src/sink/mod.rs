@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use rushes::texture::{FrameMemory, TextureFrame, TextureShape, TextureSink};
 
+use crate::decode::Path;
 use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::frame::DeviceFrame;
@@ -55,6 +56,7 @@ pub struct ReceivedFrame {
 pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,
+    path: Option<Path>,
     told: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
     stream: Mutex<Option<Arc<Stream>>>,
     last: Mutex<Option<ReceivedFrame>>,
@@ -89,12 +91,19 @@ impl GpuSink {
         Self {
             gpu: gpu.clone(),
             upload,
+            path: None,
             told: Box::new(told),
             stream: Mutex::new(None),
             last: Mutex::new(None),
             submits: AtomicU64::new(0),
             tiles: AtomicU64::new(0),
         }
+    }
+
+    /// Frames that are drawn by this path, not by [`Path::best`].
+    #[must_use]
+    pub fn with_path(self, path: Path) -> Self {
+        Self { path: Some(path), ..self }
     }
 
     /// The last frame that is there as a whole.
@@ -139,7 +148,10 @@ impl GpuSink {
             let Some(tile) = stream.shape.tiling().tiles().get(unit) else { continue };
             let State { pool, frames, .. } = &mut *state;
             let Some(frame) = frames.get_mut(slot) else { continue };
-            let frame = frame.get_or_insert_with(|| pool.take());
+            if frame.is_none() {
+                *frame = pool.take();
+            }
+            let Some(frame) = frame else { continue };
             stream.slots[slot].copy(&mut recorder, (unit, tile), frame);
         }
         state.submitted = Some(self.gpu.queue.submit([recorder.finish()]));
@@ -174,6 +186,14 @@ impl GpuSink {
 
 impl TextureSink for GpuSink {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
+        let path = self.path.unwrap_or_else(|| Path::best(&self.gpu, shape.layout()));
+        if !path.can_be(&self.gpu, shape.layout()) {
+            let (format, octets) = (shape.layout().format(), shape.layout().bytes());
+            return Err(format!(
+                "{} cannot read {octets} octets of {format} at once",
+                self.gpu.name()
+            ));
+        }
         let mut stagings = Vec::new();
         let mut memory = Vec::new();
         for _ in 0..slots {
@@ -182,7 +202,7 @@ impl TextureSink for GpuSink {
             memory.push(regions);
         }
         let state = State {
-            pool: Pool::new(&self.gpu, shape.layout()),
+            pool: Pool::new(&self.gpu, shape.layout(), path),
             frames: vec![None; slots],
             submitted: None,
         };

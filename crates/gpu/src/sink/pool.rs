@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rushes_texture::Layout;
 
+use crate::decode::Path;
 use crate::device::Gpu;
 use crate::frame::DeviceFrame;
 
@@ -12,25 +13,28 @@ use crate::frame::DeviceFrame;
 pub(super) struct Pool {
     gpu: Gpu,
     layout: Layout,
+    path: Path,
     frames: Vec<Arc<DeviceFrame>>,
 }
 
 impl Pool {
-    pub(super) fn new(gpu: &Gpu, layout: &Layout) -> Self {
-        Self { gpu: gpu.clone(), layout: *layout, frames: Vec::new() }
+    pub(super) fn new(gpu: &Gpu, layout: &Layout, path: Path) -> Self {
+        Self { gpu: gpu.clone(), layout: *layout, path, frames: Vec::new() }
     }
 
-    /// A frame that nobody else has.
+    /// A frame that nobody else has; `None` if the device has no memory for it.
     ///
     /// As many are made as are held at once: those being received, the last one, and those that
     /// viewers have not let go of.
-    pub(super) fn take(&mut self) -> Arc<DeviceFrame> {
+    pub(super) fn take(&mut self) -> Option<Arc<DeviceFrame>> {
         if let Some(free) = self.frames.iter().find(|frame| Arc::strong_count(frame) == 1) {
-            return Arc::clone(free);
+            return Some(Arc::clone(free));
         }
-        let frame = Arc::new(DeviceFrame::new(&self.gpu, &self.layout));
+        let made = DeviceFrame::with_path(&self.gpu, &self.layout, self.path);
+        let frame = made.inspect_err(|error| tracing::error!("{error}")).ok()?;
+        let frame = Arc::new(frame);
         self.frames.push(Arc::clone(&frame));
-        frame
+        Some(frame)
     }
 
     /// How many there are.

@@ -131,10 +131,10 @@ impl Screen {
         gpu: &Gpu,
         frame: &ReceivedFrame,
     ) -> Result<&FrameDecoder, WindowError> {
-        let layout = frame.shape.layout();
+        let (layout, path) = (frame.shape.layout(), frame.frame.path());
         let decoder = match self.decoder.take() {
-            Some(decoder) if decoder.layout() == layout => decoder,
-            _ => FrameDecoder::new(gpu, layout, self.settings.format)?,
+            Some(decoder) if decoder.layout() == layout && decoder.path() == path => decoder,
+            _ => FrameDecoder::with_path(gpu, layout, self.settings.format, path)?,
         };
         Ok(self.decoder.insert(decoder))
     }
