@@ -31,6 +31,7 @@
 //! |---|---|
 //! | `device.rs`, `error.rs` | the device, and why there is none |
 //! | `frame.rs` | a frame in its memory |
+//! | `draw.rs` | what all drawing has in common |
 //! | `decode/` | frames drawn: a shader for each format |
 //! | `mapped/` | memory that both processors see: the only unsafe code |
 //! | `sink/` | received tiles into device memory |
@@ -41,6 +42,7 @@
 
 mod decode;
 mod device;
+mod draw;
 mod encode;
 mod error;
 mod frame;

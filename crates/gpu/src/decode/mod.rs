@@ -8,6 +8,7 @@ mod texture;
 use rushes_texture::Layout;
 
 use crate::device::Gpu;
+use crate::draw;
 use crate::error::GpuError;
 use crate::frame::{DeviceFrame, Memory};
 
@@ -80,7 +81,7 @@ impl FrameDecoder {
             source: wgpu::ShaderSource::Wgsl(text.into()),
         });
         let bindings = bindings(device, path);
-        let pipeline = pipeline(device, &module, &bindings, target);
+        let pipeline = draw::pipeline(device, (&module, "show"), Some(&bindings), target.into());
         let view = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("view"),
             size: place::VIEW as u64,
@@ -134,19 +135,7 @@ impl FrameDecoder {
                 wgpu::BindGroupEntry { binding: 1, resource: source },
             ],
         });
-        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
-            label: Some("show"),
-            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                view: target,
-                depth_slice: None,
-                resolve_target: None,
-                ops: wgpu::Operations {
-                    load: wgpu::LoadOp::Clear(wgpu::Color::BLACK),
-                    store: wgpu::StoreOp::Store,
-                },
-            })],
-            ..Default::default()
-        });
+        let mut pass = draw::begin(encoder, target, wgpu::LoadOp::Clear(wgpu::Color::BLACK));
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &group, &[]);
         pass.draw(0..3, 0..1);
@@ -176,39 +165,5 @@ fn bindings(device: &wgpu::Device, path: Path) -> wgpu::BindGroupLayout {
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: Some("frame"),
         entries: &[entry(0, buffer(wgpu::BufferBindingType::Uniform)), entry(1, source)],
-    })
-}
-
-fn pipeline(
-    device: &wgpu::Device,
-    module: &wgpu::ShaderModule,
-    bindings: &wgpu::BindGroupLayout,
-    target: wgpu::TextureFormat,
-) -> wgpu::RenderPipeline {
-    let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(bindings)],
-        immediate_size: 0,
-    });
-    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-        label: Some("show"),
-        layout: Some(&layout),
-        vertex: wgpu::VertexState {
-            module,
-            entry_point: Some("corners"),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            buffers: &[],
-        },
-        primitive: wgpu::PrimitiveState::default(),
-        depth_stencil: None,
-        multisample: wgpu::MultisampleState::default(),
-        fragment: Some(wgpu::FragmentState {
-            module,
-            entry_point: Some("show"),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            targets: &[Some(target.into())],
-        }),
-        multiview_mask: None,
-        cache: None,
     })
 }

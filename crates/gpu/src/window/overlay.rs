@@ -3,6 +3,7 @@
 use font8x8::legacy::BASIC_LEGACY;
 
 use crate::device::Gpu;
+use crate::draw;
 
 /// Letters that fit.
 const LETTERS: usize = 1024;
@@ -24,7 +25,12 @@ impl Overlay {
     pub(super) fn new(gpu: &Gpu, target: wgpu::TextureFormat) -> Self {
         let device = &gpu.device;
         let module = device.create_shader_module(wgpu::include_wgsl!("overlay.wgsl"));
-        let pipeline = pipeline(device, &module, target);
+        let target = wgpu::ColorTargetState {
+            format: target,
+            blend: Some(wgpu::BlendState::ALPHA_BLENDING),
+            write_mask: wgpu::ColorWrites::ALL,
+        };
+        let pipeline = draw::pipeline(device, (&module, "write"), None, target);
         let buffer = |label, size, usage| {
             let usage = usage | wgpu::BufferUsages::COPY_DST;
             let descriptor = wgpu::BufferDescriptor {
@@ -65,16 +71,7 @@ impl Overlay {
         let size = target.texture().size();
         let width = (columns * 8 * SCALE + 2 * MARGIN).min(size.width);
         let height = (rows * 10 * SCALE + 2 * MARGIN).min(size.height);
-        let mut pass = recorder.begin_render_pass(&wgpu::RenderPassDescriptor {
-            label: Some("statistics"),
-            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                view: target,
-                depth_slice: None,
-                resolve_target: None,
-                ops: wgpu::Operations { load: wgpu::LoadOp::Load, store: wgpu::StoreOp::Store },
-            })],
-            ..Default::default()
-        });
+        let mut pass = draw::begin(recorder, target, wgpu::LoadOp::Load);
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &self.group, &[]);
         pass.set_scissor_rect(0, 0, width, height);
@@ -96,39 +93,6 @@ fn text(lines: &[String]) -> (Vec<u8>, u32, u32) {
     }
     octets.resize(TEXT, b' ');
     (octets, columns as u32, rows as u32)
-}
-
-fn pipeline(
-    device: &wgpu::Device,
-    module: &wgpu::ShaderModule,
-    target: wgpu::TextureFormat,
-) -> wgpu::RenderPipeline {
-    let target = wgpu::ColorTargetState {
-        format: target,
-        blend: Some(wgpu::BlendState::ALPHA_BLENDING),
-        write_mask: wgpu::ColorWrites::ALL,
-    };
-    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-        label: Some("statistics"),
-        layout: None,
-        vertex: wgpu::VertexState {
-            module,
-            entry_point: Some("corners"),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            buffers: &[],
-        },
-        primitive: wgpu::PrimitiveState::default(),
-        depth_stencil: None,
-        multisample: wgpu::MultisampleState::default(),
-        fragment: Some(wgpu::FragmentState {
-            module,
-            entry_point: Some("write"),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            targets: &[Some(target)],
-        }),
-        multiview_mask: None,
-        cache: None,
-    })
 }
 
 #[cfg(test)]

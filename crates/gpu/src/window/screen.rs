@@ -6,6 +6,7 @@ use winit::window::Window;
 
 use crate::decode::{FrameDecoder, Place};
 use crate::device::Gpu;
+use crate::draw;
 use crate::error::GpuError;
 use crate::sink::ReceivedFrame;
 use crate::window::WindowError;
@@ -114,7 +115,7 @@ impl Screen {
             let decoder = self.decoder_of(gpu, frame)?;
             decoder.draw(gpu, &mut recorder, &frame.frame, &target, &place);
         } else {
-            clear(&mut recorder, &target);
+            drop(draw::begin(&mut recorder, &target, wgpu::LoadOp::Clear(wgpu::Color::BLACK)));
         }
         self.overlay.draw(gpu, &mut recorder, &target, lines);
         gpu.queue.submit([recorder.finish()]);
@@ -138,20 +139,4 @@ impl Screen {
         };
         Ok(self.decoder.insert(decoder))
     }
-}
-
-fn clear(recorder: &mut wgpu::CommandEncoder, target: &wgpu::TextureView) {
-    drop(recorder.begin_render_pass(&wgpu::RenderPassDescriptor {
-        label: Some("clear"),
-        color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-            view: target,
-            depth_slice: None,
-            resolve_target: None,
-            ops: wgpu::Operations {
-                load: wgpu::LoadOp::Clear(wgpu::Color::BLACK),
-                store: wgpu::StoreOp::Store,
-            },
-        })],
-        ..Default::default()
-    }));
 }
