@@ -59,10 +59,11 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let interrupt = Interrupt::listen()?;
+    let options = options(args)?;
     if args.window.window {
-        return window::run(args, &interrupt);
+        return window::run(args, &interrupt, options);
     }
-    receive(args, &interrupt, options(args)?, |counting| counting)
+    receive(args, &interrupt, options, |counting| counting)
 }
 
 /// Receives until it is over; `sink` makes the sink that frames go to from the one that counts them.
@@ -110,7 +111,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
     Viewed { beginning, frames: sink.frames(), statistics, written, end, time, agreed }.print(args)
 }
 
-pub(super) fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
+fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     let (delivery, mut options) = (&args.delivery, ClientOptions::default());
     options.security = delivery.security.security(delivery.transport)?;
     options.transport = delivery.security.transport(delivery.transport);

@@ -7,6 +7,7 @@ use std::thread::Scope;
 use std::thread::ScopedJoinHandle;
 
 use anyhow::Context as _;
+use rushes::texture::ClientOptions;
 use rushes::texture::FrameMemory;
 use rushes::texture::TextureFrame;
 use rushes::texture::TextureShape;
@@ -25,7 +26,11 @@ use super::view;
 use crate::Outcome;
 use crate::interrupt::Interrupt;
 
-pub(super) fn run(args: &ViewArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    args: &ViewArgs,
+    interrupt: &Interrupt,
+    client: ClientOptions,
+) -> anyhow::Result<Outcome> {
     let mut options = WindowOptions::default();
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     options.title = format!("{host}:{} - rushes", args.server.port);
@@ -35,6 +40,7 @@ pub(super) fn run(args: &ViewArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         let mut watching = Watching {
             args,
             interrupt,
+            client,
             scope,
             device: String::new(),
             seen: Arc::default(),
@@ -56,6 +62,7 @@ pub(super) fn run(args: &ViewArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
 struct Watching<'scope, 'env> {
     args: &'env ViewArgs,
     interrupt: &'env Interrupt,
+    client: ClientOptions,
     scope: &'scope Scope<'scope, 'env>,
     device: String,
     seen: Arc<Mutex<Seen>>,
@@ -77,7 +84,7 @@ impl Viewer for Watching<'_, '_> {
         let frames = waker.clone();
         let sink = Arc::new(GpuSink::new(gpu, Upload::Best, move |_| frames.frame()));
         let (args, interrupt) = (self.args, self.interrupt);
-        let mut options = view::options(args).map_err(|error| error.to_string())?;
+        let mut options = self.client.clone();
         if gpu.is_software() {
             // Drawing takes the processors that receive: nothing is lost that is only late.
             options.deadline_min = options.deadline_max;

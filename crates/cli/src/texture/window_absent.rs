@@ -1,11 +1,13 @@
 //! `--window` in a program that was built without.
 
+use rushes::texture::ClientOptions;
+
 use super::args::ViewArgs;
 use crate::Outcome;
 use crate::Usage;
 use crate::interrupt::Interrupt;
 
-pub(super) fn run(_: &ViewArgs, _: &Interrupt) -> anyhow::Result<Outcome> {
+pub(super) fn run(_: &ViewArgs, _: &Interrupt, _: ClientOptions) -> anyhow::Result<Outcome> {
     let reason = "this program was built without windows (cargo's feature `window`); --output FILE \
                   and --null need none";
     Err(Usage(reason.to_owned()).into())

@@ -77,7 +77,6 @@ struct State {
     pool: Pool,
     /// The device's frame that each slot is being copied to.
     frames: Vec<Option<Arc<DeviceFrame>>>,
-    submitted: Option<wgpu::SubmissionIndex>,
 }
 
 impl GpuSink {
@@ -154,7 +153,7 @@ impl GpuSink {
             let Some(frame) = frame else { continue };
             stream.slots[slot].copy(&mut recorder, (unit, tile), frame);
         }
-        state.submitted = Some(self.gpu.queue.submit([recorder.finish()]));
+        self.gpu.queue.submit([recorder.finish()]);
         self.submits.fetch_add(1, Ordering::Relaxed);
         self.tiles.fetch_add(whole.len() as u64, Ordering::Relaxed);
     }
@@ -169,8 +168,9 @@ impl GpuSink {
         staging.finish(&self.gpu, &frame);
         // What `finish` wrote goes with this submit, if nothing else does.
         let submitted = self.gpu.queue.submit([]);
-        state.submitted = Some(submitted.clone());
         drop(state);
+        // Tiles of other frames that became whole meanwhile need not wait for this one's.
+        self.copy_whole(stream);
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         if let Err(error) = self.gpu.device.poll(wait) {
             tracing::error!("{}", GpuError::Device(error.to_string()));
@@ -201,11 +201,8 @@ impl TextureSink for GpuSink {
             stagings.push(staging);
             memory.push(regions);
         }
-        let state = State {
-            pool: Pool::new(&self.gpu, shape.layout(), path),
-            frames: vec![None; slots],
-            submitted: None,
-        };
+        let state =
+            State { pool: Pool::new(&self.gpu, shape.layout(), path), frames: vec![None; slots] };
         *lock(&self.stream) = Some(Arc::new(Stream {
             shape: Arc::new(shape.clone()),
             slots: stagings,

@@ -165,9 +165,11 @@ impl<V: Viewer> App<'_, V> {
     fn draw(&mut self, events: &ActiveEventLoop) {
         let Some(open) = &mut self.open else { return };
         let frame = open.sink.last();
-        let mut shown = self.tally.shown();
-        shown.number = frame.as_ref().map(|frame| frame.number);
-        let lines = if self.statistics { self.viewer.lines(&shown) } else { Vec::new() };
+        let lines = if self.statistics {
+            self.viewer.lines(&self.tally.shown(frame.as_ref()))
+        } else {
+            Vec::new()
+        };
         match open.screen.draw(&open.gpu, frame.as_ref(), &lines) {
             Ok(Drawn::Presented) => {
                 if let Some(frame) = &frame {

@@ -57,11 +57,12 @@ impl Tally {
         self.times.push_back(Presented { at, delay, whole_delay });
     }
 
-    pub(super) fn shown(&self) -> Shown {
+    /// What there is to say while a frame is drawn.
+    pub(super) fn shown(&self, drawn: Option<&ReceivedFrame>) -> Shown {
         let now = Instant::now();
         let is_recent = |it: &&Presented| now.duration_since(it.at) < Duration::from_secs(1);
         Shown {
-            number: None,
+            number: drawn.map(|frame| frame.number),
             frames: self.frames,
             per_second: self.times.iter().filter(is_recent).count(),
             delay: median(self.times.iter().map(|it| it.delay).collect()),

@@ -92,7 +92,8 @@ impl Creditor {
     pub fn note(&mut self, latest: UnitHeader, octets: usize) -> Option<Credit> {
         self.octets = self.octets.saturating_add(u32::try_from(octets).unwrap_or(u32::MAX));
         let frames = latest.frame.wrapping_sub(self.frame);
-        let is_time = (CREDIT_FRAMES..128).contains(&frames);
+        // A packet that comes late is a few frames behind; whatever else is not near is new.
+        let is_time = (CREDIT_FRAMES..=u8::MAX - CREDIT_FRAMES).contains(&frames);
         if !is_time && self.octets < (self.buffer / 8).min(CREDIT_OCTETS_MAX) {
             return None;
         }
@@ -204,18 +205,19 @@ mod tests {
 
     #[test]
     fn a_client_speaks_of_small_frames_before_their_numbers_repeat() {
-        let mut creditor = Creditor::new(1 << 22);
-        let mut window = Window::new(1 << 22);
-        let mut most = 0;
-        for frame in (0..=255).cycle().take(2_000) {
-            assert!(window.has_room(100));
-            window.note_sent(frame, 0..1, 100);
-            if let Some(credit) = creditor.note(header(frame, 0), 100) {
-                window.handle_credit(credit);
+        // Whichever frame is the first.
+        for first in 0..=255 {
+            let mut creditor = Creditor::new(1 << 22);
+            let mut window = Window::new(1 << 22);
+            for frame in (0..=255).cycle().skip(first).take(600) {
+                assert!(window.has_room(100));
+                window.note_sent(frame, 0..1, 100);
+                if let Some(credit) = creditor.note(header(frame, 0), 100) {
+                    window.handle_credit(credit);
+                }
+                assert!(window.frames() <= 2 * CREDIT_FRAMES, "{first}: {}", window.frames());
             }
-            most = most.max(window.frames());
         }
-        assert!(most < 32, "{most}");
     }
 
     #[test]
