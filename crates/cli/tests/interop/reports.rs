@@ -14,6 +14,13 @@ use crate::rig::{have, ports, receive, received, send, wait_for};
 pub(crate) const TELLING: [(&str, &str); 2] =
     [("GST_DEBUG", "rtpsession:6,rtpsource:6"), ("GST_DEBUG_NO_COLOR", "1")];
 
+/// What was told of RTCP, and the rest left out: a line or more is told of each RTP packet.
+pub(crate) fn of_reports(told: &str) -> String {
+    let lines = told.lines().filter(|line| !line.contains("update_receiver_stats"));
+    let lines = lines.filter(|line| !line.contains("calculate_jitter"));
+    lines.filter(|line| !line.contains("push_packet")).collect::<Vec<_>>().join("\n")
+}
+
 /// How long the files take to be sent, on a busy machine too. A pipeline that sends may wait for
 /// reports after its end.
 const SENDING: Duration = Duration::from_secs(8);
@@ -55,9 +62,9 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
     let report = send(file, port, &["--local-port", &local.to_string(), "--loop", "6"]);
     let (_, told) = process.stop_after(Duration::from_millis(500));
     let ssrc = report["ssrc"].as_str().unwrap();
-    assert!(told.contains(&format!("got SR packet: SSRC {ssrc}")), "{told}");
-    assert!(told.contains("got SDES packet with 1 items"), "{told}");
-    assert!(told.contains("got BYE packet"), "{told}");
+    assert!(told.contains(&format!("got SR packet: SSRC {ssrc}")), "{}", of_reports(&told));
+    assert!(told.contains("got SDES packet with 1 items"), "{}", of_reports(&told));
+    assert!(told.contains("got BYE packet"), "{}", of_reports(&told));
     assert_plausible(&report);
 }
 
@@ -108,7 +115,7 @@ fn rtpbin_reads_our_receiver_reports_and_we_read_its_sender_reports() {
             launch(&sending(&timed, [port, control, back], "", ""), &TELLING).stop_after(SENDING);
         let report = received(process);
         assert_same(file, &came);
-        assert!(told.contains("got RR packet"), "{told}");
+        assert!(told.contains("got RR packet"), "{}", of_reports(&told));
         let peer = &report["rtcp"]["peers"][0];
         assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
         assert!(peer["wall_clock"].as_f64().unwrap() > 1.7e9, "{report}");

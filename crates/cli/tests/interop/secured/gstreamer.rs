@@ -11,7 +11,7 @@ use super::{
 use crate::gstreamer::{caps, depayload, launch, payload};
 use crate::media::{H264, H265, assert_same, assert_same_but_delimiters};
 use crate::relay::Relay;
-use crate::reports::TELLING;
+use crate::reports::{TELLING, of_reports};
 use crate::rig::{have, have_elements, ports, received, send, wait_for};
 
 fn have_gstreamer() -> bool {
@@ -146,6 +146,7 @@ fn exchange_reports(suite: Suite) {
     );
     let process = launch(&pipeline, &TELLING);
     wait_for(port);
+    wait_for(port + 1);
     // Its first report takes 2.5 to 7.5 seconds.
     let (local, key) = (local.to_string(), suite.base64());
     let mut more = vec!["--local-port", &local, "--loop", "6", "--ssrc", SSRC];
@@ -153,8 +154,9 @@ fn exchange_reports(suite: Suite) {
     let report = send(&file, port, &more);
     let (_, told) = process.stop_after(Duration::from_millis(500));
     let control = &report["rtcp"];
-    assert!(told.contains("got SR packet: SSRC 12345678"), "{told}");
-    assert!(told.contains("got BYE packet"), "{told}");
+    let told = of_reports(&told);
+    assert!(told.contains("got SR packet: SSRC 12345678"), "{report}\n{told}");
+    assert!(told.contains("got BYE packet"), "{report}\n{told}");
     assert!(control["reports_received"].as_u64().unwrap() > 0, "{report}");
     assert!(control["peers"][0]["cname"].as_str().unwrap().starts_with("user"), "{report}");
     assert_eq!((&control["unauthentic"], &control["malformed"]), (&json!(0), &json!(0)));
