@@ -10,6 +10,7 @@ use rushes_proto::payload::Frame;
 use rushes_proto::stream::Event;
 
 use crate::error::Error;
+use crate::handle::StreamHandle;
 use crate::hook::Hook;
 use crate::receiver::SharedReceiver;
 use crate::receiver::StreamReceiver;
@@ -132,6 +133,11 @@ impl MediaStream {
     /// The stream's RTCP: reports, requests, BYE.
     pub fn rtcp(&self) -> Rtcp {
         self.sender.rtcp()
+    }
+
+    /// What other threads may ask and tell the stream, also once it is split or hooked.
+    pub fn handle(&self) -> StreamHandle {
+        StreamHandle { shared: self.shared.clone() }
     }
 
     /// The two halves, for two threads.

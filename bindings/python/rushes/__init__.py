@@ -1,0 +1,101 @@
+"""Video and audio between machines in real time, over RTP and as texture video.
+
+``Context`` → ``Session`` → ``Stream`` is what most programs need:
+
+>>> import rushes
+>>> session = rushes.Context().session("127.0.0.1")
+>>> with session.stream("h265") as monitor:
+...     port = monitor.local_address[1]
+...     with session.stream("h265", remote_port=port) as camera:
+...         camera.push_frame(b"\\0\\0\\0\\x01\\x26\\x01\\x80first")
+...         camera.push_frame(b"\\0\\0\\0\\x01\\x02\\x01\\x80other")
+...     frame = monitor.pull_frame(timeout=1.0)
+>>> bytes(frame)[4:]
+b'&\\x01\\x80first'
+
+Frames are buffers: nothing is copied on the way in, nor, from ``bytes``, on the way out. Waiting and
+sending release the interpreter lock. Everything that goes wrong is a ``rushes.Error``.
+"""
+
+import atexit as _atexit
+
+from rushes._aio import AsyncFrames
+from rushes._rushes import (
+    ClosedError,
+    ConfigError,
+    Context,
+    Error,
+    Event,
+    Frame,
+    FrameError,
+    Frames,
+    MasterKey,
+    NetError,
+    Octets,
+    Opening,
+    Peer,
+    ReceiveStatistics,
+    Rtcp,
+    RtcpError,
+    RtcpStatistics,
+    Sas,
+    Security,
+    SecurityError,
+    SendError,
+    SendStatistics,
+    SentTextureFrame,
+    Session,
+    SocketCounters,
+    SourceStatistics,
+    StateError,
+    Statistics,
+    Stream,
+    TextureClientStatistics,
+    TextureError,
+    TextureServerCounts,
+    ZrtpError,
+    __version__,
+    close_all,
+)
+
+__all__ = [
+    "AsyncFrames",
+    "ClosedError",
+    "ConfigError",
+    "Context",
+    "Error",
+    "Event",
+    "Frame",
+    "FrameError",
+    "Frames",
+    "MasterKey",
+    "NetError",
+    "Octets",
+    "Opening",
+    "Peer",
+    "ReceiveStatistics",
+    "Rtcp",
+    "RtcpError",
+    "RtcpStatistics",
+    "Sas",
+    "Security",
+    "SecurityError",
+    "SendError",
+    "SendStatistics",
+    "SentTextureFrame",
+    "Session",
+    "SocketCounters",
+    "SourceStatistics",
+    "StateError",
+    "Statistics",
+    "Stream",
+    "TextureClientStatistics",
+    "TextureError",
+    "TextureServerCounts",
+    "ZrtpError",
+    "__version__",
+    "close_all",
+]
+
+# Threads of the library must not call an interpreter that is going.
+_atexit.register(close_all)

@@ -1,0 +1,119 @@
+//! Memory that Python looks at where it lies: the buffer protocol, and all the package's `unsafe`.
+
+use std::ffi::c_int;
+use std::ffi::c_void;
+use std::fmt;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::texture::Pooled;
+
+/// What is looked at. It never changes while somebody can.
+pub(crate) enum Memory {
+    Media(rushes::Frame),
+    Texture(Pooled),
+}
+
+/// Octets in memory of the library's own, to be looked at without a copy.
+///
+/// `memoryview(frame)`, `numpy.asarray(frame)` and `bytes(frame)` take it; the first two look at the
+/// memory itself, which is read-only and lives as long as the last view of it.
+#[pyclass(frozen, subclass, module = "rushes")]
+pub(crate) struct Octets {
+    memory: Memory,
+    /// Items along each axis, the slowest first.
+    shape: Vec<ffi::Py_ssize_t>,
+    /// Octets from an item to the next along each axis.
+    strides: Vec<ffi::Py_ssize_t>,
+}
+
+impl Octets {
+    pub(crate) fn of_media(frame: rushes::Frame) -> Self {
+        let shape = vec![frame.len() as ffi::Py_ssize_t];
+        Self { memory: Memory::Media(frame), shape, strides: vec![1] }
+    }
+
+    /// Octets of `shape`; as they lie, if that makes another number of them.
+    pub(crate) fn of_texture(memory: Pooled, shape: &[usize]) -> Self {
+        let len = memory.octets().len();
+        let fits = shape.iter().product::<usize>() == len;
+        let shape: Vec<_> = if fits { shape.to_vec() } else { vec![len] };
+        let strides = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product::<usize>());
+        Self {
+            strides: strides.map(|stride| stride as ffi::Py_ssize_t).collect(),
+            shape: shape.iter().map(|&items| items as ffi::Py_ssize_t).collect(),
+            memory: Memory::Texture(memory),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn octets(&self) -> &[u8] {
+        match &self.memory {
+            Memory::Media(frame) => frame.data(),
+            Memory::Texture(memory) => memory.octets(),
+        }
+    }
+}
+
+impl fmt::Debug for Octets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Octets").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+#[pymethods]
+impl Octets {
+    fn __len__(&self) -> usize {
+        self.shape.first().map_or(0, |&items| items.unsigned_abs())
+    }
+
+    /// How many octets there are.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.octets().len()
+    }
+
+    /// The buffer protocol: read-only octets, C-contiguous.
+    ///
+    /// # Safety
+    /// `view` points to a `Py_buffer` that this call may fill, as the interpreter promises.
+    #[allow(unsafe_code, reason = "the interpreter hands over a raw structure to be filled")]
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("no view to be filled"));
+        }
+        let this = slf.get();
+        let octets = this.octets();
+        let (start, len) = (octets.as_ptr().cast_mut().cast::<c_void>(), octets.len());
+        // SAFETY: the view may be filled, says the caller. The octets stay where they are, and as
+        // they are, for as long as the object lives: it is frozen, and nothing hands out a way to
+        // change its memory. The view keeps the object alive, as this call takes a reference to it.
+        // Whoever asks to write is refused, as the octets are said to be read-only.
+        let outcome = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, len as ffi::Py_ssize_t, 1, flags)
+        };
+        if outcome != 0 {
+            return Err(PyErr::fetch(slf.py()));
+        }
+        if flags & ffi::PyBUF_ND == ffi::PyBUF_ND {
+            // SAFETY: as above; the shape and the strides, which lie in the object, do not change
+            // either and are only read.
+            let view = unsafe { &mut *view };
+            view.ndim = this.shape.len() as c_int;
+            view.shape = this.shape.as_ptr().cast_mut();
+            if flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES {
+                view.strides = this.strides.as_ptr().cast_mut();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Where an application starts.
+
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::session::Session;
+
+/// The application's place among its peers; sessions are made from it.
+///
+/// All its streams tell their peers one canonical name and one wall clock, so that a receiver can
+/// present them in step. `cname` is that name, 1 to 255 octets; by default a random one.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct Context(rushes::Context);
+
+#[pymethods]
+impl Context {
+    #[new]
+    #[pyo3(signature = (*, cname = None))]
+    fn new(cname: Option<&str>) -> PyResult<Self> {
+        let context = cname.map_or_else(|| Ok(rushes::Context::new()), rushes::Context::with_cname);
+        Ok(Self(context.map_err(Failure::from)?))
+    }
+
+    /// The canonical name.
+    #[getter]
+    fn cname(&self) -> PyResult<&str> {
+        Ok(self.0.cname().map_err(Failure::from)?)
+    }
+
+    /// A session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
+    ///
+    /// Its streams send to this host and, unless it is a group, take datagrams from its address
+    /// only. With `None` they receive from anyone and send to no one. Their sockets are bound to
+    /// `local_address`; by default to all of this machine's.
+    #[pyo3(signature = (peer, *, local_address = None))]
+    fn session(
+        &self,
+        py: Python<'_>,
+        peer: Option<&str>,
+        local_address: Option<&str>,
+    ) -> PyResult<Session> {
+        // A name may take a while to be resolved.
+        let session = py.detach(|| {
+            let session = match peer {
+                Some(peer) => self.0.session(peer)?,
+                None => self.0.session_any(),
+            };
+            match local_address {
+                Some(local) => session.local_address(local),
+                None => Ok(session),
+            }
+        });
+        Ok(Session::new(session.map_err(Failure::from)?))
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<rushes.Context {:?}>", self.cname()?))
+    }
+}

@@ -1,0 +1,144 @@
+//! Exceptions: the library's own words, in classes by what to do about them.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use rushes::texture::TextureError as Texture;
+use rushes::zrtp::ZrtpError as Zrtp;
+
+create_exception!(
+    rushes,
+    Error,
+    PyException,
+    "Why something was not done; all others derive from it."
+);
+create_exception!(rushes, ConfigError, Error, "A setting is out of range, or contradicts another.");
+create_exception!(
+    rushes,
+    FrameError,
+    Error,
+    "A frame cannot travel in the stream's format; nothing of it was sent."
+);
+create_exception!(rushes, NetError, Error, "A socket or a thread could not be had, or failed.");
+create_exception!(
+    rushes,
+    SendError,
+    NetError,
+    "Part of a frame could not be sent; the receiver will drop it."
+);
+create_exception!(
+    rushes,
+    RtcpError,
+    Error,
+    "Something needs RTCP, which is off, or too much of it waits."
+);
+create_exception!(rushes, SecurityError, Error, "Keys or policy of a secured stream do not fit.");
+create_exception!(
+    rushes,
+    ZrtpError,
+    SecurityError,
+    "The ends have not agreed on keys; nothing was sent in the clear."
+);
+create_exception!(
+    rushes,
+    StateError,
+    Error,
+    "Not now: the stream is hooked, or is at work in this very thread."
+);
+create_exception!(rushes, ClosedError, StateError, "It was closed.");
+create_exception!(rushes, TextureError, Error, "Texture video does not begin, or has ended.");
+
+/// Why something was not done, before Python is told.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Closed,
+    Config(String),
+    /// A hook called what is waiting for it.
+    Reentered,
+    Rushes(rushes::Error),
+    Security(String),
+    Texture(Box<Texture>),
+    TextureText(String),
+}
+
+impl From<rushes::Error> for Failure {
+    fn from(error: rushes::Error) -> Self {
+        Self::Rushes(error)
+    }
+}
+
+impl From<Texture> for Failure {
+    fn from(error: Texture) -> Self {
+        match error {
+            Texture::Stream(error) => Self::Rushes(error),
+            error => Self::Texture(Box::new(error)),
+        }
+    }
+}
+
+impl From<rushes::srtp::KeyError> for Failure {
+    fn from(error: rushes::srtp::KeyError) -> Self {
+        Self::Security(error.to_string())
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Closed => ClosedError::new_err("it is closed"),
+            Failure::Config(text) => ConfigError::new_err(text),
+            Failure::Reentered => StateError::new_err(
+                "a hook cannot use what has called it: let another thread do so",
+            ),
+            Failure::Rushes(error) => of_library(&error),
+            Failure::Security(text) => SecurityError::new_err(text),
+            Failure::Texture(error) => of_texture(&error),
+            Failure::TextureText(text) => TextureError::new_err(text),
+        }
+    }
+}
+
+fn of_library(error: &rushes::Error) -> PyErr {
+    use rushes::Error as E;
+    let text = error.to_string();
+    match error {
+        E::AddressFamily { .. }
+        | E::Cname { .. }
+        | E::Config(_)
+        | E::Mtu { .. }
+        | E::PacingShare { .. }
+        | E::SharedPort { .. }
+        | E::Unsupported(_) => ConfigError::new_err(text),
+        E::Frame(_) => FrameError::new_err(text),
+        E::Hooked | E::NoDestination => StateError::new_err(text),
+        E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),
+        E::NoRtcp | E::RtcpBusy => RtcpError::new_err(text),
+        E::Send(_) => SendError::new_err(text),
+        E::Zrtp(Zrtp::Config(_)) => ConfigError::new_err(text),
+        E::Zrtp(_) | E::NoZrtp | E::NoKeys => ZrtpError::new_err(text),
+        E::Sdes(_) | E::Key(_) | E::Policy(_) => SecurityError::new_err(text),
+        _ => Error::new_err(text),
+    }
+}
+
+fn of_texture(error: &Texture) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Texture::Net(_) | Texture::Thread(_) => NetError::new_err(text),
+        Texture::Layout(_) | Texture::Tiling(_) | Texture::Plan(_) | Texture::Codec(_) => {
+            ConfigError::new_err(text)
+        }
+        _ => TextureError::new_err(text),
+    }
+}
+
+/// Tells `sys.unraisablehook` what a hook has raised. Ctrl-C is for the main thread: it gets it.
+pub(crate) fn tell_of(py: Python<'_>, error: PyErr, hook: &Bound<'_, PyAny>) {
+    if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) {
+        let again = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+        if again.is_ok() {
+            return;
+        }
+    }
+    error.write_unraisable(py, Some(hook));
+}

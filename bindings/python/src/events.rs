@@ -1,0 +1,162 @@
+//! What a stream tells besides frames.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rushes::proto::rtcp::{ReportBlock, SenderInfo};
+use rushes::{ControlEvent, KeyFrameRequest};
+
+/// Something that happened to a stream, or that a peer said by RTCP.
+///
+/// `kind` says what, `ssrc` whose it is, if it is anybody's, and `details` the rest, by name; the
+/// page "from Python" lists them. `event["packets"]` is short for `event.details["packets"]`.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct Event {
+    kind: &'static str,
+    ssrc: Option<u32>,
+    details: Py<PyDict>,
+}
+
+#[pymethods]
+impl Event {
+    /// What happened, in lower-case words joined by hyphens.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The source or participant that it is about, if any.
+    #[getter]
+    fn ssrc(&self) -> Option<u32> {
+        self.ssrc
+    }
+
+    /// Everything else about it, by name.
+    #[getter]
+    fn details(&self, py: Python<'_>) -> Py<PyDict> {
+        self.details.clone_ref(py)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.details.bind(py).as_any().get_item(name)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let whose = self.ssrc.map_or_else(String::new, |ssrc| format!(" of {ssrc:08x}"));
+        Ok(format!("<rushes.Event {}{whose} {}>", self.kind, self.details.bind(py).repr()?))
+    }
+}
+
+/// An event under construction.
+struct Draft<'py>(&'static str, Option<u32>, Bound<'py, PyDict>);
+
+impl<'py> Draft<'py> {
+    fn new(py: Python<'py>, kind: &'static str, ssrc: Option<rushes::Ssrc>) -> Self {
+        Self(kind, ssrc.map(|ssrc| ssrc.0), PyDict::new(py))
+    }
+
+    fn with(self, name: &str, value: impl IntoPyObjectExt<'py>) -> PyResult<Self> {
+        self.2.set_item(name, value.into_bound_py_any(self.2.py())?)?;
+        Ok(self)
+    }
+
+    fn done(self) -> Event {
+        Event { kind: self.0, ssrc: self.1, details: self.2.unbind() }
+    }
+}
+
+/// An event of a receiver.
+pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event> {
+    use rushes::Event as E;
+    let draft = |kind, ssrc| Draft::new(py, kind, ssrc);
+    Ok(match *event {
+        E::FrameDropped { ssrc, timestamp } => {
+            draft("frame-dropped", Some(ssrc)).with("timestamp", timestamp.0)?
+        }
+        E::Conflict { ssrc } => draft("conflict", Some(ssrc)),
+        E::KeyExpiring { left } => draft("key-expiring", None).with("left", left)?,
+        E::KeyExpired => draft("key-expired", None),
+        E::PacketsLost { ssrc, first, packets } => {
+            draft("packets-lost", Some(ssrc)).with("first", first.0)?.with("packets", packets)?
+        }
+        E::Refused { reason, packets } => {
+            draft("refused", None).with("reason", reason.name())?.with("packets", packets)?
+        }
+        E::SourceEnded { ssrc } => draft("source-ended", Some(ssrc)),
+        E::SourceStarted { ssrc } => draft("source-started", Some(ssrc)),
+        _ => draft("other", None).with("text", format!("{event:?}"))?,
+    }
+    .done())
+}
+
+/// An event of RTCP.
+pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
+    use ControlEvent as E;
+    let draft = |kind, ssrc: &rushes::Ssrc| Draft::new(py, kind, Some(*ssrc));
+    let nobody = |kind| Draft::new(py, kind, None);
+    Ok(match event {
+        E::SenderReport { from, info } => {
+            draft("sender-report", from).with("sender", sender(py, info)?)?
+        }
+        E::ReceiverReport { from, block, round_trip } => draft("receiver-report", from)
+            .with("report", report(py, block)?)?
+            .with("round_trip", round_trip.map(|time| time.as_secs_f64()))?,
+        E::RoundTrip { from, round_trip } => {
+            draft("round-trip", from).with("round_trip", round_trip.as_secs_f64())?
+        }
+        E::SourceDescription { from, items } => {
+            let told = PyDict::new(py);
+            for (kind, text) in items {
+                told.set_item(format!("{kind:?}").to_lowercase(), text)?;
+            }
+            draft("source-description", from).with("items", told)?
+        }
+        E::Bye { from, reason } => draft("bye", from).with("reason", reason.as_str())?,
+        E::TimedOut { from } => draft("timed-out", from),
+        E::App { from, subtype, name, data } => draft("app", from)
+            .with("subtype", *subtype)?
+            .with("name", String::from_utf8_lossy(name).into_owned())?
+            .with("data", PyBytes::new(py, data))?,
+        E::KeyFrameRequested { from, request } => {
+            let name = if *request == KeyFrameRequest::FullIntra { "fir" } else { "pli" };
+            draft("key-frame-requested", from).with("request", name)?
+        }
+        E::PacketsLost { from, sequences } => {
+            let sequences: Vec<u16> = sequences.iter().map(|sequence| sequence.0).collect();
+            draft("packets-lost", from).with("sequences", sequences)?
+        }
+        E::BitRateRequested { from, limit } => {
+            draft("bit-rate-requested", from).with("bit_rate", limit.bit_rate)?
+        }
+        E::Estimate { from, bit_rate } => draft("estimate", from).with("bit_rate", *bit_rate)?,
+        E::Refused { datagrams } => nobody("refused").with("datagrams", *datagrams)?,
+        E::KeyExpiring { left } => nobody("key-expiring").with("left", *left)?,
+        E::KeyExpired => nobody("key-expired"),
+        E::Collision { old, new } => draft("collision", new).with("old", old.0)?,
+        E::Loop { ssrc } => draft("loop", ssrc),
+        _ => nobody("other").with("text", format!("{event:?}"))?,
+    }
+    .done())
+}
+
+/// What a sender says of itself, as a dictionary.
+pub(crate) fn sender<'py>(py: Python<'py>, info: &SenderInfo) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("wall_clock", info.ntp.unix().as_secs_f64())?;
+    dict.set_item("timestamp", info.rtp.0)?;
+    dict.set_item("packets", info.packets)?;
+    dict.set_item("octets", info.octets)?;
+    Ok(dict)
+}
+
+/// What a receiver says of our media, as a dictionary.
+pub(crate) fn report<'py>(py: Python<'py>, block: &ReportBlock) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("ssrc", block.ssrc.0)?;
+    dict.set_item("fraction_lost", f64::from(block.fraction_lost) / 256.0)?;
+    dict.set_item("cumulative_lost", block.cumulative_lost)?;
+    dict.set_item("highest", block.highest)?;
+    dict.set_item("jitter", block.jitter)?;
+    Ok(dict)
+}

@@ -1,0 +1,67 @@
+//! The Python package `rushes`: the library's nouns as Python's classes.
+//!
+//! Each file is the one of the same name in the library, said in Python. What waits or sends does so
+//! without the interpreter lock, and no lock of the library is waited for with it: a hook that runs
+//! under the one may want the other.
+#![deny(unsafe_code)]
+#![allow(clippy::needless_pass_by_value, reason = "what Python gives is given by value")]
+#![allow(clippy::unused_self, reason = "methods of Python")]
+
+mod buffer;
+mod context;
+mod error;
+mod events;
+mod frame;
+mod input;
+mod open;
+mod options;
+mod rtcp;
+mod security;
+mod session;
+mod stats;
+mod stream;
+mod texture;
+mod wait;
+mod zrtp;
+
+/// What `rushes/__init__.py` shows.
+#[pyo3::pymodule]
+mod _rushes {
+    #[pymodule_export]
+    use crate::buffer::Octets;
+    #[pymodule_export]
+    use crate::context::Context;
+    #[pymodule_export]
+    use crate::error::{
+        ClosedError, ConfigError, Error, FrameError, NetError, RtcpError, SecurityError, SendError,
+        StateError, TextureError, ZrtpError,
+    };
+    #[pymodule_export]
+    use crate::events::Event;
+    #[pymodule_export]
+    use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::open::close_all;
+    #[pymodule_export]
+    use crate::rtcp::{Peer, Rtcp};
+    #[pymodule_export]
+    use crate::security::{MasterKey, Security};
+    #[pymodule_export]
+    use crate::session::Session;
+    #[pymodule_export]
+    use crate::stats::{
+        ReceiveStatistics, RtcpStatistics, SendStatistics, SocketCounters, SourceStatistics,
+        Statistics,
+    };
+    #[pymodule_export]
+    use crate::stream::{Frames, Stream};
+    #[pymodule_export]
+    use crate::texture::stats::{SentTextureFrame, TextureClientStatistics, TextureServerCounts};
+    #[pymodule_export]
+    use crate::zrtp::{Opening, Sas};
+
+    /// The library's version.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "as Python names it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

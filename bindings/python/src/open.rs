@@ -1,0 +1,56 @@
+//! What is open, so that it can be closed before the interpreter goes: threads of the library must
+//! not call what is no longer there.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::Weak;
+
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::wait::lock;
+
+/// Something that is closed at the end.
+pub(crate) trait Close: Send + Sync {
+    /// Closes it, if it is open; to be called without the interpreter lock.
+    ///
+    /// # Errors
+    /// [`Failure::Reentered`] if a hook that it calls in this thread asks for it.
+    fn close(&self) -> Result<(), Failure>;
+}
+
+/// Everything that is open.
+#[derive(Default)]
+pub(crate) struct Open(Mutex<Vec<Weak<dyn Close>>>);
+
+impl Open {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    pub(crate) fn add(&self, open: &Arc<impl Close + 'static>) {
+        let open: Arc<dyn Close> = open.clone();
+        let mut list = lock(&self.0);
+        list.retain(|open| open.strong_count() > 0);
+        list.push(Arc::downgrade(&open));
+    }
+
+    /// Closes all of it.
+    pub(crate) fn close(&self) -> Result<(), Failure> {
+        let list = std::mem::take(&mut *lock(&self.0));
+        let mut outcome = Ok(());
+        for open in list.iter().filter_map(Weak::upgrade) {
+            outcome = outcome.and(open.close());
+        }
+        outcome
+    }
+}
+
+/// Everything in this process.
+pub(crate) static OPEN: Open = Open::new();
+
+/// Closes every stream, server and client there is, as the interpreter does at its end.
+#[pyfunction]
+pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
+    Ok(py.detach(|| OPEN.close())?)
+}

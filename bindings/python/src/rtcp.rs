@@ -1,0 +1,165 @@
+//! RTCP as the application meets it.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rushes::proto::control::RemoteStatistics;
+use rushes::proto::rtcp::BitRateLimit;
+use rushes::{AppData, KeyFrameRequest, RtpTimestamp, Ssrc};
+
+use crate::error::{ConfigError, Failure};
+use crate::events;
+use crate::stats::RtcpStatistics;
+use crate::stream::{Inner, call, callable};
+
+/// A stream's RTCP: what its peers report, and what it asks of them; `Stream.rtcp`.
+///
+/// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook.
+#[pyclass(frozen, module = "rushes")]
+pub(crate) struct Rtcp {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl Rtcp {
+    fn act<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&rushes::Rtcp) -> Result<T, rushes::Error> + Send,
+    ) -> PyResult<T> {
+        Ok(py.detach(|| Ok::<_, Failure>(act(&self.inner.handle()?.rtcp())?))?)
+    }
+}
+
+#[pymethods]
+impl Rtcp {
+    /// Sets a function to be told of every report and request, on whichever thread reads the
+    /// stream's port. Without one, events wait for `poll_event`.
+    fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+        let hook = callable(hook)?;
+        let take = move |event| call(&hook, |py| events::of_rtcp(py, &event));
+        self.act(py, |rtcp| {
+            rtcp.on_event(take);
+            Ok(())
+        })
+    }
+
+    /// The next report or request, or `None`; the last 256 are kept.
+    fn poll_event(&self, py: Python<'_>) -> PyResult<Option<events::Event>> {
+        let event = self.act(py, |rtcp| Ok(rtcp.poll_event()))?;
+        event.map(|event| events::of_rtcp(py, &event)).transpose()
+    }
+
+    /// What is known of each peer.
+    fn peers(&self, py: Python<'_>) -> PyResult<Vec<Peer>> {
+        let peers = self.act(py, |rtcp| Ok(rtcp.peers()))?;
+        Ok(peers.into_iter().map(Peer).collect())
+    }
+
+    /// Reports sent and received so far.
+    fn statistics(&self, py: Python<'_>) -> PyResult<RtcpStatistics> {
+        self.act(py, |rtcp| Ok(RtcpStatistics::of(&rtcp.statistics())))
+    }
+
+    /// Asks every media source for a key frame: "pli" for pictures lost, "fir" for a new viewer.
+    #[pyo3(signature = (request = "pli"))]
+    fn request_key_frame(&self, py: Python<'_>, request: &str) -> PyResult<()> {
+        let request = match request {
+            "pli" => KeyFrameRequest::PictureLoss,
+            "fir" => KeyFrameRequest::FullIntra,
+            other => return Err(ConfigError::new_err(format!("{other:?} is none of pli, fir"))),
+        };
+        self.act(py, |rtcp| rtcp.request_key_frame(request))
+    }
+
+    /// Asks a media source to keep to a bit rate, headers of `overhead` octets counted (TMMBR).
+    #[pyo3(signature = (ssrc, bit_rate, *, overhead = 0))]
+    fn request_bit_rate(
+        &self,
+        py: Python<'_>,
+        ssrc: u32,
+        bit_rate: u64,
+        overhead: u16,
+    ) -> PyResult<()> {
+        let limit = BitRateLimit { ssrc: Ssrc(ssrc), bit_rate, overhead };
+        self.act(py, |rtcp| rtcp.request_bit_rate(limit))
+    }
+
+    /// Tells media sources what the path is estimated to carry together, in bits per second (REMB).
+    fn send_estimate(&self, py: Python<'_>, bit_rate: u64, sources: Vec<u32>) -> PyResult<()> {
+        let sources: Vec<Ssrc> = sources.into_iter().map(Ssrc).collect();
+        self.act(py, |rtcp| rtcp.send_estimate(bit_rate, &sources))
+    }
+
+    /// Sends an application's own packet with the next report: `name` is four ASCII characters,
+    /// `subtype` 0 to 31.
+    #[pyo3(signature = (name, data, *, subtype = 0))]
+    fn send_app(&self, py: Python<'_>, name: &str, data: &[u8], subtype: u8) -> PyResult<()> {
+        let four = name.as_bytes().try_into().ok().filter(|_| name.is_ascii() && subtype < 32);
+        let wrong =
+            || ConfigError::new_err("a name of four ASCII characters, a subtype of 0 to 31");
+        let app = AppData { subtype, name: four.ok_or_else(wrong)?, data: data.to_vec() };
+        self.act(py, |rtcp| rtcp.send_app(app))
+    }
+
+    /// Leaves: says BYE. Closing the stream does so too, without a reason.
+    #[pyo3(signature = (reason = ""))]
+    fn send_bye(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
+        self.act(py, |rtcp| rtcp.send_bye(reason))
+    }
+}
+
+/// What is known of another participant.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct Peer(RemoteStatistics);
+
+#[pymethods]
+impl Peer {
+    /// Its synchronisation source.
+    #[getter]
+    fn ssrc(&self) -> u32 {
+        self.0.ssrc.0
+    }
+
+    /// Whether it said BYE.
+    #[getter]
+    fn left(&self) -> bool {
+        self.0.left
+    }
+
+    /// Its canonical name; empty before it was told.
+    #[getter]
+    fn cname(&self) -> &str {
+        &self.0.cname
+    }
+
+    /// The last round-trip time to it, in seconds.
+    #[getter]
+    fn round_trip(&self) -> Option<f64> {
+        self.0.round_trip.map(|time| time.as_secs_f64())
+    }
+
+    /// Its last sender report: `wall_clock`, `timestamp`, `packets`, `octets`.
+    #[getter]
+    fn sender<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.0.sender.as_ref().map(|info| events::sender(py, info)).transpose()
+    }
+
+    /// Its last report about our media: `ssrc`, `fraction_lost` from 0 to 1, `cumulative_lost`,
+    /// `highest`, `jitter`.
+    #[getter]
+    fn reported<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.0.reported.as_ref().map(|block| events::report(py, block)).transpose()
+    }
+
+    /// When media of `timestamp` was captured, on its wall clock in seconds since 1970; `None`
+    /// before it sent a report. Streams of one canonical name share that clock.
+    fn wall_clock(&self, timestamp: u32) -> Option<f64> {
+        Some(self.0.clock?.to_ntp(RtpTimestamp(timestamp)).unix().as_secs_f64())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<rushes.Peer {:08x} {:?}>", self.0.ssrc.0, self.0.cname)
+    }
+}

@@ -1,0 +1,174 @@
+//! How a stream is secured: which keys, under which policy.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use rushes::zrtp::{WithoutZrtp, ZrtpConfig};
+use rushes::{Policy, Suite};
+
+use crate::error::{ConfigError, Failure};
+use crate::wait::duration;
+
+fn suite(name: &str) -> PyResult<Suite> {
+    name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
+}
+
+/// A master key of SRTP with its salt, its identifier and how long it is good.
+///
+/// `key_and_salt` holds the key and then the salt: 30 octets for AES_CM_128_HMAC_SHA1_80, 28 for
+/// AEAD_AES_128_GCM. The library erases its own copy; Python does not erase the one that was given.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Clone, Debug)]
+pub(crate) struct MasterKey {
+    pub(crate) suite: Suite,
+    pub(crate) key: rushes::MasterKey,
+}
+
+#[pymethods]
+impl MasterKey {
+    #[new]
+    #[pyo3(signature = (suite, key_and_salt, *, mki = None, lifetime = None))]
+    fn new(
+        #[pyo3(from_py_with = suite_of)] suite: Suite,
+        key_and_salt: &[u8],
+        mki: Option<&[u8]>,
+        lifetime: Option<(u64, u64)>,
+    ) -> PyResult<Self> {
+        let mut key = rushes::MasterKey::new(suite, key_and_salt).map_err(Failure::from)?;
+        if let Some(mki) = mki {
+            key = key.with_mki(mki).map_err(Failure::from)?;
+        }
+        if let Some((rtp, rtcp)) = lifetime {
+            key = key.with_lifetime(rtp, rtcp).map_err(Failure::from)?;
+        }
+        Ok(Self { suite, key })
+    }
+
+    /// The suite that it is for.
+    #[getter]
+    fn suite(&self) -> &'static str {
+        self.suite.name()
+    }
+
+    /// Its identifier; empty if it has none.
+    #[getter]
+    fn mki(&self) -> Vec<u8> {
+        self.key.mki().to_vec()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<rushes.MasterKey for {}>", self.suite)
+    }
+}
+
+fn suite_of(name: &Bound<'_, PyAny>) -> PyResult<Suite> {
+    suite(name.extract::<&str>()?)
+}
+
+/// Where a secured stream's keys come from. Shows none of them.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct Security {
+    pub(crate) security: rushes::Security,
+    /// Asked whether the short authentication string is the peer's.
+    pub(crate) on_sas: Option<Py<PyAny>>,
+}
+
+impl Security {
+    fn of(security: rushes::Security) -> Self {
+        Self { security, on_sas: None }
+    }
+}
+
+#[pymethods]
+impl Security {
+    /// The same master key both ways, for streams whose media goes one way.
+    #[staticmethod]
+    fn shared(name: &str, key_and_salt: &[u8]) -> PyResult<Self> {
+        let security = rushes::Security::shared(suite(name)?, key_and_salt);
+        Ok(Self::of(security.map_err(Failure::from)?))
+    }
+
+    /// Master keys of their own for what is sent and for what is received.
+    #[staticmethod]
+    fn separate(name: &str, send: &[u8], receive: &[u8]) -> PyResult<Self> {
+        let security = rushes::Security::separate(suite(name)?, send, receive);
+        Ok(Self::of(security.map_err(Failure::from)?))
+    }
+
+    /// Master keys with identifiers and lifetimes, under a policy that both ends must share.
+    #[staticmethod]
+    #[pyo3(signature = (send, receive, *, further = Vec::new(), encrypt_rtp = true,
+        encrypt_rtcp = true, authenticate_rtp = true, key_derivation_rate = None, window = 1024,
+        cryptex = false))]
+    #[allow(clippy::too_many_arguments, reason = "keywords, to Python")]
+    #[allow(clippy::fn_params_excessive_bools, reason = "keywords, to Python")]
+    fn keys(
+        send: PyRef<'_, MasterKey>,
+        receive: PyRef<'_, MasterKey>,
+        further: Vec<PyRef<'_, MasterKey>>,
+        encrypt_rtp: bool,
+        encrypt_rtcp: bool,
+        authenticate_rtp: bool,
+        key_derivation_rate: Option<u8>,
+        window: usize,
+        cryptex: bool,
+    ) -> Self {
+        let policy = Policy {
+            encrypt_rtp,
+            encrypt_rtcp,
+            authenticate_rtp,
+            key_derivation_rate,
+            window,
+            cryptex,
+            ..Policy::new(send.suite)
+        };
+        Self::of(rushes::Security::Keys {
+            policy,
+            send: send.key.clone(),
+            receive: receive.key.clone(),
+            further: further.iter().map(|key| key.key.clone()).collect(),
+        })
+    }
+
+    /// The ends agree on keys, on the media's own ports (RFC 6189).
+    ///
+    /// `on_sas` is called once for a session, with its `Sas`, when the first stream is about to be
+    /// opened: `True` says that the peer's is the same, `False` that it is not, and the stream is
+    /// not opened; with `None` nobody has compared them yet.
+    #[staticmethod]
+    #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,
+        preshared = false, aux_secret = None, without_zrtp = "refuse"))]
+    fn zrtp(
+        on_sas: Option<Py<PyAny>>,
+        cache: Option<std::path::PathBuf>,
+        timeout: f64,
+        passive: bool,
+        preshared: bool,
+        aux_secret: Option<Vec<u8>>,
+        without_zrtp: &str,
+    ) -> PyResult<Self> {
+        let mut config = ZrtpConfig::default();
+        config.cache = cache;
+        config.timeout = duration(Some(timeout))?.unwrap_or(Duration::MAX);
+        config.is_passive = passive;
+        config.allows_preshared = preshared;
+        config.aux_secret = aux_secret.map(Into::into);
+        config.without_zrtp = match without_zrtp {
+            "refuse" => WithoutZrtp::Refuse,
+            "clear" => WithoutZrtp::Clear,
+            other => {
+                let text = format!("without_zrtp is \"refuse\" or \"clear\", not {other:?}");
+                return Err(ConfigError::new_err(text));
+            }
+        };
+        Ok(Self { security: rushes::Security::Zrtp(config), on_sas })
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.security {
+            rushes::Security::Zrtp(_) => "<rushes.Security by ZRTP>",
+            _ => "<rushes.Security by keys>",
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Counters, as Python sees them: a class for each of the library's.
+
+use std::collections::BTreeMap;
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use rushes::net::Counters;
+use rushes::proto::control::ControlStatistics;
+use rushes::proto::stream::ReceiveStatistics as LibraryReceived;
+use rushes::proto::stream::SendStatistics as LibrarySent;
+use rushes::proto::stream::SourceStatistics as LibrarySource;
+
+/// A class with the library's counters under the library's names.
+macro_rules! mirror {
+    ($(#[$class_doc:meta])* $name:ident of $library:ty {
+        $($(#[$doc:meta])* $field:ident: $kind:ty = $from:expr,)*
+    }) => {
+        $(#[$class_doc])*
+        #[pyclass(frozen, module = "rushes")]
+        #[derive(Clone, Debug)]
+        pub(crate) struct $name { $($field: $kind,)* }
+
+        impl $name {
+            pub(crate) fn of(library: &$library) -> Self {
+                Self { $($field: ($from)(library),)* }
+            }
+        }
+
+        #[pymethods]
+        impl $name {
+            $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.$field.clone() })*
+
+            /// The numbers by name; those that are objects here are dictionaries there.
+            fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let dict = PyDict::new(py);
+                $(dict.set_item(stringify!($field), plain(&self.$field.clone().into_bound_py_any(py)?)?)?;)*
+                Ok(dict)
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+                let mut text = String::new();
+                $(
+                    let gap = if text.is_empty() { "" } else { ", " };
+                    let value = self.$field.clone().into_bound_py_any(py)?.repr()?;
+                    text += &format!("{gap}{}={value}", stringify!($field));
+                )*
+                Ok(format!("{}({text})", stringify!($name)))
+            }
+        }
+    };
+}
+
+pub(crate) use mirror;
+
+/// A value as it stands in a dictionary.
+pub(crate) fn plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(list) = value.cast::<PyList>() {
+        let items = list.iter().map(|item| plain(&item)).collect::<PyResult<Vec<_>>>()?;
+        return items.into_bound_py_any(value.py());
+    }
+    if value.hasattr("to_dict")? { value.call_method0("to_dict") } else { Ok(value.clone()) }
+}
+
+mirror! {
+    /// What a stream has sent.
+    SendStatistics of LibrarySent {
+        /// Frames taken.
+        frames: u64 = |s: &LibrarySent| s.frames,
+        /// Packets made.
+        packets: u64 = |s: &LibrarySent| s.packets,
+        /// Octets of RTP payload, payload headers included.
+        payload_octets: u64 = |s: &LibrarySent| s.payload_octets,
+        /// Octets of frames, as given.
+        frame_octets: u64 = |s: &LibrarySent| s.frame_octets,
+        /// Packets sent once more because they were asked for; not among `packets`.
+        retransmitted: u64 = |s: &LibrarySent| s.retransmitted,
+        /// Frames not sent to their end, because the master key was used up.
+        frames_cut: u64 = |s: &LibrarySent| s.frames_cut,
+        /// Requests for packets that are gone, or that came too often.
+        retransmissions_refused: u64 = |s: &LibrarySent| s.retransmissions_refused,
+    }
+}
+
+mirror! {
+    /// What a receiver knows of one source.
+    SourceStatistics of LibrarySource {
+        /// The source.
+        ssrc: u32 = |s: &LibrarySource| s.ssrc.0,
+        /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not
+        /// those retransmitted in a stream of their own.
+        received: u64 = |s: &LibrarySource| s.received,
+        /// Packets that should have come so far (RFC 3550 appendix A.3).
+        expected: u64 = |s: &LibrarySource| s.expected,
+        /// Seconds since the last packet came.
+        silent_for: f64 = |s: &LibrarySource| s.last_heard.elapsed().as_secs_f64(),
+        /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
+        cumulative_lost: i64 = |s: &LibrarySource| s.cumulative_lost,
+        /// The newest packet.
+        highest: u64 = |s: &LibrarySource| s.highest.0,
+        /// Interarrival jitter in ticks of the clock rate (RFC 3550 appendix A.8).
+        jitter: u32 = |s: &LibrarySource| s.jitter,
+        /// The same as time, in seconds.
+        jitter_time: f64 = |s: &LibrarySource| s.jitter_time.as_secs_f64(),
+    }
+}
+
+mirror! {
+    /// What a stream has received.
+    ReceiveStatistics of LibraryReceived {
+        /// Packets accepted: from a believed source, in time, for the first time.
+        packets: u64 = |s: &LibraryReceived| s.packets,
+        /// Octets of RTP payload in them.
+        payload_octets: u64 = |s: &LibraryReceived| s.payload_octets,
+        /// Frames (or units) delivered.
+        frames: u64 = |s: &LibraryReceived| s.frames,
+        /// Frames (or units) begun and dropped.
+        frames_dropped: u64 = |s: &LibraryReceived| s.frames_dropped,
+        /// Packets that were missing when they were no longer waited for.
+        packets_lost: u64 = |s: &LibraryReceived| s.packets_lost,
+        /// Packets that came after a later one; duplicates apart.
+        reordered: u64 = |s: &LibraryReceived| s.reordered,
+        /// Requests made for missing packets, repetitions counted.
+        requested: u64 = |s: &LibraryReceived| s.requested,
+        /// Missing packets that came after they were asked for.
+        recovered: u64 = |s: &LibraryReceived| s.recovered,
+        /// Octets of memory held in windows and unfinished frames.
+        held_octets: usize = |s: &LibraryReceived| s.held_octets,
+        /// Events that were not collected in time and forgotten.
+        events_forgotten: u64 = |s: &LibraryReceived| s.events_forgotten,
+        /// Datagrams by the reason that ended their way.
+        discards: BTreeMap<&'static str, u64> = |s: &LibraryReceived| s.discards.iter().map(|(reason, count)| (reason.name(), count)).collect(),
+        /// Each source that is followed and believed.
+        sources: Vec<SourceStatistics> = |s: &LibraryReceived| s.sources.iter().map(SourceStatistics::of).collect(),
+    }
+}
+
+mirror! {
+    /// What a socket has done since it was made; streams on one port share it.
+    SocketCounters of Counters {
+        /// System calls made to send.
+        send_calls: u64 = |s: &Counters| s.send_calls,
+        /// System calls made to receive, those that found nothing included.
+        receive_calls: u64 = |s: &Counters| s.receive_calls,
+        /// Times that a thread waited for the socket.
+        wait_calls: u64 = |s: &Counters| s.wait_calls,
+        /// Datagrams that the system accepted for sending.
+        sent_datagrams: u64 = |s: &Counters| s.sent_datagrams,
+        /// Octets in them, without headers.
+        sent_bytes: u64 = |s: &Counters| s.sent_bytes,
+        /// Datagrams received.
+        received_datagrams: u64 = |s: &Counters| s.received_datagrams,
+        /// Octets in them, without headers.
+        received_bytes: u64 = |s: &Counters| s.received_bytes,
+        /// Times that sending met a full send buffer.
+        buffer_full_waits: u64 = |s: &Counters| s.buffer_full_waits,
+        /// ICMP messages saying that nobody listens at the destination.
+        refused: u64 = |s: &Counters| s.refused,
+        /// Datagrams dropped because they were larger than any UDP datagram can be.
+        truncated: u64 = |s: &Counters| s.truncated,
+        /// Messages that the kernel dropped because the receive buffer was full; one may hold a run
+        /// of datagrams (Linux only).
+        kernel_drops: u64 = |s: &Counters| s.kernel_drops,
+        /// Messages lent to the kernel rather than copied (see `zero_copy`).
+        lent: u64 = |s: &Counters| s.lent,
+        /// Those of them that the kernel has done with, as far as was looked.
+        lent_back: u64 = |s: &Counters| s.lent_back,
+        /// Those of them that the kernel copied after all, as it does on loopback.
+        lent_copied: u64 = |s: &Counters| s.lent_copied,
+        /// Messages that the kernel would not borrow, and that were copied.
+        lent_refused: u64 = |s: &Counters| s.lent_refused,
+    }
+}
+
+mirror! {
+    /// A stream's counters at one moment.
+    Statistics of rushes::Statistics {
+        /// Frames and packets sent.
+        send: SendStatistics = |s: &rushes::Statistics| SendStatistics::of(&s.send),
+        /// Frames and packets received, lost and discarded, in all and by source.
+        receive: ReceiveStatistics = |s: &rushes::Statistics| ReceiveStatistics::of(&s.receive),
+        /// System calls and datagrams of the socket; streams on one port share them.
+        socket: SocketCounters = |s: &rushes::Statistics| SocketCounters::of(&s.socket),
+        /// Datagrams from other hosts than the session's peer, ignored; by socket.
+        foreign: u64 = |s: &rushes::Statistics| s.foreign,
+        /// Datagrams that no stream on the port takes; by socket.
+        unrouted: u64 = |s: &rushes::Statistics| s.unrouted,
+        /// Datagrams turned away because the stream's finished frames were not collected.
+        uncollected: u64 = |s: &rushes::Statistics| s.uncollected,
+    }
+}
+
+mirror! {
+    /// Reports sent and received so far.
+    RtcpStatistics of ControlStatistics {
+        /// Whole reports sent.
+        reports_sent: u64 = |s: &ControlStatistics| s.reports_sent,
+        /// Feedback sent before its report.
+        feedback_sent: u64 = |s: &ControlStatistics| s.feedback_sent,
+        /// Octets sent, IP and UDP headers included.
+        octets_sent: u64 = |s: &ControlStatistics| s.octets_sent,
+        /// Datagrams received.
+        received: u64 = |s: &ControlStatistics| s.received,
+        /// Octets received, IP and UDP headers included.
+        octets_received: u64 = |s: &ControlStatistics| s.octets_received,
+        /// Datagrams and packets that were malformed.
+        malformed: u64 = |s: &ControlStatistics| s.malformed,
+        /// Datagrams refused because they are not authentic; only of secured participants, like
+        /// those below.
+        unauthentic: u64 = |s: &ControlStatistics| s.unauthentic,
+        /// Datagrams refused as replays.
+        replayed: u64 = |s: &ControlStatistics| s.replayed,
+        /// Datagrams refused because their master key is used up.
+        key_expired: u64 = |s: &ControlStatistics| s.key_expired,
+        /// Datagrams not sent because our master key is used up.
+        unprotected: u64 = |s: &ControlStatistics| s.unprotected,
+        /// Packets of unknown types, skipped.
+        packets_unknown: u64 = |s: &ControlStatistics| s.packets_unknown,
+        /// Events that were not collected in time and forgotten.
+        events_forgotten: u64 = |s: &ControlStatistics| s.events_forgotten,
+        /// Participants, this one included, as far as they are counted.
+        members: usize = |s: &ControlStatistics| s.members,
+        /// Participants that send media.
+        senders: usize = |s: &ControlStatistics| s.senders,
+        /// The interval between reports, before it is randomised, in seconds.
+        interval: f64 = |s: &ControlStatistics| s.interval.as_secs_f64(),
+    }
+}

@@ -1,0 +1,365 @@
+//! A stream of media, both halves in one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rushes::{Hook, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
+
+use crate::error::{Failure, tell_of};
+use crate::events;
+use crate::frame::{Frame, instant};
+use crate::input::Input;
+use crate::open::{Close, OPEN};
+use crate::rtcp::Rtcp;
+use crate::security::MasterKey;
+use crate::session::Shared;
+use crate::stats::Statistics;
+use crate::wait::{Exclusive, duration, in_slices, lock};
+
+/// A stream's parts, each for whichever thread has something to do with it.
+pub(crate) struct Inner {
+    sender: Exclusive<Option<StreamSender>>,
+    receiver: Exclusive<Receiving>,
+    handle: Mutex<Option<StreamHandle>>,
+    /// The counters when it was closed.
+    last: Mutex<rushes::Statistics>,
+    /// Memory for what must be copied before it is sent.
+    scratch: Mutex<Vec<u8>>,
+    local: SocketAddr,
+}
+
+/// Where received frames go.
+enum Receiving {
+    Pulled(Box<StreamReceiver>),
+    /// Kept alive until the stream is closed.
+    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
+    Closed,
+}
+
+impl Inner {
+    fn new(stream: rushes::MediaStream) -> Result<Self, Failure> {
+        let (handle, local) = (stream.handle(), stream.local_address());
+        let (sender, receiver) = stream.split()?;
+        Ok(Self {
+            sender: Exclusive::new(Some(sender)),
+            receiver: Exclusive::new(Receiving::Pulled(Box::new(receiver))),
+            handle: Mutex::new(Some(handle)),
+            last: Mutex::default(),
+            scratch: Mutex::default(),
+            local,
+        })
+    }
+
+    /// What may be asked of the stream while its halves are at work.
+    pub(crate) fn handle(&self) -> Result<StreamHandle, Failure> {
+        lock(&self.handle).clone().ok_or(Failure::Closed)
+    }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.handle).is_none()
+    }
+
+    fn pull(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
+        if self.is_closed() {
+            return Err(Failure::Closed);
+        }
+        self.receiver.with(|receiver| match receiver {
+            Receiving::Pulled(receiver) => Ok(receiver.pull_frame(timeout)?),
+            Receiving::Hooked(_) => Err(rushes::Error::Hooked.into()),
+            Receiving::Closed => Err(Failure::Closed),
+        })
+    }
+
+    fn send<T>(
+        &self,
+        send: impl FnOnce(&mut StreamSender) -> Result<T, rushes::Error>,
+    ) -> Result<T, Failure> {
+        self.sender.with(|sender| Ok(send(sender.as_mut().ok_or(Failure::Closed)?)?))
+    }
+
+    /// Changes what frames and events go to.
+    fn hook(
+        &self,
+        change: impl FnOnce(Box<StreamReceiver>) -> Result<Receiving, rushes::Error>,
+    ) -> Result<(), Failure> {
+        self.receiver.with(|receiver| match std::mem::replace(receiver, Receiving::Closed) {
+            Receiving::Pulled(pulled) => {
+                *receiver = change(pulled)?;
+                Ok(())
+            }
+            Receiving::Hooked(hook) => {
+                *receiver = Receiving::Hooked(hook);
+                Err(rushes::Error::Hooked.into())
+            }
+            Receiving::Closed => Err(Failure::Closed),
+        })
+    }
+
+    /// Whether everybody who took part has said goodbye.
+    fn all_have_left(&self) -> bool {
+        let peers = self.handle().map(|handle| handle.rtcp().peers()).unwrap_or_default();
+        !peers.is_empty() && peers.iter().all(|peer| peer.left)
+    }
+}
+
+impl Close for Inner {
+    fn close(&self) -> Result<(), Failure> {
+        // From here on, nobody begins to wait.
+        let handle = lock(&self.handle).take();
+        if let Some(handle) = &handle {
+            *lock(&self.last) = handle.statistics();
+        }
+        let receiver = self.receiver.with(|it| Ok(std::mem::replace(it, Receiving::Closed)));
+        let sender = self.sender.with(|sender| Ok(sender.take()));
+        // Not under the locks: a hook that is still running may want them.
+        let outcome = (receiver.map(drop), sender.map(drop));
+        drop(handle);
+        outcome.0.and(outcome.1)
+    }
+}
+
+/// One stream of media to and from a peer; made by `Session.stream`.
+///
+/// No thread runs for it unless `on_frame` or asynchronous iteration asks for one: frames go out on
+/// the thread that pushes and come in on the thread that pulls, both without the interpreter lock.
+/// Leaving a `with` block closes it.
+#[pyclass(frozen, module = "rushes")]
+pub(crate) struct Stream {
+    inner: Arc<Inner>,
+}
+
+impl Stream {
+    pub(crate) fn new(stream: rushes::MediaStream, session: &Shared) -> PyResult<Self> {
+        let inner = Arc::new(Inner::new(stream)?);
+        session.open.add(&inner);
+        OPEN.add(&inner);
+        Ok(Self { inner })
+    }
+}
+
+/// A function of Python's, or a word on what it is instead.
+pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    if hook.is_callable() {
+        return Ok(hook.clone().unbind());
+    }
+    Err(PyTypeError::new_err(format!("{} cannot be called", hook.get_type())))
+}
+
+/// Calls a hook with what `argument` makes; what it raises is told, not passed on.
+pub(crate) fn call<T>(hook: &Py<PyAny>, argument: impl FnOnce(Python<'_>) -> PyResult<T>)
+where
+    T: for<'py> IntoPyObject<'py>,
+{
+    // Without an interpreter there is nobody to be called.
+    let _ = Python::try_attach(|py| {
+        let outcome = argument(py).and_then(|argument| hook.call1(py, (argument,)).map(drop));
+        if let Err(error) = outcome {
+            tell_of(py, error, hook.bind(py));
+        }
+    });
+}
+
+#[pymethods]
+impl Stream {
+    /// Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's
+    /// format calls a frame. Returns when the kernel has all of it.
+    ///
+    /// `bytes`, received frames and views of either are sent from where they lie; what others could
+    /// write to meanwhile (`bytearray`, arrays) is copied once before. `timestamp` is its sampling
+    /// instant in ticks of the stream's clock rate; by default it follows the frame before by one
+    /// frame interval. `captured` is when it was captured, in seconds of `time.monotonic()`; by
+    /// default now.
+    #[pyo3(signature = (data, timestamp = None, *, captured = None))]
+    #[allow(clippy::cast_sign_loss, reason = "timestamps are modulo 2³²")]
+    fn push_frame(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        timestamp: Option<i64>,
+        captured: Option<f64>,
+    ) -> PyResult<()> {
+        let captured = captured.map(|captured| instant(py, captured)).transpose()?;
+        let timestamp = timestamp.map(|ticks| RtpTimestamp(ticks as u32));
+        let inner = &self.inner;
+        let scratch = std::mem::take(&mut *lock(&inner.scratch));
+        let input = Input::of(data, scratch)?;
+        let outcome = py.detach(|| {
+            inner.send(|sender| match captured {
+                Some(captured) => sender.push_frame_captured(input.octets(), timestamp, captured),
+                None => sender.push_frame(input.octets(), timestamp),
+            })
+        });
+        if let Some(scratch) = input.into_scratch() {
+            *lock(&inner.scratch) = scratch;
+        }
+        Ok(outcome?)
+    }
+
+    /// Waits for the next frame, at most for `timeout` seconds; `None` if none came. With 0 it takes
+    /// what is there, with `None` it waits until there is one.
+    #[pyo3(signature = (timeout = None))]
+    fn pull_frame(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<Frame>>> {
+        let frame = in_slices(py, duration(timeout)?, |slice| self.inner.pull(slice))?;
+        frame.map(|frame| Frame::wrap(py, frame)).transpose()
+    }
+
+    /// Frames as they come, until none has for `timeout` seconds, or until everybody who sent has
+    /// said goodbye, if `until_bye` says so, or until the stream is closed.
+    #[pyo3(signature = (timeout = None, *, until_bye = false))]
+    fn frames(&self, timeout: Option<f64>, until_bye: bool) -> PyResult<Frames> {
+        Ok(Frames { inner: self.inner.clone(), timeout: duration(timeout)?, until_bye })
+    }
+
+    fn __iter__(&self) -> Frames {
+        Frames { inner: self.inner.clone(), timeout: None, until_bye: false }
+    }
+
+    fn __aiter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("rushes._aio")?.getattr("AsyncFrames")?.call1((slf,))
+    }
+
+    /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends when
+    /// the stream is closed. What it raises goes to `sys.unraisablehook`.
+    fn on_frame(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+        let hook = callable(hook)?;
+        let take = move |frame| call(&hook, |py| Frame::wrap(py, frame));
+        Ok(py.detach(|| {
+            self.inner.hook(|receiver| receiver.on_frame(take).map(Receiving::Hooked))
+        })?)
+    }
+
+    /// Sets a function to be told of packets lost, frames dropped and sources that come and go, on
+    /// the thread that pulls. To be set before `on_frame`.
+    fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+        let hook = callable(hook)?;
+        let take = move |event| call(&hook, |py| events::of_stream(py, &event));
+        Ok(py.detach(|| {
+            self.inner.hook(|mut receiver| {
+                receiver.on_event(take);
+                Ok(Receiving::Pulled(receiver))
+            })
+        })?)
+    }
+
+    /// Sends one packet without payload: at the end of a stream, and to keep a path open.
+    fn send_keep_alive(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.send(StreamSender::send_keep_alive))?)
+    }
+
+    /// Waits for `seconds`, answering requests and reports meanwhile. Whoever only sends should wait
+    /// with this between frames.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        in_slices::<()>(py, duration(Some(seconds))?, |slice| {
+            let deadline = Instant::now() + slice;
+            self.inner.send(|sender| sender.wait_until(deadline))?;
+            Ok(None)
+        })
+        .map(drop)
+    }
+
+    /// The stream's RTCP: reports, requests, BYE.
+    #[getter]
+    fn rtcp(&self) -> Rtcp {
+        Rtcp { inner: self.inner.clone() }
+    }
+
+    /// The stream's own synchronisation source; a collision may change it.
+    #[getter]
+    fn ssrc(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(py.detach(|| self.inner.handle().map(|handle| handle.ssrc().0))?)
+    }
+
+    /// The host and port of the stream's socket.
+    #[getter]
+    fn local_address(&self) -> (String, u16) {
+        (self.inner.local.ip().to_string(), self.inner.local.port())
+    }
+
+    /// The stream's counters; after it was closed, the last ones.
+    fn statistics(&self, py: Python<'_>) -> Statistics {
+        let statistics = py.detach(|| match self.inner.handle() {
+            Ok(handle) => handle.statistics(),
+            Err(_) => lock(&self.inner.last).clone(),
+        });
+        Statistics::of(&statistics)
+    }
+
+    /// Sends under another master key from the next packet on; the peer should know it before.
+    fn set_send_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
+        let (inner, key) = (&self.inner, &key.key);
+        Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.set_send_key(key)?))?)
+    }
+
+    /// Accepts packets and reports under another master key too, from now on.
+    fn add_receive_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
+        let (inner, key) = (&self.inner, &key.key);
+        Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.add_receive_key(key)?))?)
+    }
+
+    /// Closes the stream: says goodbye, stops its thread and gives its socket back. Whoever waits
+    /// for a frame is told so.
+    pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.close())?)
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.inner.is_closed()
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.closed() { "closed" } else { "open" };
+        format!("<rushes.Stream on {}, {state}>", self.inner.local)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Its thread may want the interpreter lock before it ends.
+        let closed = Python::try_attach(|py| py.detach(|| self.inner.close()));
+        // Only a hook of its own could be refused, and a hook that runs keeps the stream.
+        let _ = closed;
+    }
+}
+
+/// The frames of a stream, one after the other; made by `Stream.frames` and by `iter`.
+#[pyclass(frozen, module = "rushes")]
+pub(crate) struct Frames {
+    inner: Arc<Inner>,
+    timeout: Option<Duration>,
+    until_bye: bool,
+}
+
+#[pymethods]
+impl Frames {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<Frame>>> {
+        let frame = in_slices(py, self.timeout, |slice| match self.inner.pull(slice) {
+            Ok(Some(frame)) => Ok(Some(Some(frame))),
+            Ok(None) if self.until_bye && self.inner.all_have_left() => Ok(Some(None)),
+            Ok(None) => Ok(None),
+            Err(Failure::Closed) => Ok(Some(None)),
+            Err(error) => Err(error),
+        })?;
+        frame.flatten().map(|frame| Frame::wrap(py, frame)).transpose()
+    }
+}

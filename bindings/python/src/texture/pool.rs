@@ -1,0 +1,48 @@
+//! Memory of frames that goes round.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use crate::wait::lock;
+
+/// Frames' worth of memory kept for later.
+const KEPT_MAX: usize = 4;
+
+/// Memory that nobody uses.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(Mutex<Vec<Vec<u8>>>);
+
+impl Pool {
+    /// Memory of so many octets, whatever they are.
+    pub(crate) fn take(self: &Arc<Self>, len: usize) -> Pooled {
+        let mut octets = lock(&self.0).pop().unwrap_or_default();
+        octets.resize(len, 0);
+        Pooled { octets, pool: self.clone() }
+    }
+}
+
+/// Memory that goes back to its pool.
+#[derive(Debug)]
+pub(crate) struct Pooled {
+    octets: Vec<u8>,
+    pool: Arc<Pool>,
+}
+
+impl Pooled {
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    pub(crate) fn octets_mut(&mut self) -> &mut [u8] {
+        &mut self.octets
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        let mut kept = lock(&self.pool.0);
+        if kept.len() < KEPT_MAX {
+            kept.push(std::mem::take(&mut self.octets));
+        }
+    }
+}

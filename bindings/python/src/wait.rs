@@ -1,0 +1,83 @@
+//! Waiting without the interpreter lock, and locks that no hook can hang on.
+
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::thread;
+use std::thread::ThreadId;
+use std::time::Duration;
+use std::time::Instant;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+
+/// How long a wait lasts before Python may look at signals.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// A wait of so many seconds; `None` has no end.
+pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(seconds) = seconds.filter(|&seconds| seconds != f64::INFINITY) else {
+        return Ok(None);
+    };
+    let wrong = |_| PyValueError::new_err(format!("{seconds} is no number of seconds"));
+    Duration::try_from_secs_f64(seconds).map(Some).map_err(wrong)
+}
+
+/// Waits by short waits, without the interpreter lock, until one gives something; `None` if none
+/// has within `timeout`. Signals are handled between them, so that Ctrl-C ends it.
+pub(crate) fn in_slices<T: Send>(
+    py: Python<'_>,
+    timeout: Option<Duration>,
+    mut wait: impl FnMut(Duration) -> Result<Option<T>, Failure> + Send,
+) -> PyResult<Option<T>> {
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let slice = left.unwrap_or(SLICE).min(SLICE);
+        if let Some(got) = py.detach(|| wait(slice))? {
+            return Ok(Some(got));
+        }
+        py.check_signals()?;
+        if left.is_some_and(|left| left <= slice) {
+            return Ok(None);
+        }
+    }
+}
+
+/// A lock that a panicking thread has left is taken over: what it guards is whole between calls.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Something that one thread at a time uses. A thread that uses it already, as a hook does that was
+/// called meanwhile, is refused rather than left to wait for itself.
+///
+/// To be used without the interpreter lock only: who has this one may wait for that one.
+#[derive(Debug)]
+pub(crate) struct Exclusive<T> {
+    value: Mutex<T>,
+    user: Mutex<Option<ThreadId>>,
+}
+
+impl<T> Exclusive<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), user: Mutex::new(None) }
+    }
+
+    pub(crate) fn with<R>(
+        &self,
+        act: impl FnOnce(&mut T) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let me = thread::current().id();
+        if *lock(&self.user) == Some(me) {
+            return Err(Failure::Reentered);
+        }
+        let mut value = lock(&self.value);
+        *lock(&self.user) = Some(me);
+        let outcome = act(&mut value);
+        *lock(&self.user) = None;
+        outcome
+    }
+}

@@ -1,0 +1,153 @@
+//! Keys that the ends agree on between themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use rushes::StreamBuilder;
+use rushes::zrtp::{SasStatus, Warning};
+
+use crate::error::Failure;
+use crate::session::Shared;
+use crate::stream::Stream;
+use crate::wait::{Exclusive, duration, in_slices};
+
+/// The short authentication string of a session, for two people to compare.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct Sas(pub(crate) SasStatus);
+
+#[pymethods]
+impl Sas {
+    /// What they read to each other.
+    #[getter]
+    fn text(&self) -> String {
+        self.0.sas.to_string()
+    }
+
+    /// Whether both ends have compared it, in this session or in one that it continues.
+    #[getter]
+    fn is_verified(&self) -> bool {
+        self.0.is_verified
+    }
+
+    /// The whole hash of which it is the beginning.
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.sas_hash)
+    }
+
+    fn __str__(&self) -> String {
+        self.text()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<rushes.Sas {:?}>", self.text())
+    }
+}
+
+/// Asks `hook` whether the peer's string is `sas`; `None` if it does not say.
+pub(crate) fn ask(py: Python<'_>, hook: &Py<PyAny>, sas: SasStatus) -> PyResult<Option<bool>> {
+    hook.call1(py, (Sas(sas),))?.extract(py)
+}
+
+/// A warning in words.
+pub(crate) fn warning(warning: Warning) -> String {
+    match warning {
+        Warning::CacheMismatch => "the peer does not know the secret of an earlier session".into(),
+        Warning::VerifiedBefore => {
+            "the peer does not know the secret of an earlier session, whose strings were compared"
+                .into()
+        }
+        Warning::AuxMismatch => "the secret got by other means is not the peer's".into(),
+        Warning::Disclosure => "the peer discloses what it hears to others".into(),
+        Warning::Signature => "the peer signed its string, which is not verified here".into(),
+        Warning::Forged => "a forged or changed message was not used".into(),
+        Warning::HelloHash => "a Hello is not the one that was announced".into(),
+        Warning::ForgedGoClear => "a request for clear media does not come from the peer".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A stream whose keys are being agreed on by ZRTP; made by `Session.begin`.
+#[pyclass(frozen, module = "rushes")]
+pub(crate) struct Opening {
+    session: Arc<Shared>,
+    opening: Exclusive<Option<rushes::zrtp::Opening>>,
+    local: std::net::SocketAddr,
+    on_sas: Option<Py<PyAny>>,
+}
+
+impl Opening {
+    pub(crate) fn begin(
+        py: Python<'_>,
+        session: &Arc<Shared>,
+        builder: StreamBuilder,
+        on_sas: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let opening = py.detach(|| builder.begin()).map_err(Failure::from)?;
+        Ok(Self {
+            session: session.clone(),
+            local: opening.local_address(),
+            opening: Exclusive::new(Some(opening)),
+            on_sas,
+        })
+    }
+
+    pub(crate) fn wait_for(
+        &self,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Option<Stream>> {
+        let stream = in_slices(py, timeout, |slice| {
+            self.opening.with(|opening| {
+                let waiting = opening.as_mut().ok_or(Failure::Closed)?;
+                let stream = waiting.wait(slice)?;
+                if stream.is_some() {
+                    *opening = None;
+                }
+                Ok(stream)
+            })
+        })?;
+        let Some(stream) = stream else { return Ok(None) };
+        let stream = Stream::new(stream, &self.session)?;
+        if let Err(error) = self.session.compare(py, self.on_sas.as_ref()) {
+            stream.close(py)?;
+            return Err(error);
+        }
+        Ok(Some(stream))
+    }
+}
+
+#[pymethods]
+impl Opening {
+    /// Waits until the keys are agreed on, at most for `timeout` seconds; `None` if they are not by
+    /// then, and `wait` may be called again.
+    #[pyo3(signature = (timeout = None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Stream>> {
+        self.wait_for(py, duration(timeout)?)
+    }
+
+    /// The host and port of the stream's socket.
+    #[getter]
+    fn local_address(&self) -> (String, u16) {
+        (self.local.ip().to_string(), self.local.port())
+    }
+
+    /// Gives up, if the stream is not open yet.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let opening = py.detach(|| self.opening.with(|opening| Ok(opening.take())))?;
+        drop(opening);
+        Ok(())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+}
