@@ -13,6 +13,7 @@ create_exception!(
     "Why something was not done; all others derive from it."
 );
 create_exception!(rushes, ConfigError, Error, "A setting is out of range, or contradicts another.");
+create_exception!(rushes, FileError, Error, "A media file cannot be read or written.");
 create_exception!(
     rushes,
     FrameError,
@@ -52,13 +53,11 @@ create_exception!(rushes, TextureError, Error, "Texture video does not begin, or
 #[derive(Debug)]
 pub(crate) enum Failure {
     Closed,
-    Config(String),
     /// A hook called what is waiting for it.
     Reentered,
     Rushes(rushes::Error),
     Security(String),
     Texture(Box<Texture>),
-    TextureText(String),
 }
 
 impl From<rushes::Error> for Failure {
@@ -86,14 +85,12 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Closed => ClosedError::new_err("it is closed"),
-            Failure::Config(text) => ConfigError::new_err(text),
             Failure::Reentered => StateError::new_err(
                 "a hook cannot use what has called it: let another thread do so",
             ),
             Failure::Rushes(error) => of_library(&error),
             Failure::Security(text) => SecurityError::new_err(text),
             Failure::Texture(error) => of_texture(&error),
-            Failure::TextureText(text) => TextureError::new_err(text),
         }
     }
 }

@@ -11,6 +11,7 @@ mod buffer;
 mod context;
 mod error;
 mod events;
+mod file;
 mod frame;
 mod input;
 mod open;
@@ -33,11 +34,13 @@ mod _rushes {
     use crate::context::Context;
     #[pymodule_export]
     use crate::error::{
-        ClosedError, ConfigError, Error, FrameError, NetError, RtcpError, SecurityError, SendError,
-        StateError, TextureError, ZrtpError,
+        ClosedError, ConfigError, Error, FileError, FrameError, NetError, RtcpError, SecurityError,
+        SendError, StateError, TextureError, ZrtpError,
     };
     #[pymodule_export]
     use crate::events::Event;
+    #[pymodule_export]
+    use crate::file::{MediaReader, MediaWriter};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
@@ -56,7 +59,10 @@ mod _rushes {
     #[pymodule_export]
     use crate::stream::{Frames, Stream};
     #[pymodule_export]
-    use crate::texture::stats::{SentTextureFrame, TextureClientStatistics, TextureServerCounts};
+    use crate::texture::{
+        Pictures, SentTextureFrame, TextureClient, TextureClientStatistics, TextureFrame,
+        TextureServer, TextureServerCounts, encode_texture, texture_formats,
+    };
     #[pymodule_export]
     use crate::zrtp::{Opening, Sas};
 

@@ -1,0 +1,156 @@
+"""Names for what annotations need: settings and words that have a few values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from rushes._rushes import Pictures, Security
+
+__all__ = [
+    "Address",
+    "BytesLike",
+    "Format",
+    "MulticastOptions",
+    "Picture",
+    "Rate",
+    "ReportBlock",
+    "SenderReport",
+    "Source",
+    "StreamOptions",
+    "TextureClientOptions",
+    "TextureServerOptions",
+    "Timing",
+    "Transport",
+]
+
+
+class BytesLike(Protocol):
+    """Octets: ``bytes``, ``bytearray``, ``memoryview``, a received frame, a contiguous array."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+
+#: A host and a port.
+Address: TypeAlias = tuple[str, int]
+#: What a stream carries.
+Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "generic"]
+#: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
+Rate: TypeAlias = int | float | Fraction
+#: How tiles travel.
+Transport: TypeAlias = Literal["udp", "tcp", "rtp"]
+#: When pictures are taken from a source.
+Timing: TypeAlias = Literal["live", "every-frame", "flat-out"]
+#: What a picture may be: octets. An array's own annotations say nothing of its buffer.
+Picture: TypeAlias = Any
+#: Where a texture server's pictures come from.
+Source: TypeAlias = "str | os.PathLike[str] | Pictures"
+
+
+class MulticastOptions(TypedDict, total=False):
+    """How a multicast group is joined and reached."""
+
+    interface: str
+    ttl: int
+    loop_back: bool
+
+
+class StreamOptions(TypedDict, total=False):
+    """Settings of a stream; times in seconds, sizes in octets, rates in bits per second."""
+
+    local_port: int
+    remote_port: int
+    payload_type: int
+    ssrc: int
+    remote_ssrc: int
+    clock_rate: int
+    mtu: int
+    socket_buffer: int
+    frame_rate: Rate
+    pacing: bool
+    pacing_share: float
+    pacing_rate: int
+    delivery: Literal["access-unit", "unit"]
+    framing: Literal["annex-b", "length-prefixed"]
+    frame_len_max: int
+    max_don_diff: int
+    reorder_time: float
+    reorder_window: tuple[int, int]
+    probation: int
+    sources: tuple[int, float]
+    spin: float
+    send_timeout: float
+    first_packet: tuple[int, int]
+    send_path: Literal["auto", "gso", "sendmmsg", "single"]
+    receive_path: Literal["auto", "gro", "recvmmsg", "single"]
+    zero_copy: bool
+    dscp: int
+    interface: str
+    multicast: MulticastOptions
+    keep_alive: float
+    rtcp: bool
+    rtcp_mux: bool
+    rtcp_local_port: int
+    rtcp_remote_port: int
+    session_bandwidth: int
+    feedback: bool
+    reduced_size: bool
+    describe: Sequence[tuple[str, str]]
+    recovery: Literal["off", "on", "verbatim"] | int
+    report_arrivals: bool
+    history: int
+    security: Security | None
+
+
+class TextureServerOptions(TypedDict, total=False):
+    """Settings of a texture server."""
+
+    format: str
+    transport: Transport
+    units: int
+    payload: int
+    in_flight: int
+    bit_rate: int
+    clients_max: int
+    timing: Timing
+    loop: bool
+    security: Security | None
+
+
+class TextureClientOptions(TypedDict, total=False):
+    """Settings of a texture client; times in seconds."""
+
+    formats: Iterable[str]
+    format: str
+    transport: Transport
+    units: int
+    payload: int
+    rate: Rate
+    frame_bytes_max: int
+    slots: int
+    deadline_min: float
+    deadline_max: float
+    connect_timeout: float
+    security: Security | None
+
+
+class SenderReport(TypedDict):
+    """What a sender says of itself: its clocks at one instant, and what it has sent."""
+
+    wall_clock: float
+    timestamp: int
+    packets: int
+    octets: int
+
+
+class ReportBlock(TypedDict):
+    """What a receiver says of our media."""
+
+    ssrc: int
+    fraction_lost: float
+    cumulative_lost: int
+    highest: int
+    jitter: int

@@ -1,0 +1,123 @@
+//! Media files as sequences of frames.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use rushes::file::{MediaReader as Reader, MediaWriter as Writer, ReadOptions, codec_of};
+use rushes::{Codec, Framing, RtpTimestamp};
+
+use crate::buffer::{Memory, Octets};
+use crate::error::{ClosedError, ConfigError, FileError};
+use crate::input::Input;
+use crate::options::codec;
+use crate::wait::lock;
+
+fn failed(error: rushes::file::FileError) -> PyErr {
+    FileError::new_err(error.to_string())
+}
+
+/// The codec of a file, by what was said or by its name.
+fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
+    if let Some(format) = format {
+        return codec(format);
+    }
+    let unknown = || {
+        let path = path.display();
+        ConfigError::new_err(format!("{path}: the name promises no format that is known; say it"))
+    };
+    codec_of(path).ok_or_else(unknown)
+}
+
+/// The frames of a media file, one by one, as `bytes`: access units of H.264, H.265 and H.266 (Annex
+/// B, or "length-prefixed"), Opus packets of an Ogg file, or pieces of `frame_len` octets of anything
+/// else.
+///
+/// `format` is by default what the file's name promises.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct MediaReader(Mutex<Reader>);
+
+#[pymethods]
+impl MediaReader {
+    #[new]
+    #[pyo3(signature = (path, format = None, *, framing = "annex-b", frame_len = 65536))]
+    fn new(path: PathBuf, format: Option<&str>, framing: &str, frame_len: usize) -> PyResult<Self> {
+        let mut options = ReadOptions::default();
+        options.framing = match framing {
+            "annex-b" => Framing::AnnexB,
+            "length-prefixed" => Framing::LengthPrefixed,
+            other => {
+                let text = format!("framing: {other:?} is none of annex-b, length-prefixed");
+                return Err(ConfigError::new_err(text));
+            }
+        };
+        options.frame_len = frame_len;
+        let codec = codec_for(&path, format)?;
+        Ok(Self(Mutex::new(Reader::open(&path, codec, options).map_err(failed)?)))
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        // Nobody holds the lock and waits for the interpreter's.
+        let mut reader = lock(&self.0);
+        let frame = reader.next_frame().map_err(failed)?;
+        Ok(frame.map(|frame| PyBytes::new(py, frame.data)))
+    }
+}
+
+/// Writes frames to a media file, which takes its name when it is finished and vanishes when it is
+/// not: leaving a `with` block finishes it, unless by an exception.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
+
+#[pymethods]
+impl MediaWriter {
+    #[new]
+    #[pyo3(signature = (path, format = None))]
+    fn new(path: PathBuf, format: Option<&str>) -> PyResult<Self> {
+        let codec = codec_for(&path, format)?;
+        Ok(Self(Mutex::new(Some(Writer::create(&path, codec).map_err(failed)?))))
+    }
+
+    /// Writes one frame; `timestamp` is its sampling instant in ticks of its clock, by default what a
+    /// received frame says.
+    #[pyo3(signature = (frame, timestamp = None))]
+    fn write(&self, frame: &Bound<'_, PyAny>, timestamp: Option<u32>) -> PyResult<()> {
+        let told = frame.cast::<Octets>().ok().and_then(|octets| match octets.get().memory() {
+            Memory::Media(frame) => Some(frame.timestamp()),
+            Memory::Texture(_) => None,
+        });
+        let timestamp = timestamp.map(RtpTimestamp).or(told).unwrap_or(RtpTimestamp(0));
+        let octets = Input::of(frame, Vec::new())?;
+        let mut writer = lock(&self.0);
+        let writer = writer.as_mut().ok_or_else(|| ClosedError::new_err("it is closed"))?;
+        writer.write(octets.octets(), timestamp).map_err(failed)
+    }
+
+    /// Ends the file and gives it its name.
+    fn finish(&self) -> PyResult<()> {
+        match lock(&self.0).take() {
+            Some(writer) => writer.finish().map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        if exception.get_item(0).is_ok_and(|kind| !kind.is_none()) {
+            drop(lock(&self.0).take());
+            return Ok(());
+        }
+        self.finish()
+    }
+}

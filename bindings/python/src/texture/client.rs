@@ -1,0 +1,239 @@
+//! The side that shows frames.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use rushes::texture::{ClientStatistics, TextureClient as Client};
+
+use super::frame::{Received, TextureFrame};
+use super::options::{format, name_of, of_client, rate, resolve, wished};
+use super::queue::{Next, Queue};
+use super::stats::TextureClientStatistics;
+use crate::error::{Failure, NetError, StateError};
+use crate::open::{Close, OPEN};
+use crate::options::Setting;
+use crate::stream::{call, callable};
+use crate::wait::{duration, in_slices, lock};
+use crate::zrtp::Sas;
+
+/// How long a hook's thread sleeps when nothing comes.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Receives a server's frames into memory, on threads of its own.
+///
+/// `address` is the server's host and port. Frames wait in a queue of `queue` for whoever takes
+/// them; when it is full the oldest is lost (`skipped`), or with `every_frame` the server is held up.
+/// Leaving a `with` block closes it.
+#[pyclass(frozen, module = "rushes")]
+pub(crate) struct TextureClient {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Mutex<Option<Arc<Client>>>,
+    queue: Arc<Queue>,
+    /// What was seen when it was closed.
+    last: Mutex<ClientStatistics>,
+    hook: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Inner {
+    fn client(&self) -> Result<Arc<Client>, Failure> {
+        lock(&self.client).clone().ok_or(Failure::Closed)
+    }
+
+    /// The next frame within so long, or none at the end.
+    fn next(&self, timeout: Duration) -> Option<Option<Box<Received>>> {
+        match self.queue.next(timeout) {
+            Next::Frame(frame) => Some(Some(frame)),
+            Next::End => Some(None),
+            Next::Nothing => None,
+        }
+    }
+}
+
+impl Close for Inner {
+    fn close(&self) -> Result<(), Failure> {
+        self.queue.close();
+        if let Some(client) = lock(&self.client).take() {
+            let statistics = match Arc::try_unwrap(client) {
+                Ok(client) => client.stop(),
+                // Somebody waits with it, and stops it in a moment.
+                Err(client) => client.statistics(),
+            };
+            *lock(&self.last) = statistics;
+        }
+        let hook = lock(&self.hook).take();
+        if let Some(hook) = hook.filter(|hook| hook.thread().id() != thread::current().id()) {
+            // What its function raised was told where it happened.
+            let _ = hook.join();
+        }
+        Ok(())
+    }
+}
+
+impl TextureClient {
+    fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Client) -> T + Send) -> PyResult<T> {
+        Ok(py.detach(|| Ok::<_, Failure>(ask(&*self.inner.client()?)))?)
+    }
+}
+
+#[pymethods]
+impl TextureClient {
+    #[new]
+    #[pyo3(signature = (address, *, queue = 3, every_frame = false, **options))]
+    fn new(
+        py: Python<'_>,
+        address: (String, u16),
+        queue: usize,
+        every_frame: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let options = of_client(options)?;
+        let address = resolve(py, address)?;
+        let queue = Arc::new(Queue::new(queue, every_frame));
+        let client = py.detach(|| Client::connect(address, queue.clone(), options));
+        let client = Mutex::new(Some(Arc::new(client.map_err(Failure::from)?)));
+        let inner = Inner { client, queue, last: Mutex::default(), hook: Mutex::default() };
+        let inner = Arc::new(inner);
+        OPEN.add(&inner);
+        Ok(Self { inner })
+    }
+
+    /// Waits for the next frame, at most for `timeout` seconds; `None` if none came, or if no more
+    /// will.
+    #[pyo3(signature = (timeout = None))]
+    fn pull_frame(
+        &self,
+        py: Python<'_>,
+        timeout: Option<f64>,
+    ) -> PyResult<Option<Py<TextureFrame>>> {
+        self.ask(py, |_| ())?;
+        let inner = &self.inner;
+        let next = in_slices(py, duration(timeout)?, |slice| Ok(inner.next(slice)))?;
+        next.flatten().map(|frame| TextureFrame::wrap(py, *frame)).transpose()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<TextureFrame>>> {
+        let next = in_slices(py, None, |slice| Ok(self.inner.next(slice)))?;
+        next.flatten().map(|frame| TextureFrame::wrap(py, *frame)).transpose()
+    }
+
+    /// Gives every frame from now on to `hook`, on one thread, until the stream ends. What it raises
+    /// goes to `sys.unraisablehook`.
+    fn on_frame(&self, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+        let hook = callable(hook)?;
+        let queue = self.inner.queue.clone();
+        let mut place = lock(&self.inner.hook);
+        if place.is_some() {
+            return Err(StateError::new_err("the frames go to a hook already"));
+        }
+        let thread = thread::Builder::new().name("rushes-frames".into()).spawn(move || {
+            loop {
+                match queue.next(PATIENCE) {
+                    Next::Frame(frame) => call(&hook, |py| TextureFrame::wrap(py, *frame)),
+                    Next::Nothing => {}
+                    Next::End => return,
+                }
+            }
+        });
+        *place = Some(thread.map_err(|error| NetError::new_err(error.to_string()))?);
+        Ok(())
+    }
+
+    /// Waits for the end of the stream, at most for `timeout` seconds; how it ended, if it has.
+    #[pyo3(signature = (timeout = None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<String>> {
+        in_slices(py, duration(timeout)?, |slice| {
+            Ok(self.inner.client()?.wait(slice).map(|end| end.to_string()))
+        })
+    }
+
+    /// What was seen so far; after it was closed, the last of it.
+    fn statistics(&self, py: Python<'_>) -> TextureClientStatistics {
+        let statistics = py.detach(|| match self.inner.client() {
+            Ok(client) => client.statistics(),
+            Err(_) => *lock(&self.inner.last),
+        });
+        TextureClientStatistics::of(&statistics)
+    }
+
+    /// Frames that nobody took before the queue was full.
+    #[getter]
+    fn skipped(&self) -> u64 {
+        self.inner.queue.skipped()
+    }
+
+    /// The format, width and height of frames; it may change with the next one.
+    #[getter]
+    fn shape(&self, py: Python<'_>) -> PyResult<Option<(&'static str, u32, u32)>> {
+        self.ask(py, |client| {
+            let shape = client.shape()?;
+            let layout = shape.layout();
+            Some((layout.format().name(), layout.width(), layout.height()))
+        })
+    }
+
+    /// How units travel: "udp", "tcp" or "rtp".
+    #[getter]
+    fn transport(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.ask(py, |client| client.transport().and_then(name_of))
+    }
+
+    /// Frames per second.
+    #[getter]
+    fn rate(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        self.ask(py, |client| {
+            client.rate().map(|rate| f64::from(rate.numerator) / f64::from(rate.denominator))
+        })
+    }
+
+    /// The short authentication string, if keys were agreed on by ZRTP.
+    #[getter]
+    fn sas(&self, py: Python<'_>) -> PyResult<Option<Sas>> {
+        Ok(self.ask(py, Client::sas)?.map(Sas))
+    }
+
+    /// Asks the server for another format or rate; it answers by changing, or not at all.
+    #[pyo3(signature = (*, format = None, rate = None))]
+    fn change(
+        &self,
+        py: Python<'_>,
+        format: Option<&str>,
+        rate: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let format = format.map(self::format).transpose()?;
+        let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
+        self.ask(py, |client| client.change(format, rate.map(wished)))
+    }
+
+    /// Ends the stream; the server is told.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.close())?)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+impl Drop for TextureClient {
+    fn drop(&mut self) {
+        // Its threads may want the interpreter lock before they end.
+        let _ = Python::try_attach(|py| py.detach(|| self.inner.close()));
+    }
+}

@@ -1,0 +1,117 @@
+//! Keywords of texture servers and clients, as their options.
+
+use std::net::SocketAddr;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rushes::Security;
+use rushes::texture::{ClientOptions, Format, FrameRate, Rate, ServerOptions, Timing, Transport};
+
+use crate::error::{ConfigError, NetError};
+use crate::options::{Setting, fraction};
+
+const TRANSPORTS: [(&str, Transport); 3] =
+    [("udp", Transport::Udp), ("tcp", Transport::Tcp), ("rtp", Transport::Rtp)];
+
+const TIMINGS: [(&str, Timing); 3] =
+    [("live", Timing::Live), ("every-frame", Timing::EveryFrame), ("flat-out", Timing::FlatOut)];
+
+/// A transport's name.
+pub(super) fn name_of(transport: Transport) -> Option<&'static str> {
+    TRANSPORTS.iter().find(|(_, known)| *known == transport).map(|(name, _)| *name)
+}
+
+/// The address of a host and a port. A name may take a while to be resolved.
+pub(super) fn resolve(py: Python<'_>, (host, port): (String, u16)) -> PyResult<SocketAddr> {
+    let address = py.detach(|| rushes::net::resolve(&host, port));
+    address.map_err(|error| NetError::new_err(error.to_string()))
+}
+
+/// The format of a name.
+pub(super) fn format(name: &str) -> PyResult<Format> {
+    name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
+}
+
+/// A rate of pictures: a whole number, a fraction, or a number that is near one of television's.
+pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
+    let rate = match fraction(setting)? {
+        Some((numerator, denominator)) => Rate::new(numerator, denominator),
+        None => format!("{:.3}", setting.get::<f64>()?).parse(),
+    };
+    rate.map_err(|error| setting.wrong(error))
+}
+
+/// A rate as it is wished for.
+pub(super) fn wished(rate: Rate) -> FrameRate {
+    FrameRate { numerator: rate.numerator(), denominator: rate.denominator() }
+}
+
+fn security(setting: &Setting<'_, '_>) -> PyResult<Option<Security>> {
+    Ok(Some(setting.get::<PyRef<'_, crate::security::Security>>()?.security.clone()))
+}
+
+/// Does something with each keyword that is not `None`.
+fn each(
+    options: Option<&Bound<'_, PyDict>>,
+    mut set: impl FnMut(&Setting<'_, '_>) -> PyResult<bool>,
+) -> PyResult<()> {
+    for (name, value) in options.into_iter().flatten() {
+        let name = name.extract::<String>()?;
+        let setting = Setting { name: &name, value };
+        if !setting.value.is_none() && !set(&setting)? {
+            return Err(PyTypeError::new_err(format!("{name:?} is no setting here")));
+        }
+    }
+    Ok(())
+}
+
+/// What a server is told.
+pub(super) fn of_server(options: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
+    let mut told = ServerOptions::default();
+    each(options, |setting| {
+        match setting.name {
+            "format" => told.format = Some(setting.parse()?),
+            "transport" => told.transport = setting.word(&TRANSPORTS)?,
+            "units" => told.units = setting.get()?,
+            "payload" => told.payload = setting.get()?,
+            "in_flight" => told.in_flight = setting.get()?,
+            "bit_rate" => told.bit_rate = setting.get()?,
+            "clients_max" => told.clients_max = setting.get()?,
+            "timing" => told.timing = setting.word(&TIMINGS)?,
+            "loop" => told.loops = setting.get()?,
+            "security" => told.security = security(setting)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(told)
+}
+
+/// What a client is told.
+pub(super) fn of_client(options: Option<&Bound<'_, PyDict>>) -> PyResult<ClientOptions> {
+    let mut told = ClientOptions::default();
+    each(options, |setting| {
+        match setting.name {
+            "formats" => {
+                let names = setting.get::<Vec<String>>()?;
+                let formats: PyResult<_> = names.iter().map(|name| format(name)).collect();
+                told.formats = formats?;
+            }
+            "format" => told.format = Some(setting.parse()?),
+            "transport" => told.transport = Some(setting.word(&TRANSPORTS)?),
+            "units" => told.units = setting.get()?,
+            "payload" => told.payload = setting.get()?,
+            "rate" => told.rate = Some(wished(rate(setting)?)),
+            "frame_bytes_max" => told.frame_bytes_max = setting.get()?,
+            "slots" => told.slots = setting.get()?,
+            "deadline_min" => told.deadline_min = setting.seconds()?,
+            "deadline_max" => told.deadline_max = setting.seconds()?,
+            "connect_timeout" => told.connect_timeout = setting.seconds()?,
+            "security" => told.security = security(setting)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(told)
+}

@@ -1,0 +1,119 @@
+//! Frames between the threads that receive and those of Python.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use rushes::texture::{TextureFrame, TextureSink};
+
+use super::frame::Received;
+use super::pool::Pool;
+use crate::wait::lock;
+
+/// What a wait for a frame brought.
+pub(super) enum Next {
+    Frame(Box<Received>),
+    Nothing,
+    End,
+}
+
+/// A sink in plain memory: each frame is copied once, from its tiles into one piece.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    pool: Arc<Pool>,
+    depth: usize,
+    /// Whether a full queue holds the stream up, rather than lose its oldest frame.
+    every_frame: bool,
+}
+
+#[derive(Default)]
+struct State {
+    frames: VecDeque<Box<Received>>,
+    skipped: u64,
+    has_ended: bool,
+}
+
+impl Queue {
+    pub(super) fn new(depth: usize, every_frame: bool) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            pool: Arc::default(),
+            depth: depth.max(1),
+            every_frame,
+        }
+    }
+
+    /// The next frame, waited for at most so long.
+    pub(super) fn next(&self, timeout: Duration) -> Next {
+        let is_idle = |state: &mut State| state.frames.is_empty() && !state.has_ended;
+        let waited = self.changed.wait_timeout_while(lock(&self.state), timeout, is_idle);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        match state.frames.pop_front() {
+            Some(frame) => {
+                self.changed.notify_all();
+                Next::Frame(frame)
+            }
+            None if state.has_ended => Next::End,
+            None => Next::Nothing,
+        }
+    }
+
+    /// Frames that nobody took in time.
+    pub(super) fn skipped(&self) -> u64 {
+        lock(&self.state).skipped
+    }
+
+    /// Nobody takes frames any more; those who wait are told.
+    pub(super) fn close(&self) {
+        lock(&self.state).has_ended = true;
+        self.changed.notify_all();
+    }
+}
+
+impl TextureSink for Queue {
+    fn frame_done(&self, frame: &TextureFrame<'_>) {
+        let layout = *frame.shape().layout();
+        let mut memory = self.pool.take(layout.bytes());
+        frame.copy_to(memory.octets_mut());
+        let received = Box::new(Received {
+            memory,
+            layout,
+            number: frame.number(),
+            missing: frame.packets_missing(),
+            first_at: frame.first_at(),
+            done_at: frame.done_at(),
+        });
+        let mut state = lock(&self.state);
+        if self.every_frame {
+            let is_full = |state: &mut State| state.frames.len() >= self.depth && !state.has_ended;
+            let waited = self.changed.wait_while(state, is_full);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.has_ended {
+            return;
+        }
+        if state.frames.len() >= self.depth {
+            state.frames.pop_front();
+            state.skipped += 1;
+        }
+        state.frames.push_back(received);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn end(&self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("depth", &self.depth).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! The side that has frames.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use rushes::texture::TextureServer as Server;
+
+use super::options::{format, of_server, resolve};
+use super::source;
+use super::stats::{SentTextureFrame, TextureServerCounts};
+use crate::error::Failure;
+use crate::open::{Close, OPEN};
+use crate::wait::lock;
+use crate::zrtp::Sas;
+
+/// Sends a source's frames to whoever asks, on threads of its own.
+///
+/// `address` is a host and a port, 0 for a free one. `source` is a path (Y4M, KTX 2.0, PNG), a
+/// pattern such as "pattern:1920x1080@60", or `Pictures`. Leaving a `with` block closes it.
+#[pyclass(frozen, module = "rushes")]
+pub(crate) struct TextureServer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server: Mutex<Option<Arc<Server>>>,
+    local: SocketAddr,
+}
+
+impl Inner {
+    fn server(&self) -> Result<Arc<Server>, Failure> {
+        lock(&self.server).clone().ok_or(Failure::Closed)
+    }
+}
+
+impl Close for Inner {
+    fn close(&self) -> Result<(), Failure> {
+        let server = lock(&self.server).take();
+        // Not under the lock: it takes as long as its threads do.
+        drop(server);
+        Ok(())
+    }
+}
+
+impl TextureServer {
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&Server) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        Ok(py.detach(|| ask(&*self.inner.server()?))?)
+    }
+}
+
+#[pymethods]
+impl TextureServer {
+    #[new]
+    #[pyo3(signature = (address, source, **options))]
+    fn new(
+        py: Python<'_>,
+        address: (String, u16),
+        source: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let (options, source) = (of_server(options)?, source::of(py, source)?);
+        let address = resolve(py, address)?;
+        let server = py.detach(|| Server::serve(address, source, options));
+        let server = server.map_err(Failure::from)?;
+        let local = server.local_address();
+        let inner = Arc::new(Inner { server: Mutex::new(Some(Arc::new(server))), local });
+        OPEN.add(&inner);
+        Ok(Self { inner })
+    }
+
+    /// The host and port that it listens on.
+    #[getter]
+    fn local_address(&self) -> (String, u16) {
+        (self.inner.local.ip().to_string(), self.inner.local.port())
+    }
+
+    /// Encodes to another format from now on, for clients that are there and for those to come.
+    fn set_format(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let format = format(name)?;
+        self.ask(py, |server| Ok(server.set_format(format)?))
+    }
+
+    /// What it has done so far.
+    fn counts(&self, py: Python<'_>) -> PyResult<TextureServerCounts> {
+        self.ask(py, |server| Ok(TextureServerCounts::of(&server.counts())))
+    }
+
+    /// How long the latest frames took, oldest first; each is told once, 1 024 are kept.
+    fn take_frames(&self, py: Python<'_>) -> PyResult<Vec<SentTextureFrame>> {
+        self.ask(py, |server| Ok(server.take_frames().iter().map(SentTextureFrame::of).collect()))
+    }
+
+    /// Sessions that have ended, with the client's host and port and how; each is told once.
+    fn take_ends(&self, py: Python<'_>) -> PyResult<Vec<((String, u16), String)>> {
+        let ends = self.ask(py, |server| Ok(server.take_ends()))?;
+        let told = |(peer, end): (SocketAddr, rushes::texture::Stopped)| {
+            ((peer.ip().to_string(), peer.port()), end.to_string())
+        };
+        Ok(ends.into_iter().map(told).collect())
+    }
+
+    /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
+    fn sas(&self, py: Python<'_>) -> PyResult<Vec<Sas>> {
+        let strings = self.ask(py, |server| Ok(server.sas()))?;
+        Ok(strings.into_iter().map(Sas).collect())
+    }
+
+    /// Stops, and tells the clients. A picture that Python is making is waited for.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.close())?)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<rushes.TextureServer on {}>", self.inner.local)
+    }
+}
+
+impl Drop for TextureServer {
+    fn drop(&mut self) {
+        // Its threads may want the interpreter lock before they end.
+        let _ = Python::try_attach(|py| py.detach(|| self.inner.close()));
+    }
+}

@@ -1,0 +1,130 @@
+//! Pictures that Python makes.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use rushes::texture::source::{Frame, RawHint, Source, SourceError, open};
+use rushes::texture::{Layout, Rate};
+
+use super::options::{format, rate};
+use crate::error::{ConfigError, tell_of};
+use crate::input::Input;
+use crate::options::Setting;
+
+/// Pictures from Python, for a texture server: anything that can be iterated over and gives octets,
+/// such as arrays.
+///
+/// It is iterated over whenever a first client comes, so a list or an object with `__iter__` plays
+/// from its beginning then, and a generator goes on. Each picture is copied once.
+#[pyclass(frozen, module = "rushes")]
+#[derive(Debug)]
+pub(crate) struct Pictures {
+    pictures: Py<PyAny>,
+    layout: Layout,
+    rate: Rate,
+}
+
+#[pymethods]
+impl Pictures {
+    #[new]
+    #[pyo3(signature = (pictures, width, height, *, pixels = "rgb24", rate = None))]
+    fn new(
+        pictures: &Bound<'_, PyAny>,
+        width: u32,
+        height: u32,
+        pixels: &str,
+        rate: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        // What cannot be iterated over is refused now.
+        if !pictures.hasattr("__iter__")? {
+            pictures.try_iter()?;
+        }
+        let layout = Layout::new(format(pixels)?, width, height);
+        let layout = layout.map_err(|error| ConfigError::new_err(error.to_string()))?;
+        let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
+        let rate = rate.unwrap_or(Rate::DEFAULT);
+        Ok(Self { pictures: pictures.clone().unbind(), layout, rate })
+    }
+}
+
+/// The source of a server: pictures of Python's, or what a path or a pattern names.
+pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
+    if let Ok(pictures) = source.cast::<Pictures>() {
+        let pictures = pictures.get();
+        return Ok(Box::new(Played {
+            pictures: pictures.pictures.clone_ref(py),
+            iterator: None,
+            layout: pictures.layout,
+            rate: pictures.rate,
+        }));
+    }
+    let path: PathBuf = source.extract()?;
+    let opened = py.detach(|| open(&path, &RawHint::default()));
+    opened.map_err(|error| ConfigError::new_err(error.to_string()))
+}
+
+struct Played {
+    pictures: Py<PyAny>,
+    iterator: Option<Py<PyIterator>>,
+    layout: Layout,
+    rate: Rate,
+}
+
+impl Played {
+    fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
+        let iterator = match &self.iterator {
+            Some(iterator) => iterator.bind(py).clone(),
+            None => {
+                let iterator = self.pictures.bind(py).try_iter()?;
+                self.iterator = Some(iterator.clone().unbind());
+                iterator
+            }
+        };
+        let Some(picture) = iterator.into_iter().next().transpose()? else { return Ok(None) };
+        let picture = Input::of(&picture, Vec::new())?;
+        let (need, have) = (self.layout.bytes(), picture.octets().len());
+        if need != have {
+            let text = format!("a picture of {have} octets, where {need} are needed");
+            return Err(ConfigError::new_err(text));
+        }
+        Ok(Some(picture.octets().to_vec()))
+    }
+}
+
+impl Source for Played {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        let next = Python::try_attach(|py| {
+            self.next(py).map_err(|error| {
+                let text = error.to_string();
+                tell_of(py, error, self.pictures.bind(py));
+                text
+            })
+        });
+        match next {
+            Some(Ok(picture)) => Ok(picture.map(Frame::new)),
+            Some(Err(text)) => {
+                let error = std::io::Error::other(text).into();
+                Err(SourceError::File { path: Path::new("pictures").into(), error })
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.iterator = None;
+        Ok(())
+    }
+}
