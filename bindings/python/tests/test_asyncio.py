@@ -1,0 +1,141 @@
+"""Frames for event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+import rushes
+from conftest import PATIENCE, Pair, access_unit
+
+Make = Callable[..., Pair]
+
+
+def run(main: Callable[[], object]) -> None:
+    async def bounded() -> None:
+        await asyncio.wait_for(main(), PATIENCE)  # type: ignore[arg-type]
+
+    asyncio.run(bounded())
+
+
+def numbered(number: int) -> bytes:
+    return access_unit(b"%d" % number)
+
+
+def test_frames_come_while_the_loop_does_other_things(pair: Make) -> None:
+    receiver, sender = pair()
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.001)
+
+    async def send() -> None:
+        for number in range(20):
+            sender.push_frame(numbered(number))
+            await asyncio.sleep(0.002)
+
+    async def main() -> None:
+        others = [asyncio.create_task(tick()), asyncio.create_task(send())]
+        got = []
+        async for frame in receiver:
+            got.append(bytes(frame))
+            if len(got) == 20:
+                break
+        others[0].cancel()
+        assert got == [numbered(number) for number in range(20)]
+
+    run(main)
+    assert ticks > 1
+
+
+def test_no_frame_is_lost_between_two_loops(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> None:
+        for number in range(10):
+            sender.push_frame(numbered(number))
+        got = []
+        for _ in range(5):
+            frames = aiter(receiver)
+            got += [bytes(await anext(frames)), bytes(await anext(frames))]
+            await frames.aclose()
+        assert got == [numbered(number) for number in range(10)]
+
+    run(main)
+
+
+def test_no_frame_is_lost_when_a_wait_is_cancelled(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> None:
+        frames = aiter(receiver)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(anext(frames), 0.02)
+        sender.push_frame(numbered(1))
+        sender.push_frame(numbered(2))
+        assert bytes(await anext(frames)) == numbered(1)
+        assert bytes(await anext(frames)) == numbered(2)
+
+    run(main)
+
+
+def test_the_loop_ends_when_the_stream_is_closed(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> None:
+        sender.push_frame(numbered(1))
+        got = 0
+        async for _ in receiver:
+            got += 1
+            asyncio.get_running_loop().call_later(0.02, receiver.close)
+        assert got == 1
+
+    run(main)
+
+
+def test_two_streams_are_waited_for_at_once(pair: Make) -> None:
+    streams = [pair() for _ in range(3)]
+
+    async def first(receiver: rushes.Stream) -> bytes:
+        return bytes(await anext(aiter(receiver)))
+
+    async def main() -> None:
+        waiting = [asyncio.create_task(first(receiver)) for receiver, _ in streams]
+        await asyncio.sleep(0.01)
+        for number, (_, sender) in enumerate(streams):
+            sender.push_frame(numbered(number))
+        assert await asyncio.gather(*waiting) == [numbered(number) for number in range(3)]
+
+    run(main)
+
+
+def test_errors_reach_whoever_awaits(pair: Make) -> None:
+    receiver, _ = pair()
+    receiver.on_frame(print)
+
+    async def main() -> None:
+        with pytest.raises(rushes.StateError):
+            await anext(aiter(receiver))
+
+    run(main)
+
+
+def test_the_thread_ends_with_its_iterator(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> threading.Thread:
+        sender.push_frame(numbered(1))
+        frames = aiter(receiver)
+        await anext(frames)
+        thread = frames._thread
+        assert thread is not None
+        return thread
+
+    thread = asyncio.run(main())
+    thread.join(PATIENCE)
+    assert not thread.is_alive()

@@ -1,0 +1,121 @@
+"""What is copied, what is not, and who keeps it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import rushes
+from conftest import PATIENCE, Pair
+
+Make = Callable[..., Pair]
+
+
+def through(pair: Make, sent: object) -> rushes.Frame:
+    """What arrives of a generic frame."""
+    receiver, sender = pair("generic")
+    sender.push_frame(sent)  # type: ignore[arg-type]
+    frame = receiver.pull_frame(PATIENCE)
+    assert frame is not None
+    return frame
+
+
+def test_views_of_a_frame_are_its_own_memory(pair: Make) -> None:
+    frame = through(pair, b"octets")
+    view, array = memoryview(frame), np.frombuffer(frame, np.uint8)
+    again = np.asarray(frame)
+    assert array.ctypes.data == again.ctypes.data
+    assert (view.nbytes, view.format, view.ndim, view.c_contiguous) == (6, "B", 1, True)
+    assert array.tobytes() == b"octets"
+
+
+def test_a_frame_cannot_be_written_to(pair: Make) -> None:
+    frame = through(pair, b"octets")
+    view = memoryview(frame)
+    assert view.readonly
+    with pytest.raises(TypeError):
+        view[0] = 1
+    assert not np.frombuffer(frame, np.uint8).flags.writeable
+    with pytest.raises((BufferError, TypeError)):
+        # It asks for a buffer that may be written to.
+        open(__file__, "rb").readinto(frame)  # type: ignore[arg-type]
+
+
+def test_a_view_outlives_its_frame_and_its_stream(pair: Make) -> None:
+    receiver, sender = pair("generic")
+    sender.push_frame(b"kept" * 1_000)
+    view = memoryview(receiver.pull_frame(PATIENCE) or b"")
+    receiver.close()
+    for _ in range(3):
+        gc.collect()
+    assert bytes(view) == b"kept" * 1_000
+
+
+def test_frames_that_are_kept_do_not_change(pair: Make) -> None:
+    receiver, sender = pair("generic")
+    kept = []
+    for number in range(50):
+        sender.push_frame(bytes([number]) * 5_000)
+        kept.append(receiver.pull_frame(PATIENCE))
+    assert [bytes(frame or b"") for frame in kept] == [bytes([n]) * 5_000 for n in range(50)]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"octets",
+        bytearray(b"octets"),
+        memoryview(b"octets"),
+        memoryview(b"some octets here")[5:11],
+        memoryview(bytearray(b"some octets"))[5:],
+        np.frombuffer(b"octets", np.uint8),
+        np.frombuffer(b"octets", np.uint16).reshape(1, 3),
+        np.array(list(b"octets"), np.uint8),
+    ],
+    ids=lambda sent: type(sent).__name__,
+)
+def test_octets_of_any_kind_are_sent(pair: Make, sent: object) -> None:
+    assert bytes(through(pair, sent)) == b"octets"
+
+
+def test_a_received_frame_is_sent_on(pair: Make) -> None:
+    frame = through(pair, b"many octets")
+    assert bytes(through(pair, frame)) == b"many octets"
+    assert bytes(through(pair, memoryview(frame)[5:])) == b"octets"
+
+
+def test_copies_of_different_lengths_do_not_mix(pair: Make) -> None:
+    receiver, sender = pair("generic")
+    for length in [9_000, 10, 300, 20_000, 1]:
+        sender.push_frame(bytearray(b"%d" % (length % 10)) * length)
+        frame = receiver.pull_frame(PATIENCE)
+        assert bytes(frame or b"") == b"%d" % (length % 10) * length
+
+
+@pytest.mark.parametrize("wrong", ["text", 5, None, [1, 2], np.zeros((4, 4))[:, ::2]])
+def test_what_is_no_row_of_octets_is_refused(pair: Make, wrong: object) -> None:
+    _, sender = pair("generic")
+    with pytest.raises(TypeError, match="octets"):
+        sender.push_frame(wrong)  # type: ignore[arg-type]
+    assert sender.statistics().send.frames == 0
+
+
+def test_a_bytearray_may_grow_after_it_was_sent(pair: Make) -> None:
+    _, sender = pair("generic")
+    octets = bytearray(b"octets")
+    sender.push_frame(octets)
+    octets.extend(b"more")
+    assert len(octets) == 10
+
+
+def test_views_of_a_bytes_object_are_not_copied() -> None:
+    # Whatever the view shows lies in the object, so the object's own octets are what is sent.
+    whole = bytes(range(256)) * 10
+    with rushes.Context().session("127.0.0.1") as session:
+        receiver = session.stream("generic", probation=1)
+        sender = session.stream("generic", remote_port=receiver.local_address[1])
+        for start, end in [(0, 10), (5, 2_000), (2_559, 2_560)]:
+            sender.push_frame(memoryview(whole)[start:end])
+            assert bytes(receiver.pull_frame(PATIENCE) or b"") == whole[start:end]

@@ -1,0 +1,46 @@
+"""Media files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rushes
+from conftest import MEDIA
+
+
+def test_a_file_is_cut_into_access_units() -> None:
+    film = MEDIA / "hevc_192x128_90f_tiny_nals.265"
+    frames = list(rushes.MediaReader(film))
+    assert len(frames) == 90
+    assert b"".join(frames) == film.read_bytes()
+
+
+def test_pieces_of_anything_have_a_length(tmp_path: Path) -> None:
+    file = tmp_path / "octets.bin"
+    file.write_bytes(bytes(2_500))
+    lengths = [len(piece) for piece in rushes.MediaReader(file, frame_len=1_000)]
+    assert lengths == [1_000, 1_000, 500]
+
+
+def test_a_written_file_takes_its_name_when_it_is_finished(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.265"
+    film = MEDIA / "hevc_192x128_90f_tiny_nals.265"
+    with rushes.MediaWriter(copy) as writer:
+        for frame in rushes.MediaReader(film):
+            writer.write(frame)
+        assert not copy.exists()
+    assert copy.read_bytes() == film.read_bytes()
+    with pytest.raises(rushes.ClosedError):
+        writer.write(b"more")
+
+
+def test_an_unfinished_file_vanishes(tmp_path: Path) -> None:
+    def write() -> None:
+        with rushes.MediaWriter(tmp_path / "copy.265") as writer:
+            writer.write(b"\0\0\0\1\x26\1\x80")
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError):
+        write()
+    assert list(tmp_path.iterdir()) == []

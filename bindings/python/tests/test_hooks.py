@@ -1,0 +1,191 @@
+"""Functions of Python's that the library calls."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import rushes
+from conftest import PATIENCE, Pair, access_unit
+
+Make = Callable[..., Pair]
+
+
+class Gathered:
+    """What a hook was given, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, item: Any) -> None:
+        with self._changed:
+            self.items.append(item)
+            self._changed.notify_all()
+
+    def wait_for(self, count: int) -> list[Any]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.items) >= count, PATIENCE)
+            return list(self.items)
+
+
+def test_a_hook_is_given_frames_on_a_thread_of_its_own(pair: Make) -> None:
+    receiver, sender = pair()
+    gathered = Gathered()
+    threads = set()
+
+    def hook(frame: rushes.Frame) -> None:
+        threads.add(threading.get_ident())
+        gathered(bytes(frame))
+
+    receiver.on_frame(hook)
+    for number in range(20):
+        sender.push_frame(access_unit(bytes([number + 1])))
+    frames = gathered.wait_for(20)
+    assert frames == [access_unit(bytes([number + 1])) for number in range(20)]
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+def test_frames_go_to_one_place_only(pair: Make) -> None:
+    receiver, _ = pair()
+    receiver.on_frame(print)
+    with pytest.raises(rushes.StateError, match="on_frame"):
+        receiver.on_frame(print)
+    with pytest.raises(rushes.StateError):
+        receiver.pull_frame(0)
+    with pytest.raises(rushes.StateError):
+        receiver.on_event(print)
+
+
+def test_what_a_hook_raises_is_told_and_kills_nothing(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver, sender = pair()
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told_of: told.append(str(told_of.exc_value)))
+    gathered = Gathered()
+
+    def hook(frame: rushes.Frame) -> None:
+        gathered(frame)
+        raise ValueError("not this frame")
+
+    receiver.on_frame(hook)
+    for _ in range(3):
+        sender.push_frame(access_unit(b"x"))
+    gathered.wait_for(3)
+    receiver.close()
+    assert told == ["not this frame"] * 3
+
+
+def test_a_hook_may_close_its_stream(pair: Make) -> None:
+    receiver, sender = pair()
+    gathered = Gathered()
+
+    def hook(frame: rushes.Frame) -> None:
+        receiver.close()
+        gathered(frame)
+
+    receiver.on_frame(hook)
+    sender.push_frame(access_unit(b"x"))
+    gathered.wait_for(1)
+    assert receiver.closed
+
+
+def test_a_hook_may_send(pair: Make) -> None:
+    receiver, sender = pair()
+    back, forth = pair()
+    receiver.on_frame(lambda frame: forth.push_frame(frame))
+    sender.push_frame(access_unit(b"there and back"))
+    assert bytes(back.pull_frame(PATIENCE) or b"") == access_unit(b"there and back")
+
+
+def test_closing_waits_for_a_call_that_wants_the_interpreter(pair: Make) -> None:
+    receiver, sender = pair()
+    began, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def hook(_frame: rushes.Frame) -> None:
+        began.set()
+        go_on.wait(PATIENCE)
+        done.set()
+
+    receiver.on_frame(hook)
+    sender.push_frame(access_unit(b"x"))
+    assert began.wait(PATIENCE)
+    go_on.set()
+    receiver.close()
+    assert done.is_set()
+
+
+def test_losses_are_told(pair: Make) -> None:
+    receiver, sender = pair("generic", rtcp=False, reorder_time=0.01)
+    events = Gathered()
+    receiver.on_event(events)
+    sender.push_frame(b"first")
+    # A stream of the same source, further on: what would be between is lost.
+    assert receiver.pull_frame(PATIENCE) is not None
+    further = dict(ssrc=sender.ssrc, first_packet=(0, 0), rtcp=False)
+    with rushes.Context().session("127.0.0.1") as session:
+        other = session.stream("generic", remote_port=receiver.local_address[1], **further)  # type: ignore[arg-type]
+        other.push_frame(b"from another address")
+        assert receiver.pull_frame(0.1) is None
+    kinds = [event.kind for event in events.items]
+    assert kinds == ["source-started", "conflict"]
+    assert events.items[0].ssrc == sender.ssrc
+
+
+def test_a_hook_cannot_use_what_has_called_it(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver, sender = pair()
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    receiver.on_event(lambda event: receiver.pull_frame(0))
+    sender.push_frame(access_unit(b"x"))
+    assert receiver.pull_frame(PATIENCE) is not None
+    assert raised == [rushes.StateError]
+
+
+def test_what_cannot_be_called_is_refused(pair: Make) -> None:
+    receiver, _ = pair()
+    for set_hook in [receiver.on_frame, receiver.on_event, receiver.rtcp.on_event]:
+        with pytest.raises(TypeError, match="called"):
+            set_hook(5)  # type: ignore[arg-type]
+
+
+def test_a_stream_that_nobody_keeps_is_closed(session: rushes.Session) -> None:
+    gathered = Gathered()
+    stream = session.stream("h265", probation=1)
+    address = stream.local_address[1]
+    stream.on_frame(gathered)
+    del stream
+    gc.collect()
+    # Its port is free again.
+    with session.stream("h265", local_port=address) as other:
+        assert other.local_address[1] == address
+    assert weakref.ref(gathered)() is gathered
+
+
+def test_a_program_ends_with_hooks_still_running() -> None:
+    program = """
+import rushes, threading
+session = rushes.Context().session("127.0.0.1")
+receiver = session.stream("generic", probation=1)
+sender = session.stream("generic", remote_port=receiver.local_address[1])
+came = threading.Event()
+receiver.on_frame(lambda frame: came.set())
+server = rushes.TextureServer(("127.0.0.1", 0), "pattern:64x64@200")
+client = rushes.TextureClient(server.local_address)
+client.on_frame(lambda frame: None)
+sender.push_frame(b"x")
+print(came.wait(20))
+"""
+    run = [sys.executable, "-c", program]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "True\n", "")

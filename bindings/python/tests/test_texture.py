@@ -1,0 +1,225 @@
+"""Texture video."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import rushes
+from conftest import PATIENCE
+from test_hooks import Gathered
+
+HERE = ("127.0.0.1", 0)
+Array = np.ndarray
+
+
+def ramps(count: int, width: int = 64, height: int = 48) -> list[Array]:
+    """Pictures that differ everywhere."""
+    rng = np.random.default_rng(1)
+    return [rng.integers(0, 256, (height, width, 3), np.uint8) for _ in range(count)]
+
+
+def pictures(arrays: list[Array], rate: int = 200) -> rushes.Pictures:
+    height, width, _ = arrays[0].shape
+    return rushes.Pictures(arrays, width, height, rate=rate)
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp", "rtp"])
+def test_pictures_arrive_as_they_were(transport: str) -> None:
+    sent = ramps(5)
+    with (
+        rushes.TextureServer(HERE, pictures(sent), timing="every-frame", units=2) as server,
+        rushes.TextureClient(
+            server.local_address,
+            every_frame=True,
+            transport=transport,  # type: ignore[arg-type]
+        ) as client,
+    ):
+        got = list(client)
+        assert client.transport == transport
+        assert client.shape == ("rgb24", 64, 48)
+        assert client.rate == 200
+        assert "the source has ended" in (client.wait(PATIENCE) or "")
+    assert [frame.number for frame in got] == list(range(5))
+    assert all(frame.is_whole for frame in got)
+    for frame, picture in zip(got, sent, strict=True):
+        assert np.array_equal(np.asarray(frame), picture)
+    assert client.statistics().frames_whole == 5
+    assert client.skipped == 0
+
+
+def test_arrays_look_at_the_frame_itself() -> None:
+    with (
+        rushes.TextureServer(HERE, pictures(ramps(2))) as server,
+        rushes.TextureClient(server.local_address) as client,
+    ):
+        frame = client.pull_frame(PATIENCE)
+        assert frame is not None
+        array, again = np.asarray(frame), np.asarray(frame)
+        assert array.shape == (48, 64, 3)
+        assert array.ctypes.data == again.ctypes.data
+        assert not array.flags.writeable
+        copy = array.copy()
+        del frame
+        client.close()
+        assert np.array_equal(array, copy)
+
+
+def test_formats_have_the_shapes_of_their_planes() -> None:
+    picture = ramps(1, 64, 48)[0]
+    shapes = {
+        "rgba8": (48, 64, 4),
+        "rgb565": (48, 64, 2),
+        "bc1": (12, 16, 8),
+        "ycocg-bc3": (12, 16, 16),
+    }
+    for format, shape in shapes.items():
+        frame = rushes.encode_texture(picture, 64, 48, format)
+        assert np.asarray(frame).shape == shape
+        assert [plane.shape for plane in frame.planes] == [shape]
+    planes = rushes.encode_texture(picture, 64, 48, "yuv420")
+    assert np.asarray(planes).shape == (64 * 48 * 3 // 2,)
+    assert [plane.shape for plane in planes.planes] == [(48, 64), (24, 32), (24, 32)]
+    assert b"".join(plane.tobytes() for plane in planes.planes) == bytes(planes)
+
+
+def test_what_is_encoded_here_can_be_decoded_here() -> None:
+    grey = np.full((48, 64, 3), 130, np.uint8)
+    for format in ["bc1", "bc3", "ycocg-bc3", "yuv422", "rgba8"]:
+        decoded = rushes.encode_texture(grey, 64, 48, format).decode("rgb24")
+        assert (decoded.format, decoded.width, decoded.height) == ("rgb24", 64, 48)
+        assert np.abs(np.asarray(decoded).astype(int) - 130).max() <= 3
+
+
+def test_a_hook_is_given_frames() -> None:
+    gathered = Gathered()
+    with (
+        rushes.TextureServer(HERE, "pattern:64x48@200", format="bc1") as server,
+        rushes.TextureClient(server.local_address) as client,
+    ):
+        client.on_frame(gathered)
+        frames = gathered.wait_for(5)
+        with pytest.raises(rushes.StateError):
+            client.on_frame(print)
+    numbers = [frame.number for frame in frames]
+    assert numbers == sorted(set(numbers))
+    assert frames[0].format == "bc1"
+
+
+def test_the_oldest_frame_is_lost_when_nobody_takes_any() -> None:
+    with (
+        rushes.TextureServer(HERE, pictures(ramps(30)), timing="every-frame") as server,
+        rushes.TextureClient(server.local_address, queue=2, transport="tcp") as client,
+    ):
+        assert client.wait(PATIENCE) is not None
+        got = [frame.number for frame in client]
+        assert got == [28, 29]
+        assert client.skipped == 28
+
+
+def test_a_generator_makes_pictures_on_demand() -> None:
+    def endless() -> Iterator[bytes]:
+        number = 0
+        while True:
+            yield bytes([number % 256]) * (16 * 16 * 3)
+            number += 1
+
+    source = rushes.Pictures(endless(), 16, 16, rate=500)
+    with (
+        rushes.TextureServer(HERE, source) as server,
+        rushes.TextureClient(server.local_address) as client,
+    ):
+        first = client.pull_frame(PATIENCE)
+        second = client.pull_frame(PATIENCE)
+        assert first is not None
+        assert second is not None
+        assert bytes(first)[0] != bytes(second)[0]
+        assert server.counts().frames >= 2
+        assert len(server.take_frames()) >= 2
+        assert server.counts().clients == 1
+
+
+def test_pictures_of_another_size_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: told.append(str(raised.exc_value)))
+    source = rushes.Pictures([bytes(16 * 16 * 3), bytes(5)], 16, 16, rate=100)
+    with (
+        rushes.TextureServer(HERE, source) as server,
+        rushes.TextureClient(server.local_address) as client,
+    ):
+        assert "5 octets, where 768 are needed" in (client.wait(PATIENCE) or "")
+    assert told == ["a picture of 5 octets, where 768 are needed"]
+
+
+def test_tiles_are_encrypted_under_keys_that_the_ends_agree_on() -> None:
+    zrtp = rushes.Security.zrtp(timeout=PATIENCE)
+    with (
+        rushes.TextureServer(HERE, "pattern:64x48@100", security=zrtp) as server,
+        rushes.TextureClient(server.local_address, security=zrtp) as client,
+    ):
+        assert client.pull_frame(PATIENCE) is not None
+        assert client.transport == "rtp"
+        assert client.sas is not None
+        assert [sas.text for sas in server.sas()] == [client.sas.text]
+
+
+def test_a_client_may_ask_for_another_format() -> None:
+    with (
+        rushes.TextureServer(HERE, "pattern:64x48@100") as server,
+        rushes.TextureClient(server.local_address) as client,
+    ):
+        client.change(format="bc1")
+        formats = (frame.format for frame in client)
+        assert "bc1" in formats
+        server.set_format("ycocg-bc3")
+        assert "ycocg-bc3" in (frame.format for frame in client)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(rushes.ConfigError, match="bc9"):
+        rushes.TextureServer(HERE, "pattern:64x48@100", format="bc9")
+    with pytest.raises(rushes.ConfigError, match="nowhere.y4m"):
+        rushes.TextureServer(HERE, "nowhere.y4m")
+    with pytest.raises(rushes.ConfigError):
+        rushes.Pictures([], 0, 16)
+    with pytest.raises(TypeError):
+        rushes.Pictures(5, 16, 16)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="speed"):
+        rushes.TextureServer(HERE, "pattern:64x48@100", speed=1)  # type: ignore[call-arg]
+    with pytest.raises(rushes.NetError):
+        rushes.TextureClient(("127.0.0.1", 1), connect_timeout=5.0)
+    with pytest.raises(rushes.ConfigError, match="octets"):
+        rushes.encode_texture(b"short", 64, 48, "bc1")
+
+
+def test_after_closing_nothing_works() -> None:
+    server = rushes.TextureServer(HERE, "pattern:64x48@100")
+    client = rushes.TextureClient(server.local_address)
+    client.close()
+    client.close()
+    server.close()
+    with pytest.raises(rushes.ClosedError):
+        client.pull_frame(0)
+    with pytest.raises(rushes.ClosedError):
+        server.counts()
+    assert client.statistics().packets_invalid == 0
+
+
+def test_whoever_waits_is_told_of_the_end() -> None:
+    with rushes.TextureServer(HERE, pictures(ramps(1), rate=100), loop=True) as server:
+        client = rushes.TextureClient(server.local_address)
+        ended = threading.Event()
+
+        def watch() -> None:
+            for _ in client:
+                pass
+            ended.set()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        client.close()
+        thread.join(PATIENCE)
+        assert ended.is_set()

@@ -1,0 +1,128 @@
+"""Keys that the ends agree on between themselves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rushes
+from conftest import PATIENCE
+from rushes import Security
+
+Ends = tuple[rushes.Session, rushes.Stream]
+
+
+def connect(bobs: Security, alices: Security, **options: Any) -> tuple[Ends, Ends]:
+    """Two ends that have agreed on keys: who was called, and who called."""
+    bob = rushes.Context().session("127.0.0.1")
+    alice = rushes.Context().session("127.0.0.1")
+    with bob.begin("generic", security=bobs, **options) as opening:
+        with ThreadPoolExecutor() as threads:
+            port = opening.local_address[1]
+            calling = threads.submit(
+                alice.stream, "generic", remote_port=port, security=alices, **options
+            )
+            answered = opening.wait(PATIENCE)
+            called = calling.result(PATIENCE)
+    assert answered is not None
+    return (bob, answered), (alice, called)
+
+
+def test_both_ends_have_the_same_string_and_media_flows() -> None:
+    zrtp = Security.zrtp(timeout=PATIENCE)
+    (bob, receiver), (alice, sender) = connect(zrtp, zrtp)
+    assert bob.sas is not None
+    assert alice.sas is not None
+    assert (bob.sas.text, bob.sas.hash) == (alice.sas.text, alice.sas.hash)
+    assert str(bob.sas) == bob.sas.text
+    assert not bob.sas.is_verified
+    assert bob.verify_sas(True)
+    assert bob.zrtp_warnings() == []
+    sender.push_frame(b"for bob only")
+    sender.push_frame(b"for bob too")
+    frame = receiver.pull_frame(PATIENCE)
+    assert frame is not None
+    assert bytes(frame) == b"for bob only"
+    bob.close()
+    alice.close()
+
+
+def test_a_function_is_asked_once_whether_the_strings_are_equal() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def ask(name: str, answer: bool | None) -> Callable[[rushes.Sas], bool | None]:
+        def compare(sas: rushes.Sas) -> bool | None:
+            asked.append((name, sas.text))
+            return answer
+
+        return compare
+
+    zrtp = {
+        name: Security.zrtp(timeout=PATIENCE, on_sas=ask(name, answer))
+        for name, answer in [("bob", True), ("alice", None)]
+    }
+    (bob, _), (alice, _) = connect(zrtp["bob"], zrtp["alice"])
+    assert sorted(name for name, _ in asked) == ["alice", "bob"]
+    assert len({text for _, text in asked}) == 1
+    assert bob.sas is not None and bob.sas.is_verified
+    assert alice.sas is not None and not alice.sas.is_verified
+    bob.close()
+    alice.close()
+
+
+def test_a_string_that_differs_opens_no_stream() -> None:
+    zrtp = Security.zrtp(timeout=PATIENCE)
+    with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
+        connect(zrtp, Security.zrtp(timeout=PATIENCE, on_sas=lambda sas: False))
+
+
+def test_what_the_function_raises_reaches_the_caller() -> None:
+    def compare(_sas: rushes.Sas) -> bool:
+        raise LookupError("nobody at home")
+
+    zrtp = Security.zrtp(timeout=PATIENCE)
+    with pytest.raises(LookupError, match="nobody at home"):
+        connect(zrtp, Security.zrtp(timeout=PATIENCE, on_sas=compare))
+
+
+def test_strings_compared_once_hold_for_later_sessions(tmp_path: Path) -> None:
+    def ends() -> list[Security]:
+        return [
+            Security.zrtp(timeout=PATIENCE, cache=tmp_path / name, on_sas=lambda sas: True)
+            for name in ["bob", "alice"]
+        ]
+
+    for _ in range(2):
+        (bob, _), (alice, _) = connect(*ends())
+        verified = [end.sas is not None and end.sas.is_verified for end in [bob, alice]]
+        bob.close()
+        alice.close()
+    assert verified == [True, True]
+
+
+def test_nobody_there_is_an_error_in_time(session: rushes.Session, free_port: int) -> None:
+    with pytest.raises(rushes.ZrtpError, match="within the time"):
+        session.stream("h265", remote_port=free_port, security=Security.zrtp(timeout=0.1))
+
+
+def test_waiting_for_a_peer_may_be_given_up(session: rushes.Session) -> None:
+    opening = session.begin("h265", security=Security.zrtp())
+    assert opening.wait(0.01) is None
+    opening.close()
+    with pytest.raises(rushes.ClosedError):
+        opening.wait(0.01)
+    with pytest.raises(rushes.ZrtpError):
+        session.begin("h265")
+
+
+def test_waiting_keeps_no_other_thread_from_running(session: rushes.Session) -> None:
+    with session.begin("h265", security=Security.zrtp()) as opening:
+        outcome: list[object] = []
+        thread = threading.Thread(target=lambda: outcome.append(opening.wait(0.2)))
+        thread.start()
+        thread.join(PATIENCE)
+        assert outcome == [None]
