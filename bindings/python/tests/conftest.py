@@ -31,7 +31,7 @@ def access_unit(octets: bytes) -> bytes:
 
 def nal_units(octets: bytes | rushes.Frame) -> list[bytes]:
     """What stands between start codes, which may have three octets or four."""
-    return re.split(rb"\0*\0\0\1", bytes(octets))[1:]
+    return re.split(rb"\x00*\x00\x00\x01", bytes(octets))[1:]
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ WAITS = {
     "wait": "s = session.stream('h265'); ready(); s.wait(1e9)",
     "zrtp": "o = session.begin('h265', security=rushes.Security.zrtp()); ready(); o.wait()",
     "texture": """
-s = rushes.TextureServer(("127.0.0.1", 0), rushes.Pictures([], 16, 16, rate=1))
-c = rushes.TextureClient(s.local_address)
-list(c)
-c = rushes.TextureServer(("127.0.0.1", 0), "pattern:16x16@60")
-c = rushes.TextureClient(c.local_address); c.on_frame(lambda frame: None); ready(); c.wait()
+server = rushes.TextureServer(("127.0.0.1", 0), "pattern:16x16@60")
+client = rushes.TextureClient(server.local_address)
+client.on_frame(lambda frame: None)
+ready()
+client.wait()
 """,
 }
 
