@@ -31,7 +31,7 @@ pub(crate) struct Octets {
 
 impl Octets {
     pub(crate) fn of_media(frame: rushes::Frame) -> Self {
-        let shape = vec![frame.len() as ffi::Py_ssize_t];
+        let shape = vec![frame.len().cast_signed()];
         Self { memory: Memory::Media(frame), shape, strides: vec![1] }
     }
 
@@ -42,8 +42,8 @@ impl Octets {
         let shape: Vec<_> = if fits { shape.to_vec() } else { vec![len] };
         let strides = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product::<usize>());
         Self {
-            strides: strides.map(|stride| stride as ffi::Py_ssize_t).collect(),
-            shape: shape.iter().map(|&items| items as ffi::Py_ssize_t).collect(),
+            strides: strides.map(usize::cast_signed).collect(),
+            shape: shape.iter().map(|items| items.cast_signed()).collect(),
             memory: Memory::Texture(memory),
         }
     }
@@ -99,7 +99,7 @@ impl Octets {
         // change its memory. The view keeps the object alive, as this call takes a reference to it.
         // Whoever asks to write is refused, as the octets are said to be read-only.
         let outcome = unsafe {
-            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, len as ffi::Py_ssize_t, 1, flags)
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, len.cast_signed(), 1, flags)
         };
         if outcome != 0 {
             return Err(PyErr::fetch(slf.py()));
@@ -108,7 +108,7 @@ impl Octets {
             // SAFETY: as above; the shape and the strides, which lie in the object, do not change
             // either and are only read.
             let view = unsafe { &mut *view };
-            view.ndim = this.shape.len() as c_int;
+            view.ndim = c_int::try_from(this.shape.len())?;
             view.shape = this.shape.as_ptr().cast_mut();
             if flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES {
                 view.strides = this.strides.as_ptr().cast_mut();

@@ -3,6 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use rushes::payload::FrameError as FrameKind;
 use rushes::texture::TextureError as Texture;
 use rushes::zrtp::ZrtpError as Zrtp;
 
@@ -99,21 +100,24 @@ fn of_library(error: &rushes::Error) -> PyErr {
     use rushes::Error as E;
     let text = error.to_string();
     match error {
-        E::AddressFamily { .. }
+        E::Zrtp(Zrtp::Config(_))
+        | E::AddressFamily { .. }
         | E::Cname { .. }
         | E::Config(_)
         | E::Mtu { .. }
         | E::PacingShare { .. }
         | E::SharedPort { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
-        E::Frame(_) => FrameError::new_err(text),
         E::Hooked | E::NoDestination => StateError::new_err(text),
         E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),
         E::NoRtcp | E::RtcpBusy => RtcpError::new_err(text),
         E::Send(_) => SendError::new_err(text),
-        E::Zrtp(Zrtp::Config(_)) => ConfigError::new_err(text),
         E::Zrtp(_) | E::NoZrtp | E::NoKeys => ZrtpError::new_err(text),
-        E::Sdes(_) | E::Key(_) | E::Policy(_) => SecurityError::new_err(text),
+        E::Frame(FrameKind::KeyExpired | FrameKind::TooManySources)
+        | E::Sdes(_)
+        | E::Key(_)
+        | E::Policy(_) => SecurityError::new_err(text),
+        E::Frame(_) => FrameError::new_err(text),
         _ => Error::new_err(text),
     }
 }

@@ -40,7 +40,8 @@ impl Open {
         let list = std::mem::take(&mut *lock(&self.0));
         let mut outcome = Ok(());
         for open in list.iter().filter_map(Weak::upgrade) {
-            outcome = outcome.and(open.close());
+            let closed = open.close();
+            outcome = outcome.and(closed);
         }
         outcome
     }

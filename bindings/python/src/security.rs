@@ -15,8 +15,8 @@ fn suite(name: &str) -> PyResult<Suite> {
 
 /// A master key of SRTP with its salt, its identifier and how long it is good.
 ///
-/// `key_and_salt` holds the key and then the salt: 30 octets for AES_CM_128_HMAC_SHA1_80, 28 for
-/// AEAD_AES_128_GCM. The library erases its own copy; Python does not erase the one that was given.
+/// `key_and_salt` holds the key and then the salt: 30 octets for `AES_CM_128_HMAC_SHA1_80`, 28 for
+/// `AEAD_AES_128_GCM`. The library erases its own copy; Python does not erase the one that was given.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Clone, Debug)]
 pub(crate) struct MasterKey {

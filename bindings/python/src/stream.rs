@@ -220,7 +220,7 @@ impl Stream {
         Frames { inner: self.inner.clone(), timeout: None, until_bye: false }
     }
 
-    fn __aiter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("rushes._aio")?.getattr("AsyncFrames")?.call1((slf,))
     }
 

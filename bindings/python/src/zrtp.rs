@@ -74,7 +74,7 @@ pub(crate) fn warning(warning: Warning) -> String {
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Opening {
     session: Arc<Shared>,
-    opening: Exclusive<Option<rushes::zrtp::Opening>>,
+    waiting: Exclusive<Option<rushes::zrtp::Opening>>,
     local: std::net::SocketAddr,
     on_sas: Option<Py<PyAny>>,
 }
@@ -90,7 +90,7 @@ impl Opening {
         Ok(Self {
             session: session.clone(),
             local: opening.local_address(),
-            opening: Exclusive::new(Some(opening)),
+            waiting: Exclusive::new(Some(opening)),
             on_sas,
         })
     }
@@ -101,7 +101,7 @@ impl Opening {
         timeout: Option<Duration>,
     ) -> PyResult<Option<Stream>> {
         let stream = in_slices(py, timeout, |slice| {
-            self.opening.with(|opening| {
+            self.waiting.with(|opening| {
                 let waiting = opening.as_mut().ok_or(Failure::Closed)?;
                 let stream = waiting.wait(slice)?;
                 if stream.is_some() {
@@ -137,7 +137,7 @@ impl Opening {
 
     /// Gives up, if the stream is not open yet.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let opening = py.detach(|| self.opening.with(|opening| Ok(opening.take())))?;
+        let opening = py.detach(|| self.waiting.with(|opening| Ok(opening.take())))?;
         drop(opening);
         Ok(())
     }

@@ -48,11 +48,14 @@ impl Inner {
     }
 
     /// The next frame within so long, or none at the end.
-    fn next(&self, timeout: Duration) -> Option<Option<Box<Received>>> {
-        match self.queue.next(timeout) {
-            Next::Frame(frame) => Some(Some(frame)),
-            Next::End => Some(None),
-            Next::Nothing => None,
+    fn next(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Box<Received>>> {
+        let next = in_slices(py, timeout, |slice| match self.queue.next(slice) {
+            Next::Nothing => Ok(None),
+            next => Ok(Some(next)),
+        })?;
+        match next {
+            Some(Next::Frame(frame)) => Ok(Some(frame)),
+            _ => Ok(None),
         }
     }
 }
@@ -114,9 +117,8 @@ impl TextureClient {
         timeout: Option<f64>,
     ) -> PyResult<Option<Py<TextureFrame>>> {
         self.ask(py, |_| ())?;
-        let inner = &self.inner;
-        let next = in_slices(py, duration(timeout)?, |slice| Ok(inner.next(slice)))?;
-        next.flatten().map(|frame| TextureFrame::wrap(py, *frame)).transpose()
+        let next = self.inner.next(py, duration(timeout)?)?;
+        next.map(|frame| TextureFrame::wrap(py, *frame)).transpose()
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -124,8 +126,8 @@ impl TextureClient {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<TextureFrame>>> {
-        let next = in_slices(py, None, |slice| Ok(self.inner.next(slice)))?;
-        next.flatten().map(|frame| TextureFrame::wrap(py, *frame)).transpose()
+        let next = self.inner.next(py, None)?;
+        next.map(|frame| TextureFrame::wrap(py, *frame)).transpose()
     }
 
     /// Gives every frame from now on to `hook`, on one thread, until the stream ends. What it raises

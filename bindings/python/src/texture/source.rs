@@ -20,7 +20,7 @@ use crate::options::Setting;
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Pictures {
-    pictures: Py<PyAny>,
+    from: Py<PyAny>,
     layout: Layout,
     rate: Rate,
 }
@@ -44,7 +44,7 @@ impl Pictures {
         let layout = layout.map_err(|error| ConfigError::new_err(error.to_string()))?;
         let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
         let rate = rate.unwrap_or(Rate::DEFAULT);
-        Ok(Self { pictures: pictures.clone().unbind(), layout, rate })
+        Ok(Self { from: pictures.clone().unbind(), layout, rate })
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn 
     if let Ok(pictures) = source.cast::<Pictures>() {
         let pictures = pictures.get();
         return Ok(Box::new(Played {
-            pictures: pictures.pictures.clone_ref(py),
+            pictures: pictures.from.clone_ref(py),
             iterator: None,
             layout: pictures.layout,
             rate: pictures.rate,
@@ -73,13 +73,12 @@ struct Played {
 
 impl Played {
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
-        let iterator = match &self.iterator {
-            Some(iterator) => iterator.bind(py).clone(),
-            None => {
-                let iterator = self.pictures.bind(py).try_iter()?;
-                self.iterator = Some(iterator.clone().unbind());
-                iterator
-            }
+        let iterator = if let Some(iterator) = &self.iterator {
+            iterator.bind(py).clone()
+        } else {
+            let iterator = self.pictures.bind(py).try_iter()?;
+            self.iterator = Some(iterator.clone().unbind());
+            iterator
         };
         let Some(picture) = iterator.into_iter().next().transpose()? else { return Ok(None) };
         let picture = Input::of(&picture, Vec::new())?;

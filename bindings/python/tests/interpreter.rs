@@ -1,0 +1,58 @@
+//! The interpreter of this machine takes the package as it was built, and its first example runs.
+//!
+//! What the package does is tested in Python (`.ci/python`); this needs nothing installed.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Imports the package and runs the example of its documentation.
+const PROGRAM: &str = "
+import doctest, rushes
+result = doctest.testmod(rushes)
+print(result.attempted)
+raise SystemExit(result.failed)
+";
+
+/// Whether there is an interpreter that the package is for.
+fn has_python() -> bool {
+    let asks = "import sys; raise SystemExit(sys.version_info < (3, 11))";
+    let ended = Command::new("python3").args(["-c", asks]).status();
+    let found = ended.is_ok_and(|status| status.success());
+    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
+    assert!(found || !required, "python3 3.11 or later is required");
+    found
+}
+
+/// The extension module, which lies beside this test.
+fn library() -> PathBuf {
+    let name = format!("{}_rushes{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    std::env::current_exe().unwrap().with_file_name(name)
+}
+
+#[test]
+fn the_packages_first_example_runs() {
+    if cfg!(not(unix)) || !has_python() {
+        eprintln!("skipped: no python3 of 3.11 or later");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("rushes");
+    std::fs::create_dir(&package).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("rushes");
+    for entry in std::fs::read_dir(sources).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            std::fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    std::fs::copy(library(), package.join("_rushes.abi3.so")).unwrap();
+
+    let mut python = Command::new("python3");
+    python.args(["-B", "-c", PROGRAM]).env("PYTHONPATH", folder.path());
+    let output = python.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}{errors}", String::from_utf8_lossy(&output.stdout));
+    let examples: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+    assert!(examples >= 4, "{examples} statements");
+}
