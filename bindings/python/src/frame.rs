@@ -8,7 +8,7 @@ use crate::buffer::{Memory, Octets};
 
 /// A received frame: an access unit, a NAL unit or whatever the stream's format calls a frame, whole.
 ///
-/// It is its octets: `memoryview(frame)` and `numpy.frombuffer(frame, "u1")` look at them without a
+/// It is its octets: `memoryview(frame)` and `numpy.asarray(frame)` look at them without a
 /// copy, `bytes(frame)` copies them. Its memory goes back to the stream with the frame and its last
 /// view, and a stream goes on receiving whatever is kept.
 #[pyclass(frozen, extends = Octets, module = "rushes")]

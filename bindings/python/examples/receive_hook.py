@@ -1,0 +1,27 @@
+"""Receives frames by a function that the library calls, on a thread of its own."""
+
+import threading
+
+import rushes
+
+FRAMES = 30
+all_came = threading.Event()
+lengths: list[int] = []
+
+
+def on_frame(frame: rushes.Frame) -> None:
+    """Called for each frame. What takes long belongs on another thread."""
+    lengths.append(len(frame))
+    if len(lengths) == FRAMES:
+        all_came.set()
+
+
+session = rushes.Context().session("127.0.0.1")
+with session.stream("opus") as speaker:
+    speaker.on_event(lambda event: print(event.kind, event.details))
+    speaker.on_frame(on_frame)
+    with session.stream("opus", remote_port=speaker.local_address[1]) as microphone:
+        for number in range(FRAMES):
+            microphone.push_frame(bytes([0x08, number]) * (number + 1))
+        came = all_came.wait(5.0)
+print(f"{len(lengths)} packets of {sum(lengths)} octets:", "all" if came else "some are missing")
