@@ -66,6 +66,7 @@ from rushes._rushes import (
     encode_texture,
     texture_formats,
 )
+from rushes._types import StreamOptions, TextureClientOptions, TextureServerOptions
 
 __all__ = [
     "AsyncFrames",
@@ -102,12 +103,15 @@ __all__ = [
     "StateError",
     "Statistics",
     "Stream",
+    "StreamOptions",
     "TextureClient",
+    "TextureClientOptions",
     "TextureClientStatistics",
     "TextureError",
     "TextureFrame",
     "TextureServer",
     "TextureServerCounts",
+    "TextureServerOptions",
     "ZrtpError",
     "__version__",
     "close_all",

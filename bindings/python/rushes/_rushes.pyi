@@ -9,7 +9,6 @@ from rushes._types import (
     Address,
     BytesLike,
     Format,
-    Picture,
     Rate,
     ReportBlock,
     SenderReport,
@@ -84,7 +83,7 @@ class TextureError(Error): ...
 def close_all() -> None: ...
 def texture_formats() -> list[str]: ...
 def encode_texture(
-    picture: Picture, width: int, height: int, to: str, *, pixels: str = "rgb24"
+    picture: BytesLike, width: int, height: int, to: str, *, pixels: str = "rgb24"
 ) -> TextureFrame: ...
 
 @disjoint_base
@@ -238,9 +237,9 @@ class MasterKey:
 @final
 class Security:
     @staticmethod
-    def shared(name: str, key_and_salt: bytes) -> Security: ...
+    def shared(suite: str, key_and_salt: bytes) -> Security: ...
     @staticmethod
-    def separate(name: str, send: bytes, receive: bytes) -> Security: ...
+    def separate(suite: str, send: bytes, receive: bytes) -> Security: ...
     @staticmethod
     def keys(
         send: MasterKey,
@@ -520,7 +519,7 @@ class TextureFrame(Octets):
 class Pictures:
     def __new__(
         cls,
-        pictures: Iterable[Picture],
+        pictures: Iterable[BytesLike],
         width: int,
         height: int,
         *,

@@ -14,8 +14,9 @@ __all__ = [
     "Address",
     "BytesLike",
     "Format",
+    "HasArray",
+    "HasBuffer",
     "MulticastOptions",
-    "Picture",
     "Rate",
     "ReportBlock",
     "SenderReport",
@@ -28,12 +29,21 @@ __all__ = [
 ]
 
 
-class BytesLike(Protocol):
-    """Octets: ``bytes``, ``bytearray``, ``memoryview``, a received frame, a contiguous array."""
+class HasBuffer(Protocol):
+    """Whatever has octets that others may look at."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 
+class HasArray(Protocol):
+    """An array, whose annotations say nothing of its buffer before Python 3.12."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+
+#: Octets: ``bytes``, ``bytearray``, ``memoryview``, a received frame, a contiguous array.
+BytesLike: TypeAlias = HasBuffer | HasArray
 #: A host and a port.
 Address: TypeAlias = tuple[str, int]
 #: What a stream carries.
@@ -44,8 +54,6 @@ Rate: TypeAlias = int | float | Fraction
 Transport: TypeAlias = Literal["udp", "tcp", "rtp"]
 #: When pictures are taken from a source.
 Timing: TypeAlias = Literal["live", "every-frame", "flat-out"]
-#: What a picture may be: octets. An array's own annotations say nothing of its buffer.
-Picture: TypeAlias = Any
 #: Where a texture server's pictures come from.
 Source: TypeAlias = "str | os.PathLike[str] | Pictures"
 

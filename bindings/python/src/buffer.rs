@@ -92,6 +92,11 @@ impl Octets {
             return Err(PyBufferError::new_err("no view to be filled"));
         }
         let this = slf.get();
+        let axes = c_int::try_from(this.shape.len())?;
+        // Some ask for nothing but columns first, which one axis is as well.
+        if axes > 1 && flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS {
+            return Err(PyBufferError::new_err("the octets lie row by row"));
+        }
         let octets = this.octets();
         let (start, len) = (octets.as_ptr().cast_mut().cast::<c_void>(), octets.len());
         // SAFETY: the view may be filled, says the caller. The octets stay where they are, and as
@@ -108,7 +113,7 @@ impl Octets {
             // SAFETY: as above; the shape and the strides, which lie in the object, do not change
             // either and are only read.
             let view = unsafe { &mut *view };
-            view.ndim = c_int::try_from(this.shape.len())?;
+            view.ndim = axes;
             view.shape = this.shape.as_ptr().cast_mut();
             if flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES {
                 view.strides = this.strides.as_ptr().cast_mut();

@@ -9,7 +9,7 @@ use rushes::{Policy, Suite};
 use crate::error::{ConfigError, Failure};
 use crate::wait::duration;
 
-fn suite(name: &str) -> PyResult<Suite> {
+fn suite_named(name: &str) -> PyResult<Suite> {
     name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
 }
 
@@ -62,7 +62,7 @@ impl MasterKey {
 }
 
 fn suite_of(name: &Bound<'_, PyAny>) -> PyResult<Suite> {
-    suite(name.extract::<&str>()?)
+    suite_named(name.extract::<&str>()?)
 }
 
 /// Where a secured stream's keys come from. Shows none of them.
@@ -84,15 +84,15 @@ impl Security {
 impl Security {
     /// The same master key both ways, for streams whose media goes one way.
     #[staticmethod]
-    fn shared(name: &str, key_and_salt: &[u8]) -> PyResult<Self> {
-        let security = rushes::Security::shared(suite(name)?, key_and_salt);
+    fn shared(suite: &str, key_and_salt: &[u8]) -> PyResult<Self> {
+        let security = rushes::Security::shared(suite_named(suite)?, key_and_salt);
         Ok(Self::of(security.map_err(Failure::from)?))
     }
 
     /// Master keys of their own for what is sent and for what is received.
     #[staticmethod]
-    fn separate(name: &str, send: &[u8], receive: &[u8]) -> PyResult<Self> {
-        let security = rushes::Security::separate(suite(name)?, send, receive);
+    fn separate(suite: &str, send: &[u8], receive: &[u8]) -> PyResult<Self> {
+        let security = rushes::Security::separate(suite_named(suite)?, send, receive);
         Ok(Self::of(security.map_err(Failure::from)?))
     }
 

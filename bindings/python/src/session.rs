@@ -116,20 +116,20 @@ impl Session {
     /// The short authentication string, for people to read to each other, once the session's first
     /// stream has agreed on a key by ZRTP.
     #[getter]
-    fn sas(&self) -> Option<Sas> {
-        self.shared.session.sas().map(Sas)
+    fn sas(&self, py: Python<'_>) -> Option<Sas> {
+        py.detach(|| self.shared.session.sas()).map(Sas)
     }
 
     /// Tells whether the strings of both ends were found equal. If not, somebody is in between:
     /// close the streams. `False` if there is no string yet.
-    fn verify_sas(&self, are_equal: bool) -> bool {
-        self.shared.session.verify_sas(are_equal)
+    fn verify_sas(&self, py: Python<'_>, are_equal: bool) -> bool {
+        py.detach(|| self.shared.session.verify_sas(are_equal))
     }
 
     /// What is not as it should be with the key agreement, each told once.
-    fn zrtp_warnings(&self) -> Vec<String> {
+    fn zrtp_warnings(&self, py: Python<'_>) -> Vec<String> {
         let session = &self.shared.session;
-        std::iter::from_fn(|| session.poll_zrtp_warning()).map(warning).collect()
+        py.detach(|| std::iter::from_fn(|| session.poll_zrtp_warning()).map(warning).collect())
     }
 
     /// Closes every stream of the session.
@@ -155,12 +155,13 @@ impl Session {
 impl Shared {
     /// Has the strings compared, if nobody was asked yet.
     pub(crate) fn compare(&self, py: Python<'_>, on_sas: Option<&Py<PyAny>>) -> PyResult<()> {
-        let (Some(hook), Some(sas)) = (on_sas, self.session.sas()) else { return Ok(()) };
+        let Some(hook) = on_sas else { return Ok(()) };
+        let Some(sas) = py.detach(|| self.session.sas()) else { return Ok(()) };
         if std::mem::replace(&mut *lock(&self.asked), true) {
             return Ok(());
         }
         let Some(are_equal) = ask(py, hook, sas)? else { return Ok(()) };
-        self.session.verify_sas(are_equal);
+        py.detach(|| self.session.verify_sas(are_equal));
         if are_equal {
             return Ok(());
         }

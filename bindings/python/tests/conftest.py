@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,6 +28,14 @@ Pair = tuple[rushes.Stream, rushes.Stream]
 def access_unit(octets: bytes) -> bytes:
     """An access unit of H.265 with one NAL unit."""
     return SLICE + octets.replace(b"\0", b"\1") + b"\x80"
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Waits for what another thread brings about."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it has not come about"
+        time.sleep(0.005)
 
 
 def nal_units(octets: bytes | rushes.Frame) -> list[bytes]:

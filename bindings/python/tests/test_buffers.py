@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -109,12 +111,43 @@ def test_a_bytearray_may_grow_after_it_was_sent(pair: Make) -> None:
     assert len(octets) == 10
 
 
-def test_views_of_a_bytes_object_are_not_copied() -> None:
-    # Whatever the view shows lies in the object, so the object's own octets are what is sent.
+#: Sends so many octets and prints by how many the process has grown.
+MEASURED = """
+import resource, socket, rushes
+sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sink.bind(("127.0.0.1", 0))
+session = rushes.Context().session("127.0.0.1")
+stream = session.stream("generic", remote_port=sink.getsockname()[1], pacing=False)
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+whole = b"x" * 100_000_000
+data = {given}
+stream.push_frame(b"x" * 1_000)
+before = peak()
+stream.push_frame(data)
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_copied"),
+    [("whole", False), ("memoryview(whole)[5:]", False), ("bytearray(whole)", True)],
+)
+def test_what_never_changes_is_not_copied(given: str, is_copied: bool) -> None:
+    run = [sys.executable, "-c", MEASURED.format(given=given)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
+    assert (int(ended.stdout) > 50_000_000) == is_copied
+
+
+def test_views_of_bytes_are_sent_from_where_they_begin(pair: Make) -> None:
+    receiver, sender = pair("generic")
     whole = bytes(range(256)) * 10
-    with rushes.Context().session("127.0.0.1") as session:
-        receiver = session.stream("generic", probation=1)
-        sender = session.stream("generic", remote_port=receiver.local_address[1])
-        for start, end in [(0, 10), (5, 2_000), (2_559, 2_560)]:
-            sender.push_frame(memoryview(whole)[start:end])
-            assert bytes(receiver.pull_frame(PATIENCE) or b"") == whole[start:end]
+    for start, end in [(0, 10), (5, 2_000), (2_559, 2_560)]:
+        sender.push_frame(memoryview(whole)[start:end])
+        assert bytes(receiver.pull_frame(PATIENCE) or b"") == whole[start:end]
+
+
+def test_arrays_are_octets_for_type_checkers_too(pair: Make) -> None:
+    receiver, sender = pair("generic")
+    sender.push_frame(np.arange(5, dtype=np.uint8))
+    assert bytes(receiver.pull_frame(PATIENCE) or b"") == bytes(range(5))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import rushes
-from conftest import PATIENCE
+from conftest import PATIENCE, eventually
 from test_hooks import Gathered
 
 HERE = ("127.0.0.1", 0)
-Array = np.ndarray
+Array = npt.NDArray[np.uint8]
 
 
 def ramps(count: int, width: int = 64, height: int = 48) -> list[Array]:
@@ -43,11 +45,16 @@ def test_pictures_arrive_as_they_were(transport: str) -> None:
         assert client.shape == ("rgb24", 64, 48)
         assert client.rate == 200
         assert "the source has ended" in (client.wait(PATIENCE) or "")
-    assert [frame.number for frame in got] == list(range(5))
-    assert all(frame.is_whole for frame in got)
-    for frame, picture in zip(got, sent, strict=True):
-        assert np.array_equal(np.asarray(frame), picture)
-    assert client.statistics().frames_whole == 5
+    numbers = [frame.number for frame in got]
+    if transport == "tcp":
+        assert numbers == list(range(5))
+        assert all(frame.is_whole for frame in got)
+    # A busy machine may lose datagrams, and says so.
+    assert numbers
+    assert numbers == sorted(set(numbers))
+    whole = [frame for frame in got if frame.is_whole]
+    assert all(np.array_equal(np.asarray(frame), sent[frame.number]) for frame in whole)
+    assert client.statistics().frames_whole == len(whole)
     assert client.skipped == 0
 
 
@@ -84,6 +91,13 @@ def test_formats_have_the_shapes_of_their_planes() -> None:
     assert np.asarray(planes).shape == (64 * 48 * 3 // 2,)
     assert [plane.shape for plane in planes.planes] == [(48, 64), (24, 32), (24, 32)]
     assert b"".join(plane.tobytes() for plane in planes.planes) == bytes(planes)
+
+
+def test_who_wants_columns_first_is_refused() -> None:
+    frame = rushes.encode_texture(ramps(1)[0], 64, 48, "rgba8")
+    # NumPy makes a copy of its own for that.
+    assert np.asarray(frame, order="F").flags.f_contiguous
+    assert memoryview(frame).c_contiguous
 
 
 def test_what_is_encoded_here_can_be_decoded_here() -> None:
@@ -137,8 +151,8 @@ def test_a_generator_makes_pictures_on_demand() -> None:
         assert first is not None
         assert second is not None
         assert bytes(first)[0] != bytes(second)[0]
-        assert server.counts().frames >= 2
-        assert len(server.take_frames()) >= 2
+        eventually(lambda: server.counts().frames >= 2)
+        assert server.take_frames()[0].frame == 0
         assert server.counts().clients == 1
 
 
@@ -172,10 +186,9 @@ def test_a_client_may_ask_for_another_format() -> None:
         rushes.TextureClient(server.local_address) as client,
     ):
         client.change(format="bc1")
-        formats = (frame.format for frame in client)
-        assert "bc1" in formats
+        assert "bc1" in (frame.format for frame in islice(client, 2_000))
         server.set_format("ycocg-bc3")
-        assert "ycocg-bc3" in (frame.format for frame in client)
+        assert "ycocg-bc3" in (frame.format for frame in islice(client, 2_000))
 
 
 def test_what_cannot_be_is_refused() -> None:
