@@ -27,7 +27,7 @@ impl Rtcp {
         py: Python<'_>,
         act: impl FnOnce(&rushes::Rtcp) -> Result<T, rushes::Error> + Send,
     ) -> PyResult<T> {
-        Ok(py.detach(|| Ok::<_, Failure>(act(&self.inner.handle()?.rtcp())?))?)
+        Ok(py.detach(|| Ok::<_, Failure>(act(&self.inner.handle()?.rtcp)?))?)
     }
 }
 

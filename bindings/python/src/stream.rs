@@ -26,12 +26,19 @@ use crate::wait::{Exclusive, duration, in_slices, lock};
 pub(crate) struct Inner {
     sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
-    handle: Mutex<Option<StreamHandle>>,
+    handle: Mutex<Option<Handle>>,
     /// The counters when it was closed.
     last: Mutex<rushes::Statistics>,
     /// Memory for what must be copied before it is sent.
     scratch: Mutex<Vec<u8>>,
     local: SocketAddr,
+}
+
+/// What may be asked of a stream while its halves are at work.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    stream: StreamHandle,
+    pub(crate) rtcp: rushes::Rtcp,
 }
 
 /// Where received frames go.
@@ -44,7 +51,8 @@ enum Receiving {
 
 impl Inner {
     fn new(stream: rushes::MediaStream) -> Result<Self, Failure> {
-        let (handle, local) = (stream.handle(), stream.local_address());
+        let handle = Handle { stream: stream.handle(), rtcp: stream.rtcp() };
+        let local = stream.local_address();
         let (sender, receiver) = stream.split()?;
         Ok(Self {
             sender: Exclusive::new(Some(sender)),
@@ -56,8 +64,8 @@ impl Inner {
         })
     }
 
-    /// What may be asked of the stream while its halves are at work.
-    pub(crate) fn handle(&self) -> Result<StreamHandle, Failure> {
+    /// What may be asked, until the stream is closed.
+    pub(crate) fn handle(&self) -> Result<Handle, Failure> {
         lock(&self.handle).clone().ok_or(Failure::Closed)
     }
 
@@ -103,7 +111,7 @@ impl Inner {
 
     /// Whether everybody who took part has said goodbye.
     fn all_have_left(&self) -> bool {
-        let peers = self.handle().map(|handle| handle.rtcp().peers()).unwrap_or_default();
+        let peers = self.handle().map(|handle| handle.rtcp.peers()).unwrap_or_default();
         !peers.is_empty() && peers.iter().all(|peer| peer.left)
     }
 }
@@ -113,7 +121,7 @@ impl Close for Inner {
         // From here on, nobody begins to wait.
         let handle = lock(&self.handle).take();
         if let Some(handle) = &handle {
-            *lock(&self.last) = handle.statistics();
+            *lock(&self.last) = handle.stream.statistics();
         }
         let receiver = self.receiver.with(|it| Ok(std::mem::replace(it, Receiving::Closed)));
         let sender = self.sender.with(|sender| Ok(sender.take()));
@@ -272,7 +280,7 @@ impl Stream {
     /// The stream's own synchronisation source; a collision may change it.
     #[getter]
     fn ssrc(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(py.detach(|| self.inner.handle().map(|handle| handle.ssrc().0))?)
+        Ok(py.detach(|| self.inner.handle().map(|handle| handle.stream.ssrc().0))?)
     }
 
     /// The host and port of the stream's socket.
@@ -284,7 +292,7 @@ impl Stream {
     /// The stream's counters; after it was closed, the last ones.
     fn statistics(&self, py: Python<'_>) -> Statistics {
         let statistics = py.detach(|| match self.inner.handle() {
-            Ok(handle) => handle.statistics(),
+            Ok(handle) => handle.stream.statistics(),
             Err(_) => lock(&self.inner.last).clone(),
         });
         Statistics::of(&statistics)
@@ -293,13 +301,13 @@ impl Stream {
     /// Sends under another master key from the next packet on; the peer should know it before.
     fn set_send_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
         let (inner, key) = (&self.inner, &key.key);
-        Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.set_send_key(key)?))?)
+        Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.stream.set_send_key(key)?))?)
     }
 
     /// Accepts packets and reports under another master key too, from now on.
     fn add_receive_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
         let (inner, key) = (&self.inner, &key.key);
-        Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.add_receive_key(key)?))?)
+        Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.stream.add_receive_key(key)?))?)
     }
 
     /// Closes the stream: says goodbye, stops its thread and gives its socket back. Whoever waits

@@ -18,8 +18,8 @@ use zeroize::Zeroizing;
 
 use crate::builder::StreamBuilder;
 use crate::error::Error;
-use crate::handle::StreamHandle;
 use crate::stream::MediaStream;
+use crate::stream::StreamHandle;
 
 /// Where a secured stream's keys come from. `Debug` prints none.
 #[derive(Clone, Debug)]
@@ -194,6 +194,37 @@ impl StreamBuilder {
     }
 }
 
+impl MediaStream {
+    /// See [`StreamHandle::set_send_key`].
+    ///
+    /// # Errors
+    /// As [`StreamHandle::set_send_key`].
+    pub fn set_send_key(&self, key: &MasterKey) -> Result<(), Error> {
+        self.handle().set_send_key(key)
+    }
+
+    /// See [`StreamHandle::add_receive_key`].
+    ///
+    /// # Errors
+    /// As [`StreamHandle::set_send_key`].
+    pub fn add_receive_key(&self, key: &MasterKey) -> Result<(), Error> {
+        self.handle().add_receive_key(key)
+    }
+
+    /// See [`StreamHandle::set_roll_over_counter`].
+    ///
+    /// # Errors
+    /// As [`StreamHandle::set_roll_over_counter`].
+    pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
+        self.handle().set_roll_over_counter(source, roc)
+    }
+
+    /// See [`StreamHandle::roll_over_counter`].
+    pub fn roll_over_counter(&self) -> u32 {
+        self.handle().roll_over_counter()
+    }
+}
+
 impl StreamHandle {
     /// Sends under another master key from the next packet and the next report on. The peer should
     /// have been told before, so that it accepts the key already.
@@ -251,36 +282,5 @@ impl StreamHandle {
         let mut core = self.shared.sending.lock();
         let protector = core.sender.protector();
         protector.and_then(|protector| protector.roll_over_counter(ssrc)).unwrap_or(0)
-    }
-}
-
-impl MediaStream {
-    /// As [`StreamHandle::set_send_key`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn set_send_key(&self, key: &MasterKey) -> Result<(), Error> {
-        self.handle().set_send_key(key)
-    }
-
-    /// As [`StreamHandle::add_receive_key`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn add_receive_key(&self, key: &MasterKey) -> Result<(), Error> {
-        self.handle().add_receive_key(key)
-    }
-
-    /// As [`StreamHandle::set_roll_over_counter`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
-        self.handle().set_roll_over_counter(source, roc)
-    }
-
-    /// As [`StreamHandle::roll_over_counter`].
-    pub fn roll_over_counter(&self) -> u32 {
-        self.handle().roll_over_counter()
     }
 }

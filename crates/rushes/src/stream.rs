@@ -10,7 +10,6 @@ use rushes_proto::payload::Frame;
 use rushes_proto::stream::Event;
 
 use crate::error::Error;
-use crate::handle::StreamHandle;
 use crate::hook::Hook;
 use crate::receiver::SharedReceiver;
 use crate::receiver::StreamReceiver;
@@ -135,11 +134,6 @@ impl MediaStream {
         self.sender.rtcp()
     }
 
-    /// What other threads may ask and tell the stream, also once it is split or hooked.
-    pub fn handle(&self) -> StreamHandle {
-        StreamHandle { shared: self.shared.clone() }
-    }
-
     /// The two halves, for two threads.
     ///
     /// # Errors
@@ -159,6 +153,35 @@ impl MediaStream {
     /// The local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.sender.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics()
+    }
+
+    /// What any thread may ask of the stream while others push and pull.
+    pub fn handle(&self) -> StreamHandle {
+        StreamHandle { shared: self.shared.clone() }
+    }
+}
+
+/// What any thread may ask of a stream while others push and pull: its counters, and to change its
+/// keys. Cheap to clone. The stream's socket stays open as long as there is one.
+#[derive(Clone, Debug)]
+pub struct StreamHandle {
+    pub(crate) shared: SharedReceiver,
+}
+
+impl StreamHandle {
+    /// The stream's own synchronisation source.
+    pub fn ssrc(&self) -> Ssrc {
+        self.shared.sending.ssrc()
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.shared.port.local_address()
     }
 
     /// The stream's counters.
