@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import rushes
+from conftest import MEDIA
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -49,6 +53,14 @@ def test_the_pages_programs_are_programs() -> None:
     assert all(programs)
     for program in programs[0] + programs[1]:
         ast.parse(program)
+
+
+@pytest.mark.parametrize("film", sorted(MEDIA.iterdir()), ids=lambda film: str(film.suffix))
+def test_a_file_is_streamed_bit_exactly(film: Path) -> None:
+    run = [sys.executable, str(HERE / "examples" / "stream_file.py"), str(film)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.endswith("octets: equal\n")
 
 
 def test_the_first_programs_run() -> None:
