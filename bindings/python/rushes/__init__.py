@@ -66,7 +66,7 @@ from rushes._rushes import (
     encode_texture,
     texture_formats,
 )
-from rushes._types import StreamOptions, TextureClientOptions, TextureServerOptions
+from rushes._types import Format, StreamOptions, TextureClientOptions, TextureServerOptions
 
 __all__ = [
     "AsyncFrames",
@@ -76,6 +76,7 @@ __all__ = [
     "Error",
     "Event",
     "FileError",
+    "Format",
     "Frame",
     "FrameError",
     "Frames",
