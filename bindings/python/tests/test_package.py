@@ -21,8 +21,8 @@ def test_everything_public_is_documented() -> None:
     undocumented = []
     for name in rushes.__all__:
         value = getattr(rushes, name)
-        if name.startswith("__"):
-            continue
+        if name.startswith("__") or name == "Format":
+            continue  # A version, and an alias of words.
         if not getattr(value, "__doc__", None):
             undocumented.append(name)
         if inspect.isclass(value):
@@ -31,7 +31,6 @@ def test_everything_public_is_documented() -> None:
                 for member, thing in vars(value).items()
                 if not member.startswith("_") and not getattr(thing, "__doc__", None)
             ]
-    # A dictionary of counters says the same of all of them.
     assert undocumented == []
 
 
