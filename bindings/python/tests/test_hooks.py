@@ -123,16 +123,21 @@ def test_closing_waits_for_a_call_that_wants_the_interpreter(pair: Make) -> None
     assert done.is_set()
 
 
-def test_losses_are_told(pair: Make) -> None:
+def test_sources_and_conflicts_are_told(pair: Make) -> None:
     receiver, sender = pair("generic", rtcp=False, reorder_time=0.01)
     events = Gathered()
     receiver.on_event(events)
     sender.push_frame(b"first")
-    # A stream of the same source, further on: what would be between is lost.
     assert receiver.pull_frame(PATIENCE) is not None
-    further = dict(ssrc=sender.ssrc, first_packet=(0, 0), rtcp=False)
+    # Somebody else says that they are the same source.
     with rushes.Context().session("127.0.0.1") as session:
-        other = session.stream("generic", remote_port=receiver.local_address[1], **further)  # type: ignore[arg-type]
+        other = session.stream(
+            "generic",
+            remote_port=receiver.local_address[1],
+            ssrc=sender.ssrc,
+            first_packet=(0, 0),
+            rtcp=False,
+        )
         other.push_frame(b"from another address")
         assert receiver.pull_frame(0.1) is None
     kinds = [event.kind for event in events.items]

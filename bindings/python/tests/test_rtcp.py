@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Callable
 
@@ -25,20 +27,51 @@ def told(receiver: rushes.Stream, sender: rushes.Stream, kind: str) -> rushes.Ev
     pytest.fail(f"no {kind} came")
 
 
-def started(pair: Make, **options: object) -> Pair:
-    receiver, sender = pair(feedback=True, **options)
-    # Who sends is known by what was sent: both have each other's ports then.
-    receiver.pull_frame(0)
-    sender.push_frame(access_unit(b"x"))
-    assert receiver.pull_frame(PATIENCE) is not None
-    return receiver, sender
+class Relay:
+    """Passes datagrams on between two ports, all but one."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", port))
+        self._socket.settimeout(0.05)
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def between(self, receiver: int, sender: int, lost: int) -> None:
+        """Drops the datagram number `lost` of those from `sender`."""
+        self._thread = threading.Thread(target=self._run, args=(receiver, sender, lost))
+        self._thread.start()
+
+    def _run(self, receiver: int, sender: int, lost: int) -> None:
+        count = 0
+        while not self._ended.is_set():
+            try:
+                datagram, (_, port) = self._socket.recvfrom(65_536)
+            except TimeoutError:
+                continue
+            # RTCP is told from media by its packet types (RFC 5761 section 4).
+            if port == sender and not 192 <= datagram[1] <= 223:
+                count += 1
+                if count == lost:
+                    continue
+            other = receiver if port == sender else sender
+            self._socket.sendto(datagram, ("127.0.0.1", other))
+
+    def __enter__(self) -> Relay:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._socket.close()
 
 
 def two_way(session: rushes.Session, free_port: int, **options: object) -> Pair:
-    settings = {"probation": 1, "feedback": True, **options}
-    receiver = session.stream("h265", remote_port=free_port, **settings)  # type: ignore[arg-type]
-    port = receiver.local_address[1]
-    sender = session.stream("h265", local_port=free_port, remote_port=port, **settings)  # type: ignore[arg-type]
+    settings = {"probation": 1, "feedback": True, "remote_port": free_port, **options}
+    receiver = session.stream("h265", **settings)  # type: ignore[arg-type]
+    settings |= {"local_port": free_port, "remote_port": receiver.local_address[1]}
+    sender = session.stream("h265", **settings)  # type: ignore[arg-type]
     sender.push_frame(access_unit(b"x"))
     assert receiver.pull_frame(PATIENCE) is not None
     return receiver, sender
@@ -111,7 +144,47 @@ def test_words_that_cannot_be_sent_are_refused(pair: Make) -> None:
         receiver.rtcp.request_key_frame("now")  # type: ignore[arg-type]
 
 
-def test_lost_packets_are_sent_again(pair: Make) -> None:
-    receiver, sender = started(pair, recovery="on")
-    assert receiver.statistics().receive.requested == 0
-    assert sender.statistics().send.retransmitted == 0
+def test_lost_packets_are_told_and_sent_again(
+    session: rushes.Session, free_port: int
+) -> None:
+    # Between both stands somebody who drops one datagram, and passes on all others.
+    with Relay(free_port) as relay:
+        options = {"recovery": "on", "rtcp_mux": True, "mtu": 500, "probation": 1}
+        receiver = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]
+        sender = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]
+        relay.between(receiver.local_address[1], sender.local_address[1], lost=5)
+        events: list[str] = []
+        receiver.on_event(lambda event: events.append(event.kind))
+        got: list[rushes.Frame | None] = []
+        thread = threading.Thread(target=lambda: got.append(receiver.pull_frame(PATIENCE)))
+        thread.start()
+        sender.push_frame(bytes(range(256)) * 20)
+        while thread.is_alive():
+            sender.wait(0.01)
+        thread.join()
+        assert bytes(got[0] or b"") == bytes(range(256)) * 20
+        assert receiver.statistics().receive.recovered == 1
+        assert sender.statistics().send.retransmitted >= 1
+        assert "packets-lost" not in events
+        receiver.close()
+        sender.close()
+
+
+def test_without_recovery_a_loss_is_told(session: rushes.Session, free_port: int) -> None:
+    with Relay(free_port) as relay:
+        options = {"rtcp": False, "probation": 1, "reorder_time": 0.01}
+        receiver = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]
+        sender = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]
+        relay.between(receiver.local_address[1], sender.local_address[1], lost=2)
+        events: list[rushes.Event] = []
+        receiver.on_event(events.append)
+        for octets in [b"first", b"lost", b"third", b"fourth"]:
+            sender.push_frame(octets)
+        got = [bytes(frame) for frame in receiver.frames(0.5)]
+        lost = [event for event in events if event.kind == "packets-lost"]
+        assert [(event.ssrc, event["packets"]) for event in lost] == [(sender.ssrc, 1)]
+        assert got[0] == b"first"
+        assert b"lost" not in got
+        assert receiver.statistics().receive.packets_lost == 1
+        receiver.close()
+        sender.close()
