@@ -14,6 +14,7 @@ use rushes::texture::TextureShape;
 use rushes::texture::TextureSink;
 use rushes_gpu::Gpu;
 use rushes_gpu::GpuSink;
+use rushes_gpu::LastFrame;
 use rushes_gpu::Shown;
 use rushes_gpu::Upload;
 use rushes_gpu::Viewer;
@@ -79,7 +80,7 @@ struct Seen {
 }
 
 impl Viewer for Watching<'_, '_> {
-    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<GpuSink>, String> {
+    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String> {
         self.device = gpu.name();
         let frames = waker.clone();
         let sink = Arc::new(GpuSink::new(gpu, Upload::Best, move |_| frames.frame()));
