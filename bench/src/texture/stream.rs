@@ -71,6 +71,10 @@ pub(super) struct Arrival {
     pub(super) first_at: Instant,
     pub(super) done_at: Instant,
     /// When the sink had made of it what it does.
+    #[cfg_attr(
+        not(feature = "gpu"),
+        expect(dead_code, reason = "plain memory makes nothing of it")
+    )]
     pub(super) ready_at: Instant,
 }
 

@@ -41,25 +41,25 @@ pub(super) struct Decoder {
     words: Option<JoinHandle<String>>,
 }
 
-fn nal_codec(codec: Codec) -> Option<(NalCodec, &'static str)> {
+/// What FFmpeg calls the byte stream of a codec; an error if it is no video.
+pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     match codec {
-        Codec::H264 => Some((NalCodec::H264, "h264")),
-        Codec::H265 => Some((NalCodec::H265, "hevc")),
-        Codec::H266 => Some((NalCodec::H266, "vvc")),
-        _ => None,
+        Codec::H264 => Ok((NalCodec::H264, "h264")),
+        Codec::H265 => Ok((NalCodec::H265, "hevc")),
+        Codec::H266 => Ok((NalCodec::H266, "vvc")),
+        _ => Err(Usage(format!("--window shows video, and {codec:?} is none")).into()),
     }
 }
 
 impl Decoder {
     /// Starts a decoder of a codec's byte stream.
     pub(super) fn start(codec: Codec, pictures: Box<Pictures>) -> anyhow::Result<Self> {
-        let Some((nal, name)) = nal_codec(codec) else {
-            return Err(Usage(format!("--window shows video, not {codec:?}")).into());
-        };
+        let (nal, name) = check(codec)?;
         let mut child = Command::new("ffmpeg")
             .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
             // A picture comes out when its access unit is in, not when others are as well.
-            .args(["-fflags", "nobuffer", "-flags", "low_delay", "-probesize", "32"])
+            // (`-fflags nobuffer` would throw away what was looked at first: a whole intra frame.)
+            .args(["-flags", "low_delay", "-probesize", "32", "-analyzeduration", "0"])
             .args(["-threads", "1", "-f", name, "-i", "pipe:0", "-an"])
             .args(["-fps_mode", "passthrough"])
             .args(["-vf", "scale=out_color_matrix=bt709:out_range=limited,format=yuv420p"])

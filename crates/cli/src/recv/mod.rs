@@ -186,15 +186,18 @@ fn build(args: &RecvArgs) -> anyhow::Result<Described> {
     Ok(Described { builder, ..described })
 }
 
+/// The codec that the command line names, itself or by a file's name.
+fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
+    match (args.stream.codec, &args.output_file) {
+        (Some(codec), _) => Ok(codec.into()),
+        (None, Some(file)) => Ok(codec_of(file).ok_or_else(|| unknown_codec(file))?),
+        (None, None) => Err(Usage("--window needs --codec or --sdp".to_owned()).into()),
+    }
+}
+
 /// A stream from an address that the command line names.
 fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
-    let codec = match args.stream.codec {
-        Some(codec) => codec.into(),
-        None => match &args.output_file {
-            Some(file) => codec_of(file).ok_or_else(|| unknown_codec(file))?,
-            None => return Err(Usage("--window needs --codec or --sdp".to_owned()).into()),
-        },
-    };
+    let codec = named_codec(args)?;
     let session = listen(from.host.as_deref(), &args.control)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);
     let builder = stream::set_control(builder.local_port(from.port), &args.control);

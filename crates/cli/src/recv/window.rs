@@ -10,13 +10,16 @@ use rushes::Codec;
 use rushes::texture::Layout;
 use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, WrittenFrames};
 
-use super::decoder::Decoder;
-use super::{Audience, stream_into};
+use super::decoder::{self, Decoder};
+use super::{Audience, named_codec, stream_into};
 use crate::Outcome;
 use crate::args::RecvArgs;
 use crate::interrupt::Interrupt;
 
 pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    if args.sdp.is_none() {
+        decoder::check(named_codec(args)?)?;
+    }
     let mut options = WindowOptions::default();
     let from = args.from.as_ref().map(|from| from.port.to_string());
     let from = from.or_else(|| args.sdp.as_ref().map(|file| file.display().to_string()));

@@ -17,6 +17,8 @@ mod texture_rig;
 mod texture_secured;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod window;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod window_video;
 
 use std::path::Path;
 
