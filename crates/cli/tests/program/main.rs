@@ -12,6 +12,8 @@ mod secured;
 #[cfg(unix)]
 mod texture;
 mod texture_files;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod texture_gpu;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
