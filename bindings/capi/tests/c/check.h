@@ -44,7 +44,8 @@ static inline rushes_stream_options *generic_options(struct pair *pair) {
 }
 
 static inline struct pair pair_sessions(void) {
-    struct pair pair = {0};
+    struct pair pair;
+    memset(&pair, 0, sizeof pair);
     OK(rushes_context_new("tests@here", &pair.context));
     OK(rushes_session_new(pair.context, "127.0.0.1", "127.0.0.1", &pair.session));
     return pair;
