@@ -1,0 +1,82 @@
+//! The tests that are written in C and C++, plain and under checkers of memory.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
+
+const PROGRAMS: [&str; 4] = ["misuse.c", "streams.c", "textures.c", "wrapper.cpp"];
+
+fn compiler(source: &str) -> Command {
+    let is_cpp = Path::new(source).extension().is_some_and(|extension| extension == "cpp");
+    let mut command = Command::new(if is_cpp { "c++" } else { "cc" });
+    command.arg(if is_cpp { "-std=c++17" } else { "-std=c11" });
+    command.args(["-D_POSIX_C_SOURCE=200809L", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
+    command.arg("-I").arg(prefix().join("include")).arg(home().join("tests/c").join(source));
+    command
+}
+
+/// Compiles a test against the shared library.
+fn plain(source: &str, place: &Path) -> PathBuf {
+    let program = place.join(source).with_extension("plain");
+    let libraries = prefix().join("lib");
+    let mut command = compiler(source);
+    command.arg("-o").arg(&program).arg("-L").arg(&libraries).arg("-lrushes");
+    run(command.arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-pthread"));
+    program
+}
+
+#[test]
+fn they_pass() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    let place = folder("plain");
+    for source in PROGRAMS {
+        run(&mut Command::new(plain(source, &place)));
+    }
+}
+
+#[test]
+fn they_pass_under_address_sanitizer() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    let place = folder("asan");
+    let probe = place.join("probe.c");
+    std::fs::write(&probe, "int main(void) { return 0; }\n").unwrap();
+    let mut probing = Command::new("cc");
+    probing.arg("-fsanitize=address").arg(&probe).arg("-o").arg(place.join("probe"));
+    if !probing.output().is_ok_and(|output| output.status.success()) {
+        skip("the compiler has no AddressSanitizer");
+        return;
+    }
+    for source in PROGRAMS {
+        let program = place.join(source).with_extension("asan");
+        let mut command = compiler(source);
+        command.args(["-fsanitize=address", "-fno-omit-frame-pointer", "-o"]).arg(&program);
+        run(command.args(static_flags()));
+        run(&mut Command::new(program));
+    }
+}
+
+#[test]
+fn they_pass_under_valgrind() {
+    if !have(&["cc", "c++", "valgrind"]) {
+        return;
+    }
+    let place = folder("valgrind");
+    for source in PROGRAMS {
+        let mut command = Command::new("valgrind");
+        // Rust's own handle of the main thread counts as possibly lost: it points into a block.
+        command.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
+        command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
+        // Threads that spin for the others would keep them from running.
+        command.args(["--fair-sched=try"]).arg(plain(source, &place));
+        if Path::new(source).extension().is_some_and(|extension| extension == "cpp") {
+            // Without those that end a child by a signal.
+            command.arg("no-forks");
+        }
+        run(&mut command);
+    }
+}
