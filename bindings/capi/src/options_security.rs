@@ -295,9 +295,8 @@ mod tests {
 
     #[test]
     fn each_suite_has_its_number() {
-        for (at, suite) in SUITES.iter().enumerate() {
-            assert_eq!(*suite, Suite::ALL[at]);
-            assert_eq!(self::suite(at as i32 + 1).unwrap(), *suite);
+        for (number, suite) in (1..).zip(Suite::ALL) {
+            assert_eq!(self::suite(number).unwrap(), suite);
         }
         assert!(suite(0).is_err() && suite(11).is_err() && suite(i32::MIN + 1).is_err());
         assert_eq!(suite(SrtpSuite::AeadAes128Gcm as i32).unwrap(), Suite::AeadAes128Gcm);

@@ -56,7 +56,7 @@ pub extern "C" fn rushes_stream_options_send_path(
     path: *const c_char,
 ) -> Status {
     change(options, |builder| {
-        let path: SendPath = pointer::text(path)?.parse().map_err(wrong)?;
+        let path: SendPath = pointer::text(path)?.parse().map_err(|error| wrong(&error))?;
         Ok(builder.send_path(path))
     })
 }
@@ -68,12 +68,12 @@ pub extern "C" fn rushes_stream_options_receive_path(
     path: *const c_char,
 ) -> Status {
     change(options, |builder| {
-        let path: ReceivePath = pointer::text(path)?.parse().map_err(wrong)?;
+        let path: ReceivePath = pointer::text(path)?.parse().map_err(|error| wrong(&error))?;
         Ok(builder.receive_path(path))
     })
 }
 
-fn wrong(error: rushes::net::UnknownPath) -> crate::error::Failure {
+fn wrong(error: &rushes::net::UnknownPath) -> crate::error::Failure {
     argument(error.to_string())
 }
 

@@ -115,12 +115,17 @@ pub(crate) fn give_text(place: *mut c_char, size: usize, text: &str) -> Result<(
     Ok(())
 }
 
+#[allow(clippy::cast_possible_wrap, reason = "C's characters have a sign, or none")]
+fn character(octet: u8) -> c_char {
+    octet as c_char
+}
+
 /// A text in an array of a struct, cut where the array ends, with a zero octet at its end.
 pub(crate) fn text_array<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     let fits = (0..N).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
     for (to, from) in array.iter_mut().zip(text.bytes().take(fits)) {
-        *to = from as c_char;
+        *to = character(from);
     }
     array
 }
@@ -143,12 +148,12 @@ mod tests {
 
     #[test]
     fn a_text_is_whole_or_not_there() {
-        let mut place = [b'x' as c_char; 4];
+        let mut place = [character(b'x'); 4];
         assert!(give_text(place.as_mut_ptr(), 4, "abc").is_ok());
-        assert_eq!(place.map(|octet| octet as u8), *b"abc\0");
+        assert_eq!(place, b"abc\0".map(character));
         let failure = give_text(place.as_mut_ptr(), 3, "abc").unwrap_err();
         assert_eq!(failure.status, Status::Buffer);
-        assert_eq!(text_array::<4>("abé").map(|octet| octet as u8), *b"ab\0\0");
+        assert_eq!(text_array::<4>("abé"), b"ab\0\0".map(character));
     }
 
     #[test]

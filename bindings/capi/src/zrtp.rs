@@ -29,7 +29,7 @@ pub(crate) type SasCallback = Callback<SasHook>;
 
 /// A stream whose keys are being agreed on.
 pub struct Opening {
-    opening: Turn<Option<rushes::zrtp::Opening>>,
+    begun: Turn<Option<rushes::zrtp::Opening>>,
     local_port: u16,
     approval: Approval,
 }
@@ -105,7 +105,7 @@ pub extern "C" fn rushes_stream_begin(
         pointer::give(opening, std::ptr::null_mut())?;
         let (begun, approval) = begin(settings(options)?)?;
         let local_port = begun.local_address().port();
-        let new = Opening { opening: Turn::new(Some(begun)), local_port, approval };
+        let new = Opening { begun: Turn::new(Some(begun)), local_port, approval };
         pointer::give(opening, handle::keep(new)?)
     })
 }
@@ -128,7 +128,7 @@ pub extern "C" fn rushes_opening_wait(
         pointer::give(stream, std::ptr::null_mut())?;
         let opening = handle::get(opening)?;
         let opened = {
-            let mut inner = opening.opening.take()?;
+            let mut inner = opening.begun.take()?;
             let over = || Failure::new(Status::Closed, "this stream is open already, or refused");
             let waiting = inner.as_mut().ok_or_else(over)?;
             // Whatever is longer than a day is for ever.

@@ -1,4 +1,4 @@
-//! The examples, as CMake and as pkg-config build them, among themselves and beside `rushes`.
+//! The examples, as `CMake` and as pkg-config build them, among themselves and beside `rushes`.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -29,7 +29,7 @@ fn made() -> &'static Path {
     })
 }
 
-/// The same, built by CMake.
+/// The same, built by `CMake`.
 fn configured() -> &'static Path {
     static CONFIGURED: OnceLock<PathBuf> = OnceLock::new();
     CONFIGURED.get_or_init(|| {
@@ -85,7 +85,7 @@ fn receiver(end: End, zrtp: bool, port: u16, copy: &Path) -> Option<Command> {
         End::Cpp => Command::new(made().join("receive_hook")),
         End::Rust => {
             let mut command = Command::new(rushes()?);
-            command.args(["recv", "--codec", "h265", "--idle-timeout", "2s"]);
+            command.args(["recv", "--codec", "h265", "--idle-timeout", "500ms"]);
             command.args(["--from", &format!("127.0.0.1:{port}"), "-o"]).arg(copy).args(more);
             return Some(command);
         }
@@ -129,25 +129,39 @@ fn pairs(zrtp: bool) {
     let clip = home().join(CLIP);
     let wanted = units(&clip);
     assert!(wanted.len() > 90);
-    for from in [End::C, End::Cpp, End::Rust] {
-        for to in [End::C, End::Cpp, End::Rust] {
-            let (port, copy) = (ports(), place.join(format!("{from:?}-{to:?}.265")));
-            let commands = (receiver(to, zrtp, port, &copy), sender(from, zrtp, port, &clip));
-            let (Some(mut receiver), Some(mut sender)) = commands else {
-                skip("the program `rushes` is not built: cargo build -p rushes-cli");
-                continue;
-            };
-            let receiving = Process::start(&mut receiver);
-            wait_for(port);
-            let (sent, sender_said) = Process::start(&mut sender).end();
-            let (received, receiver_said) = receiving.end();
-            let said = format!("{from:?} to {to:?}: {sender_said}\n{receiver_said}");
-            assert!(sent && received, "{said}");
-            assert!(units(&copy) == wanted, "other NAL units, {said}");
-            if zrtp && from != End::Rust && to != End::Rust {
-                assert_eq!(words(&sender_said), words(&receiver_said), "{said}");
-            }
+    let ends = [End::C, End::Cpp, End::Rust];
+    thread::scope(|scope| {
+        for from in ends {
+            let (clip, wanted, place) = (&clip, &wanted, &place);
+            scope.spawn(move || {
+                for to in ends {
+                    let copy = place.join(format!("{from:?}-{to:?}.265"));
+                    meet((from, to), zrtp, (clip, &copy));
+                    assert!(units(&copy) == *wanted, "other NAL units, {from:?} to {to:?}");
+                }
+            });
         }
+    });
+}
+
+/// Sends a clip from one end to another, into a copy.
+fn meet((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
+    let port = ports();
+    let commands = (receiver(to, zrtp, port, copy), sender(from, zrtp, port, clip));
+    let (Some(mut receiver), Some(mut sender)) = commands else {
+        skip("the program `rushes` is not built: cargo build -p rushes-cli");
+        // What never came is as it was.
+        fs::copy(clip, copy).unwrap();
+        return;
+    };
+    let receiving = Process::start(&mut receiver);
+    wait_for(port);
+    let (sent, sender_said) = Process::start(&mut sender).end();
+    let (received, receiver_said) = receiving.end();
+    let said = format!("{from:?} to {to:?}: {sender_said}\n{receiver_said}");
+    assert!(sent && received, "{said}");
+    if zrtp && from != End::Rust && to != End::Rust {
+        assert_eq!(words(&sender_said), words(&receiver_said), "{said}");
     }
 }
 

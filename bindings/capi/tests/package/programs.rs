@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
 
@@ -16,12 +17,21 @@ fn compiler(source: &str) -> Command {
     command
 }
 
+/// The tests, compiled against the shared library.
+fn plain() -> &'static [PathBuf; 4] {
+    static PLAIN: OnceLock<[PathBuf; 4]> = OnceLock::new();
+    PLAIN.get_or_init(|| {
+        let place = folder("plain");
+        PROGRAMS.map(|source| compile(source, &place, &[]))
+    })
+}
+
 /// Compiles a test against the shared library.
-fn plain(source: &str, place: &Path) -> PathBuf {
+fn compile(source: &str, place: &Path, flags: &[&str]) -> PathBuf {
     let program = place.join(source).with_extension("plain");
     let libraries = prefix().join("lib");
     let mut command = compiler(source);
-    command.arg("-o").arg(&program).arg("-L").arg(&libraries).arg("-lrushes");
+    command.args(flags).arg("-o").arg(&program).arg("-L").arg(&libraries).arg("-lrushes");
     run(command.arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-pthread"));
     program
 }
@@ -31,9 +41,8 @@ fn they_pass() {
     if !have(&["cc", "c++"]) {
         return;
     }
-    let place = folder("plain");
-    for source in PROGRAMS {
-        run(&mut Command::new(plain(source, &place)));
+    for program in plain() {
+        run(&mut Command::new(program));
     }
 }
 
@@ -52,12 +61,14 @@ fn they_pass_under_address_sanitizer() {
         return;
     }
     for source in PROGRAMS {
-        let program = place.join(source).with_extension("asan");
-        let mut command = compiler(source);
-        command.args(["-fsanitize=address", "-fno-omit-frame-pointer", "-o"]).arg(&program);
-        run(command.args(static_flags()));
-        run(&mut Command::new(program));
+        run(&mut Command::new(compile(source, &place, &["-fsanitize=address"])));
     }
+    // And once with the library inside.
+    let program = place.join("inside");
+    let mut command = compiler(PROGRAMS[0]);
+    command.arg("-fsanitize=address").arg("-o").arg(&program);
+    run(command.args(static_flags()));
+    run(&mut Command::new(program));
 }
 
 #[test]
@@ -65,18 +76,14 @@ fn they_pass_under_valgrind() {
     if !have(&["cc", "c++", "valgrind"]) {
         return;
     }
-    let place = folder("valgrind");
-    for source in PROGRAMS {
+    for program in plain() {
         let mut command = Command::new("valgrind");
         // Rust's own handle of the main thread counts as possibly lost: it points into a block.
         command.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
         command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
         // Threads that spin for the others would keep them from running.
-        command.args(["--fair-sched=try"]).arg(plain(source, &place));
-        if Path::new(source).extension().is_some_and(|extension| extension == "cpp") {
-            // Without those that end a child by a signal.
-            command.arg("no-forks");
-        }
-        run(&mut command);
+        command.arg("--fair-sched=try").arg(program);
+        // With an argument, without those that end a child by a signal.
+        run(command.arg("no-forks"));
     }
 }

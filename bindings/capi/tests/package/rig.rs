@@ -61,7 +61,7 @@ pub(crate) fn rushes() -> Option<PathBuf> {
 fn archive() -> PathBuf {
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        name.starts_with("librushes_capi") && name.ends_with(".a")
+        name.starts_with("librushes_capi") && path.extension().is_some_and(|it| it == "a")
     };
     let when = |path: &PathBuf| {
         fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
