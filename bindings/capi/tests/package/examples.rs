@@ -181,6 +181,24 @@ fn every_end_agrees_on_keys_with_every_other() {
 }
 
 #[test]
+fn the_first_program_of_the_documentation_runs() {
+    if !have(&["c++", "pkg-config"]) {
+        return;
+    }
+    let page = fs::read_to_string(home().join("../../docs/from-c++.md")).unwrap();
+    let program = page.split("```cpp\n").nth(1).unwrap().split("```").next().unwrap();
+    let place = folder("first");
+    fs::write(place.join("first.cpp"), program).unwrap();
+    let libraries = prefix().join("lib");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-Wall", "-Werror", "-I"]).arg(prefix().join("include"));
+    compiler.arg(place.join("first.cpp")).arg("-o").arg(place.join("first"));
+    compiler.arg("-L").arg(&libraries).arg("-lrushes");
+    run(compiler.arg(format!("-Wl,-rpath,{}", libraries.display())));
+    assert_eq!(run(&mut Command::new(place.join("first"))), "12 octets\n");
+}
+
+#[test]
 fn the_examples_run_by_themselves() {
     if !can_build() {
         return;
