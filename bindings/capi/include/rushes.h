@@ -1074,13 +1074,15 @@ rushes_status rushes_opening_wait(const struct rushes_opening *opening,
                                   uint64_t timeout,
                                   struct rushes_stream **stream);
 
-// Closes an opening; if there is no stream yet there will be none.
+// Closes an opening; if there is no stream yet there will be none. A wait in progress on another thread
+// ends within 0.1 s with RUSHES_ERROR_CLOSED.
 rushes_status rushes_opening_close(struct rushes_opening *opening);
 
 // Closes a stream: says goodbye, ends its hooks and gives its port back.
 //
-// When it returns no hook of the stream is running or will be called, and calls in progress on other
-// threads end within 0.1 s with RUSHES_ERROR_CLOSED. It may be called from the stream's receive
+// When it returns no hook of the stream is running or will be called. On other threads a pull or a
+// wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push goes on to its end, which
+// then gives the port back. It may be called from the stream's receive
 // hook, which then is the last call of it. From an RTCP hook, or an event hook of a stream that is
 // pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each other's
 // streams at the same time: each would wait for the other.

@@ -1,7 +1,7 @@
 //! The C interface of Rushes: what `include/rushes.h` declares, and `include/rushes.hpp` wraps.
 //!
-//! Every function is thin: it takes its arguments from C by [`pointer`] and [`handle`], calls the
-//! library, and gives the outcome back by [`guard`], past which no panic goes.
+//! Every function is thin: it takes its arguments from C by `pointer.rs` and `handle.rs`, calls the
+//! library, and gives the outcome back by `guard.rs`, past which no panic goes.
 //!
 //! **Invariant:** a handle is a number, never an address: nothing that C passes as one is followed.
 //!

@@ -154,6 +154,35 @@ static void one_thread_pulls_and_closing_wakes_it(void) {
     pair_close(&pair);
 }
 
+static void *waits_for_ever(void *user) {
+    rushes_stream *stream;
+    rushes_status status;
+    do {
+        status = rushes_opening_wait(user, RUSHES_FOREVER, &stream);
+    } while (status == RUSHES_ERROR_BUSY);
+    return (void *)(intptr_t)status;
+}
+
+static void closing_an_opening_wakes_who_waits(void) {
+    struct pair pair = pair_sessions();
+    rushes_stream_options *options = generic_options(&pair);
+    rushes_opening *opening;
+    rushes_stream *stream;
+    pthread_t thread;
+    void *status;
+    OK(rushes_stream_options_zrtp(options));
+    OK(rushes_stream_begin(options, &opening));
+    CHECK(pthread_create(&thread, NULL, waits_for_ever, opening) == 0);
+    while (rushes_opening_wait(opening, 0, &stream) == RUSHES_TIMEOUT) nap();
+    EXPECT(rushes_opening_wait(opening, 0, &stream), RUSHES_ERROR_BUSY);
+    OK(rushes_opening_close(opening));
+    EXPECT(rushes_opening_close(opening), RUSHES_ERROR_CLOSED);
+    CHECK(pthread_join(thread, &status) == 0);
+    CHECK((intptr_t)status == RUSHES_ERROR_CLOSED);
+    OK(rushes_stream_options_close(options));
+    pair_close(&pair);
+}
+
 /* What a hook's hands are tried at. */
 struct tried {
     rushes_stream *stream;
@@ -266,6 +295,7 @@ int main(void) {
     frames_are_released_once();
     arguments_out_of_range_are_told();
     one_thread_pulls_and_closing_wakes_it();
+    closing_an_opening_wakes_who_waits();
     a_receive_hook_may_close_its_own_stream();
     an_rtcp_hook_is_busy_rather_than_stuck();
     a_refused_hook_is_released_at_once();
