@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -282,10 +283,12 @@ public:
         push_frame_parts(span<const bytes>(parts.begin(), parts.size()), timestamp);
     }
     void push_frame_parts(span<const bytes> parts, std::optional<std::uint32_t> timestamp = {}) {
-        std::vector<rushes_part> raw;
-        raw.reserve(parts.size());
-        for (const bytes &part : parts) raw.push_back({part.data(), part.size()});
-        detail::check(rushes_stream_push_frame_parts(get(), raw.data(), raw.size(),
+        // A frame's few parts need no allocation.
+        rushes_part few[16];
+        std::vector<rushes_part> many(parts.size() > std::size(few) ? parts.size() : 0);
+        rushes_part *raw = many.empty() ? few : many.data();
+        for (std::size_t n = 0; n < parts.size(); ++n) raw[n] = {parts[n].data(), parts[n].size()};
+        detail::check(rushes_stream_push_frame_parts(get(), raw, parts.size(),
                                                      timestamp ? &*timestamp : nullptr));
     }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }

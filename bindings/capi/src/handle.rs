@@ -173,4 +173,20 @@ mod tests {
     }
 
     static NOTHING: Thing = Thing(0);
+
+    #[test]
+    fn threads_get_what_is_theirs() {
+        let work = |thread: u32| {
+            for n in 0..2_000 {
+                let value = thread << 16 | n;
+                let handle = keep(Thing(value)).unwrap();
+                assert_eq!(get(handle).unwrap().0, value);
+                assert_eq!(take(handle).unwrap().0, value);
+                assert_eq!(status(get(handle)), Some(Status::Closed));
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|thread| drop(scope.spawn(move || work(thread))))
+        });
+    }
 }

@@ -61,13 +61,17 @@ static void objects_move_and_close() {
     const std::string head = "head", tail = " and tail";
     moved.push_frame(bytes_of("one"), 1000);
     moved.push_frame({bytes_of(head), bytes_of(tail)});
+    const std::vector<rushes::bytes> parts(40, bytes_of(head));
+    moved.push_frame_parts(rushes::span<const rushes::bytes>(parts.data(), parts.size()));
     auto first = receiver.pull_frame(10s);
     auto second = receiver.pull_frame(10s);
     CHECK(first && text_of(*first) == "one" && first->timestamp() == 1000);
     CHECK(second && text_of(*second) == "head and tail");
+    auto third = receiver.pull_frame(10s);
+    CHECK(third && third->size() == 40 * head.size());
     CHECK(first->ssrc() == moved.get_ssrc());
     CHECK(!receiver.pull_frame(1ms));
-    CHECK(receiver.get_statistics().frames_received == 2 && receiver.sources().size() == 1);
+    CHECK(receiver.get_statistics().frames_received == 3 && receiver.sources().size() == 1);
     first = std::move(second);
     receiver.close();
     CHECK(thrown([&] { receiver.pull_frame(1ms); }) == RUSHES_ERROR_NULL);
