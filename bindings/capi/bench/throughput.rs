@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
 use rushes::{Codec, Context, Delivery, Pacing};
-use rustix::time::{ClockId, clock_gettime};
 
-fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+fn cpu_seconds() -> Result<f64, nix::Error> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let seconds =
+        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = session.stream(Codec::H265).pacing(Pacing::Off).delivery(Delivery::Unit);
     let mut receiver = options.clone().open()?;
     let mut sender = options.remote_port(receiver.local_address().port()).open()?;
-    let before = cpu_seconds();
+    let before = cpu_seconds()?;
     let mut received = 0;
     // One at a time, so that no socket overflows.
     for _ in 0..frames {
@@ -32,6 +34,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let gigabytes = len as f64 * f64::from(frames) / 1e9;
-    println!("{:.4}", (cpu_seconds() - before) / gigabytes);
+    println!("{:.4}", (cpu_seconds()? - before) / gigabytes);
     if received == frames { Ok(()) } else { Err("frames were lost".into()) }
 }

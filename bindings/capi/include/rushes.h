@@ -478,8 +478,6 @@ typedef struct rushes_frame_view {
     uint32_t units;
     // Whether it ends an access unit.
     bool marker;
-    // Nanoseconds since its last datagram came in.
-    uint64_t age;
 } rushes_frame_view;
 
 // What a participant received of a source (RFC 3550 section 6.4.1).
@@ -1175,6 +1173,9 @@ rushes_status rushes_stream_next_timestamp(const struct rushes_stream *stream,
 rushes_status rushes_frame_look(const struct rushes_frame *frame,
                                 struct rushes_frame_view *view,
                                 size_t size);
+
+// Nanoseconds since the frame's last datagram came in.
+rushes_status rushes_frame_age(const struct rushes_frame *frame, uint64_t *age);
 
 // Keeps a frame that a hook was given: from now on it is the application's, and stays until
 // rushes_frame_release(). Nothing is copied. To be called within the hook; frames that were pulled

@@ -190,8 +190,12 @@ public:
     std::uint32_t units() const noexcept { return view_.units; }
     // Whether it ends an access unit.
     bool marker() const noexcept { return view_.marker; }
-    // How long ago its last datagram had come in when this object was made.
-    duration age() const noexcept { return duration(view_.age); }
+    // How long ago its last datagram came in.
+    duration age() const {
+        std::uint64_t age = 0;
+        detail::check(rushes_frame_age(handle_.get(), &age));
+        return duration(age);
+    }
 
 private:
     detail::handle<rushes_frame, rushes_frame_release> handle_;

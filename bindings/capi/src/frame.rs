@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::control_event::nanos;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::handle;
@@ -45,8 +46,6 @@ pub struct FrameView {
     pub units: u32,
     /// Whether it ends an access unit.
     pub marker: bool,
-    /// Nanoseconds since its last datagram came in.
-    pub age: u64,
 }
 
 /// Looks at a frame. `size` is sizeof(rushes_frame_view). Any thread may.
@@ -66,9 +65,17 @@ pub extern "C" fn rushes_frame_look(
             ssrc: frame.ssrc().0,
             units: frame.units(),
             marker: frame.marker(),
-            age: u64::try_from(frame.arrival().elapsed().as_nanos()).unwrap_or(u64::MAX),
         };
         pointer::give_part(view, size, view_of)
+    })
+}
+
+/// Nanoseconds since the frame's last datagram came in.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status {
+    guard(|| {
+        let arrival = handle::get(frame)?.frame.arrival();
+        pointer::give(age, nanos(arrival.elapsed()))
     })
 }
 

@@ -97,17 +97,22 @@ impl Stream {
         let Receiving::Pulled(receiver) = &mut *receiver else {
             return Err(rushes::Error::Hooked.into());
         };
-        let deadline = Instant::now().checked_add(timeout);
+        // Most frames are there in the first slice, and the clock need not be read.
+        let mut slice = timeout.min(PATIENCE);
+        let mut deadline = None;
         loop {
-            let left = deadline
-                .map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
-            if let Some(frame) = receiver.pull_frame(left.min(PATIENCE))? {
+            if let Some(frame) = receiver.pull_frame(slice)? {
                 return Ok(Some(frame));
             }
             self.check_open()?;
-            if left <= PATIENCE && deadline.is_some() {
+            let rest = timeout - timeout.min(PATIENCE);
+            let deadline = deadline.get_or_insert_with(|| Instant::now().checked_add(rest));
+            let left = deadline
+                .map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
                 return Ok(None);
             }
+            slice = left.min(PATIENCE);
         }
     }
 

@@ -15,6 +15,7 @@ static void frames_arrive_as_they_were_pushed(void) {
     enum { LEN = 300000 };
     uint8_t *octets = malloc(LEN);
     uint32_t timestamp = 90000, ssrc;
+    uint64_t age;
     rushes_frame *frame;
     rushes_frame_view view;
     rushes_statistics statistics;
@@ -32,6 +33,8 @@ static void frames_arrive_as_they_were_pushed(void) {
         CHECK(view.len == (n < 2 ? LEN : 10) && memcmp(view.data, octets, view.len) == 0);
         CHECK(view.timestamp == 90000u + 3000u * (uint32_t)n && view.ssrc == ssrc);
         CHECK(view.marker && view.units == 1);
+        OK(rushes_frame_age(frame, &age));
+        CHECK(age < RUSHES_SECONDS(60));
         OK(rushes_frame_release(frame));
     }
     OK(rushes_stream_next_timestamp(pair.sender, &timestamp));
