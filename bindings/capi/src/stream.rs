@@ -105,7 +105,7 @@ impl Stream {
                 return Ok(Some(frame));
             }
             self.check_open()?;
-            let rest = timeout - timeout.min(PATIENCE);
+            let rest = timeout.saturating_sub(PATIENCE);
             let deadline = deadline.get_or_insert_with(|| Instant::now().checked_add(rest));
             let left = deadline
                 .map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
