@@ -3,14 +3,20 @@
 
 use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
 use rushes::{Codec, Context, Delivery, Pacing};
 
+#[cfg(target_os = "linux")]
 fn cpu_seconds() -> Result<f64, nix::Error> {
+    use nix::sys::resource::{UsageWho, getrusage};
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let seconds =
         |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu_seconds() -> Result<f64, std::io::Error> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
