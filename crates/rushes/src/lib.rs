@@ -32,7 +32,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | what most programs need |
-//! | [`StreamSender`], [`StreamReceiver`], [`Hook`] | the halves of a stream, for more threads |
+//! | [`StreamSender`], [`StreamReceiver`], [`Hook`], [`StreamHandle`] | the halves of a stream, for more threads |
 //! | [`payload`] | frames, and what a payload format of your own implements |
 //! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
 //! | `texture` | texture video, with the feature `texture` |
@@ -89,7 +89,7 @@ pub use security::Security;
 pub use sender::StreamSender;
 pub use session::Session;
 pub use stats::Statistics;
-pub use stream::MediaStream;
+pub use stream::{MediaStream, StreamHandle};
 
 pub use rushes_net as net;
 pub use rushes_net::MulticastOptions;

@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use crate::builder::StreamBuilder;
 use crate::error::Error;
 use crate::stream::MediaStream;
+use crate::stream::StreamHandle;
 
 /// Where a secured stream's keys come from. `Debug` prints none.
 #[derive(Clone, Debug)]
@@ -194,6 +195,37 @@ impl StreamBuilder {
 }
 
 impl MediaStream {
+    /// See [`StreamHandle::set_send_key`].
+    ///
+    /// # Errors
+    /// As [`StreamHandle::set_send_key`].
+    pub fn set_send_key(&self, key: &MasterKey) -> Result<(), Error> {
+        self.handle().set_send_key(key)
+    }
+
+    /// See [`StreamHandle::add_receive_key`].
+    ///
+    /// # Errors
+    /// As [`StreamHandle::set_send_key`].
+    pub fn add_receive_key(&self, key: &MasterKey) -> Result<(), Error> {
+        self.handle().add_receive_key(key)
+    }
+
+    /// See [`StreamHandle::set_roll_over_counter`].
+    ///
+    /// # Errors
+    /// As [`StreamHandle::set_roll_over_counter`].
+    pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
+        self.handle().set_roll_over_counter(source, roc)
+    }
+
+    /// See [`StreamHandle::roll_over_counter`].
+    pub fn roll_over_counter(&self) -> u32 {
+        self.handle().roll_over_counter()
+    }
+}
+
+impl StreamHandle {
     /// Sends under another master key from the next packet and the next report on. The peer should
     /// have been told before, so that it accepts the key already.
     ///
@@ -204,8 +236,8 @@ impl MediaStream {
     /// [`Error::Policy`] if the stream is not secured, the key is of another suite, or its
     /// identifier has another length.
     pub fn set_send_key(&self, key: &MasterKey) -> Result<(), Error> {
-        self.sender.sending.lock().sender.set_master_key(key)?;
-        let outcome = self.sender.reporting.reporter.with(|participant| {
+        self.shared.sending.lock().sender.set_master_key(key)?;
+        let outcome = self.shared.reporting.reporter.with(|participant| {
             participant.protection().map_or(Ok(()), |(protector, _)| protector.set_master_key(key))
         });
         Ok(outcome.unwrap_or(Ok(()))?)
@@ -221,7 +253,7 @@ impl MediaStream {
         let unprotector = receiver.unprotector().ok_or(PolicyError::KeyOfAnotherSuite)?;
         unprotector.add_master_key(key)?;
         drop(receiver);
-        let outcome = self.sender.reporting.reporter.with(|participant| {
+        let outcome = self.shared.reporting.reporter.with(|participant| {
             let add = |unprotector: &mut SrtcpUnprotector| unprotector.add_master_key(key);
             participant.protection().map_or(Ok(()), |(_, unprotector)| add(unprotector))
         });
@@ -247,7 +279,7 @@ impl MediaStream {
     /// packet and if the stream is not secured.
     pub fn roll_over_counter(&self) -> u32 {
         let ssrc = self.ssrc();
-        let mut core = self.sender.sending.lock();
+        let mut core = self.shared.sending.lock();
         let protector = core.sender.protector();
         protector.and_then(|protector| protector.roll_over_counter(ssrc)).unwrap_or(0)
     }

@@ -159,4 +159,33 @@ impl MediaStream {
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics()
     }
+
+    /// What any thread may ask of the stream while others push and pull.
+    pub fn handle(&self) -> StreamHandle {
+        StreamHandle { shared: self.shared.clone() }
+    }
+}
+
+/// What any thread may ask of a stream while others push and pull: its counters, and to change its
+/// keys. Cheap to clone. The stream's socket stays open as long as there is one.
+#[derive(Clone, Debug)]
+pub struct StreamHandle {
+    pub(crate) shared: SharedReceiver,
+}
+
+impl StreamHandle {
+    /// The stream's own synchronisation source.
+    pub fn ssrc(&self) -> Ssrc {
+        self.shared.sending.ssrc()
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.shared.port.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics()
+    }
 }
