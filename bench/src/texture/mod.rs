@@ -3,11 +3,11 @@
 mod bare;
 mod delivery;
 mod encode;
-
 mod frames;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod latency;
 mod pictures;
-
 mod point;
 mod stream;
 mod sweep;
@@ -41,7 +41,11 @@ in place. One frame is on its way at a time; turn by turn, as many octets go thr
   per core    Gbit/s at the median latency, by all cores of this machine
   cpu         processor time of both sides for a frame
 
-latency is fig. 5.2 of the thesis, frames is 5.1, units 5.3, packet-size 5.4, timings table 5.2.
+With --gpu frames are received into a graphics processor's memory as well, by each way that there is,
+and pictures drawn and encoded there.
+
+latency is fig. 5.2 of the thesis, frames is 5.1, units 5.3, packet-size 5.4, timings table 5.2, of
+which gpu has the rows of the buffer transfer.
 --out writes each as CSV and its plots as SVG.")]
 pub(crate) struct TextureArgs {
     /// What to measure
@@ -65,6 +69,9 @@ pub(crate) struct TextureArgs {
     /// Octets of each socket's buffers
     #[arg(long, default_value = "4M", value_parser = parse_size, value_name = "OCTETS")]
     socket_buffer: usize,
+    /// Also measure the graphics processor, as `--figure gpu` does alone
+    #[arg(long)]
+    gpu: bool,
     /// Bits per second at which datagrams are paced, 0 for none; what a server does by default
     #[arg(long, value_name = "BITS")]
     bit_rate: Option<u64>,
@@ -83,6 +90,7 @@ impl TextureArgs {
             units: None,
             resolution: Vec::new(),
             socket_buffer: 4 << 20,
+            gpu: false,
             bit_rate: None,
             settings: settings.clone(),
         }
@@ -103,7 +111,9 @@ enum Which {
     Timings,
     /// Speed and quality of the encoders, on one core
     Encode,
-    /// Everything
+    /// Into the memory of a graphics processor; drawing and encoding there
+    Gpu,
+    /// Everything but the graphics processor
     All,
 }
 
@@ -172,7 +182,18 @@ pub(crate) fn figures(args: &TextureArgs) -> anyhow::Result<Vec<Figure>> {
             all.extend(measure(&bench)?);
         }
     }
+    if args.gpu || args.figure == Which::Gpu {
+        all.extend(gpu::measure(&bench)?);
+    }
     Ok(all)
+}
+
+/// Without the feature `gpu`.
+#[cfg(not(feature = "gpu"))]
+mod gpu {
+    pub(super) fn measure(_: &super::Bench<'_>) -> anyhow::Result<Vec<crate::report::Figure>> {
+        Err(crate::Usage("this program was built without graphics (feature `gpu`)".into()).into())
+    }
 }
 
 type Measure = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;

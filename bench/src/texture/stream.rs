@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{
     ClientOptions, Format, Layout, MemorySink, Rate, SentFrame, ServerOptions, TextureClient,
-    TextureFrame, TextureServer, Timing, Transport,
+    TextureFrame, TextureServer, TextureSink, Timing, Transport,
 };
 
 /// How long a frame is waited for before it is counted as lost.
@@ -70,6 +70,27 @@ pub(super) struct Arrival {
     pub(super) is_whole: bool,
     pub(super) first_at: Instant,
     pub(super) done_at: Instant,
+    /// When the sink had made of it what it does.
+    #[cfg_attr(
+        not(feature = "gpu"),
+        expect(dead_code, reason = "plain memory makes nothing of it")
+    )]
+    pub(super) ready_at: Instant,
+}
+
+/// Where sinks tell of frames.
+pub(super) type Told = mpsc::Sender<Arrival>;
+
+impl Arrival {
+    pub(super) fn of(frame: &TextureFrame<'_>, ready_at: Instant) -> Self {
+        Self {
+            frame: frame.number(),
+            is_whole: frame.is_whole(),
+            first_at: frame.first_at(),
+            done_at: frame.done_at(),
+            ready_at,
+        }
+    }
 }
 
 /// Both sides of one delivery.
@@ -83,7 +104,20 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Frames are received into plain memory.
     pub(super) fn open(setup: &Setup) -> anyhow::Result<Self> {
+        Self::open_into(setup, |tell: Told| {
+            Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
+                // Nobody listens once the last turn is over.
+                let _ = tell.send(Arrival::of(frame, frame.done_at()));
+            }))
+        })
+    }
+
+    pub(super) fn open_into(
+        setup: &Setup,
+        sink: impl FnOnce(Told) -> Arc<dyn TextureSink>,
+    ) -> anyhow::Result<Self> {
         let (ask, asked) = mpsc::channel();
         let gate = Gate { layout: setup.input, pictures: setup.pictures.clone(), next: 0, asked };
         let mut options = ServerOptions::default();
@@ -100,18 +134,9 @@ impl Stream {
         let (udp, tcp) = (options.udp.clone(), options.tcp.clone());
         let server = TextureServer::serve(([127, 0, 0, 1], 0).into(), gate, options)?;
         let (tell, arrivals) = mpsc::channel();
-        let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
-            // Nobody listens once the last turn is over.
-            let _ = tell.send(Arrival {
-                frame: frame.number(),
-                is_whole: frame.is_whole(),
-                first_at: frame.first_at(),
-                done_at: frame.done_at(),
-            });
-        });
         let mut options = ClientOptions::default();
         (options.udp, options.tcp) = (udp, tcp);
-        let client = TextureClient::connect(server.local_address(), Arc::new(sink), options)?;
+        let client = TextureClient::connect(server.local_address(), sink(tell), options)?;
         Ok(Self { ask, arrivals, client, server, asked: 0, sent: Vec::new() })
     }
 

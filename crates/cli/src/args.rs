@@ -309,6 +309,7 @@ Examples:
   rushes recv --from 5004 --codec h265 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
+  rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
@@ -326,8 +327,10 @@ pub(crate) struct RecvArgs {
         conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery", "feedback"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output_file: PathBuf,
+    #[arg(long, short, value_name = "FILE", required_unless_present = "window")]
+    pub(crate) output_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) window: VideoWindowArgs,
     /// Accept this SSRC only, decimal or 0x hexadecimal
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
@@ -349,6 +352,21 @@ pub(crate) struct RecvArgs {
     pub(crate) security: SecurityArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Whether and how video is shown.
+#[derive(Args, Debug)]
+pub(crate) struct VideoWindowArgs {
+    /// Show the video in a window, decoded by the program ffmpeg. F or F11 fills the screen, S
+    /// shows statistics, Escape or Q closes
+    #[arg(long, help_heading = "Window")]
+    pub(crate) window: bool,
+    /// Fill the screen at once
+    #[arg(long, requires = "window", help_heading = "Window")]
+    pub(crate) full_screen: bool,
+    /// Show the window's statistics at once
+    #[arg(long, requires = "window", help_heading = "Window")]
+    pub(crate) statistics: bool,
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
+use crate::draw;
 use crate::error::GpuError;
+use crate::picture::PICTURE_FORMAT;
 
 /// Which interface the driver is spoken to by.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -98,6 +100,10 @@ impl Gpu {
             pollster::block_on(adapter.request_device(&asked)).map_err(|error| {
                 GpuError::NoDevice { driver: adapter.get_info().name, reason: error.to_string() }
             })?;
+        if adapter.get_info().backend == wgpu::Backend::Gl {
+            try_shader(&device)
+                .map_err(|reason| GpuError::NoDevice { driver: adapter.get_info().name, reason })?;
+        }
         let complaint = Arc::new(Mutex::new(None));
         let told = Arc::clone(&complaint);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
@@ -146,9 +152,33 @@ impl Gpu {
         self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
     }
 
+    /// Has the device do what was recorded.
+    pub fn submit(&self, recorder: wgpu::CommandEncoder) {
+        self.queue.submit([recorder.finish()]);
+    }
+
     /// The adapter's name, for errors.
     #[allow(clippy::misnamed_getters, reason = "which driver it is, people know by the device")]
     pub(crate) fn driver(&self) -> String {
         self.adapter.get_info().name
     }
+}
+
+/// Reads octets in a shader, as everything here does: some OpenGL drivers promise that and give a
+/// context of a version that has it not (NVIDIA's, asked for version 3.3).
+fn try_shader(device: &wgpu::Device) -> Result<(), String> {
+    const SOURCE: &str = "
+        @group(0) @binding(0) var<storage, read> words: array<u32>;
+        @vertex fn corners() -> @builtin(position) vec4f { return vec4f(); }
+        @fragment fn first() -> @location(0) vec4f { return vec4f(f32(words[0])); }";
+    let scope = device.push_error_scope(wgpu::ErrorFilter::Internal);
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: None,
+        source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
+    });
+    drop(draw::pipeline(device, (&module, "first"), None, PICTURE_FORMAT.into()));
+    let Some(error) = pollster::block_on(scope.pop()) else { return Ok(()) };
+    let text = error.to_string();
+    let cause = text.lines().last().unwrap_or_default().trim();
+    Err(format!("its shaders cannot read storage buffers ({cause})"))
 }

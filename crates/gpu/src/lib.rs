@@ -59,7 +59,7 @@ pub use encode::GpuEncoder;
 pub use error::GpuError;
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};
-pub use sink::{GpuSink, ReceivedFrame, Upload};
+pub use sink::{GpuSink, LastFrame, ReceivedFrame, Upload, WrittenFrames};
 pub use wgpu;
 #[cfg(feature = "window")]
 pub use window::{Shown, Viewer, WindowError, WindowOptions, WindowWaker, show};

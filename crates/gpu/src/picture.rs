@@ -20,13 +20,22 @@ pub struct Picture {
 impl Picture {
     /// A target of `width × height` pixels.
     pub fn new(gpu: &Gpu, width: u32, height: u32) -> Self {
+        Self::with_format(gpu, (width, height), PICTURE_FORMAT)
+    }
+
+    /// A target whose pixels have four octets, of this format.
+    pub fn with_format(
+        gpu: &Gpu,
+        (width, height): (u32, u32),
+        format: wgpu::TextureFormat,
+    ) -> Self {
         let texture = gpu.device.create_texture(&wgpu::TextureDescriptor {
             label: Some("picture"),
             size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
             mip_level_count: 1,
             sample_count: 1,
             dimension: wgpu::TextureDimension::D2,
-            format: PICTURE_FORMAT,
+            format,
             usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
             view_formats: &[],
         });

@@ -3,7 +3,7 @@
 
 mod common;
 
-use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Picture, Place};
+use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
 use rushes_texture::{Decoder, Format, Layout};
 
 /// Cut blocks and odd strides, then whole blocks, and one pixel.
@@ -54,6 +54,29 @@ fn every_format_is_decoded_as_by_the_main_processor() {
                 let (most, worst) = common::worst(&have, &decoded(&layout, &octets), width);
                 assert!(most <= 1, "{}: {format} {width}×{height}: {worst}", gpu.name());
             }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
+
+/// What is coded for a display is the same there, whoever codes it: light goes to a target that codes
+/// itself, and comes back as it was.
+#[test]
+fn a_target_of_srgb_has_the_same_octets() {
+    for gpu in common::devices() {
+        for format in [Format::Rgb24, Format::Yuv420, Format::Bc1, Format::YCoCgBc3] {
+            let layout = Layout::new(format, 37, 23).unwrap();
+            let octets = common::blocks(&layout);
+            let target = wgpu::TextureFormat::Rgba8UnormSrgb;
+            let decoder = FrameDecoder::with_path(&gpu, &layout, target, Path::Octets).unwrap();
+            let frame = DeviceFrame::new(&gpu, &layout);
+            frame.write(&gpu, &octets);
+            let picture = Picture::with_format(&gpu, (37, 23), target);
+            let mut recorder = gpu.recorder();
+            decoder.draw(&gpu, &mut recorder, &frame, picture.target(), &Place::exact(&layout));
+            let have = picture.read(&gpu, recorder).unwrap();
+            let (most, worst) = common::worst(&have, &decoded(&layout, &octets), 37);
+            assert!(most <= 1, "{}: {format}: {worst}", gpu.name());
         }
         assert_eq!(gpu.complaint(), None, "{}", gpu.name());
     }

@@ -156,6 +156,10 @@ pub(crate) struct ServeArgs {
     /// What frames are encoded to for clients that do not wish otherwise; by default the source's
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
+    /// Encode by the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4. Clients cannot
+    /// wish for other formats then
+    #[arg(long, requires = "format")]
+    pub(crate) gpu: bool,
     /// Clients at once; more are told to come again later
     #[arg(long, default_value_t = 4, value_name = "NUMBER",
         value_parser = value_parser!(u16).range(1..=256))]

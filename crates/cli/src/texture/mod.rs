@@ -2,6 +2,11 @@
 
 mod args;
 mod convert;
+#[cfg(feature = "window")]
+mod encoded;
+#[cfg(not(feature = "window"))]
+#[path = "encoded_absent.rs"]
+mod encoded;
 mod files;
 mod kind;
 mod live;

@@ -50,6 +50,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::listen()?;
     let options = options(args)?;
     let mut played = source::open(&args.source, &args.input)?;
+    if args.gpu {
+        played = played.encoded(args.format)?;
+    }
     if let Some(bound) = args.preload {
         let (loaded, frames) = played.preload(bound)?;
         played = loaded;

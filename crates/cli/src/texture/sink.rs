@@ -13,7 +13,9 @@ use std::sync::mpsc::Receiver;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use rushes::texture::ClientStatistics;
 use rushes::texture::Layout;
 use rushes::texture::Rate;
 use rushes::texture::TextureFrame;
@@ -39,6 +41,8 @@ pub(crate) struct ViewSink {
     left_out: AtomicU64,
     /// The number that the next frame has if none is lost.
     next: AtomicU64,
+    /// How long frames took from the server's pictures, the median, and how wrong that may be.
+    latency: Mutex<Option<(Duration, Duration)>>,
     queue: Option<Queue>,
 }
 
@@ -84,6 +88,7 @@ impl ViewSink {
             lost: none(),
             left_out: none(),
             next: none(),
+            latency: Mutex::new(None),
             queue: None,
         }
     }
@@ -111,6 +116,18 @@ impl ViewSink {
             lost: of(&self.lost),
             left_out: of(&self.left_out),
         }
+    }
+
+    /// How long frames took from the server's picture to the last octet, the median of the latest,
+    /// and how far apart the clocks may be.
+    #[cfg(feature = "window")]
+    pub(crate) fn latency(&self) -> Option<(Duration, Duration)> {
+        *lock(&self.latency)
+    }
+
+    /// What the client has found of that.
+    pub(crate) fn note_latency(&self, statistics: &ClientStatistics) {
+        *lock(&self.latency) = statistics.latency_p50.zip(statistics.latency_error);
     }
 
     /// Whether there are as many as are wanted.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
+use rushes::texture::Format;
 use rushes::texture::Layout;
 use rushes::texture::Rate;
 use rushes::texture::source;
@@ -15,6 +16,7 @@ use rushes::texture::source::Source;
 use rushes::texture::source::SourceError;
 
 use super::args::SourceArgs;
+use super::encoded;
 
 /// Opens what a command line names.
 ///
@@ -73,6 +75,16 @@ impl Played {
         let loaded = Preloaded::new(&mut self, bound)?;
         let frames = loaded.frames().len();
         Ok((Self { source: Box::new(loaded), taken: 0, log: Arc::default(), ..self }, frames))
+    }
+}
+
+impl Played {
+    /// The same in another format, by the graphics processor.
+    ///
+    /// # Errors
+    /// Where there is none, or one of the two formats is not its.
+    pub(crate) fn encoded(self, format: Option<Format>) -> anyhow::Result<Self> {
+        Ok(Self { source: encoded::by_gpu(self.source, format)?, ..self })
     }
 }
 

@@ -179,6 +179,7 @@ impl Watch {
                 break End::Asked;
             }
             let now = self.sink.frames();
+            self.sink.note_latency(&self.client.statistics());
             if now.all != frames {
                 (frames, last) = (now.all, Instant::now());
             } else if last.elapsed() >= args.idle_timeout {

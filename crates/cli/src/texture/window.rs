@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread::Scope;
 use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rushes::texture::ClientOptions;
@@ -14,6 +15,7 @@ use rushes::texture::TextureShape;
 use rushes::texture::TextureSink;
 use rushes_gpu::Gpu;
 use rushes_gpu::GpuSink;
+use rushes_gpu::LastFrame;
 use rushes_gpu::Shown;
 use rushes_gpu::Upload;
 use rushes_gpu::Viewer;
@@ -76,10 +78,12 @@ struct Seen {
     frames: u64,
     damaged: u64,
     packets_missing: u64,
+    /// From the server's picture to the last octet, and how wrong that may be.
+    latency: Option<(Duration, Duration)>,
 }
 
 impl Viewer for Watching<'_, '_> {
-    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<GpuSink>, String> {
+    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String> {
         self.device = gpu.name();
         let frames = waker.clone();
         let sink = Arc::new(GpuSink::new(gpu, Upload::Best, move |_| frames.frame()));
@@ -101,13 +105,20 @@ impl Viewer for Watching<'_, '_> {
 
     fn lines(&mut self, shown: &Shown) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let whole = if let Some((delivery, error)) = seen.latency {
+            let all = milliseconds(delivery + shown.delay);
+            format!("{all:.2} ms from encoder to screen, +-{:.2}", milliseconds(error))
+        } else {
+            "the clocks are not compared yet".to_owned()
+        };
         vec![
             seen.picture.clone(),
             format!("frame {}", shown.number.unwrap_or_default()),
             format!("{} shown in a second", shown.per_second),
             format!("{:.2} ms from octets to screen", milliseconds(shown.delay)),
             format!("{:.2} ms from first packet to screen", milliseconds(shown.whole_delay)),
+            whole,
             format!("{} of {} frames damaged", seen.damaged, seen.frames),
             format!("{} packets missing", seen.packets_missing),
             self.device.clone(),
@@ -140,6 +151,7 @@ impl TextureSink for WindowSink {
         seen.frames += 1;
         seen.damaged += u64::from(!frame.is_whole());
         seen.packets_missing += u64::from(frame.packets_missing());
+        seen.latency = self.counting.latency();
         drop(seen);
         self.shown.frame_done(frame);
         self.counting.frame_done(frame);

@@ -12,11 +12,15 @@ mod secured;
 #[cfg(unix)]
 mod texture;
 mod texture_files;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod texture_gpu;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod window;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod window_video;
 
 use std::path::Path;
 

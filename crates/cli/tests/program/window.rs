@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const SIZE: (u32, u32) = (640, 360);
 
 /// Whether there is all that a window needs here; a test without returns early.
-fn have(programs: &[&str]) -> bool {
+pub(crate) fn have(programs: &[&str]) -> bool {
     let is_there = |program: &&str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
@@ -28,13 +28,13 @@ fn have(programs: &[&str]) -> bool {
 }
 
 /// A screen of its own, in memory.
-struct Display {
+pub(crate) struct Display {
     server: Child,
-    name: String,
+    pub(crate) name: String,
 }
 
 impl Display {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "1000x700x24", "-nolisten", "tcp"])
             .stdout(Stdio::piped())
@@ -50,12 +50,12 @@ impl Display {
         Command::new(program).args(arguments).env("DISPLAY", &self.name).output().unwrap()
     }
 
-    fn xdotool(&self, arguments: &[&str]) -> String {
+    pub(crate) fn xdotool(&self, arguments: &[&str]) -> String {
         text(&self.command("xdotool", arguments).stdout).trim().to_owned()
     }
 
     /// The window's pixels as RGB24; nothing while there are none.
-    fn pixels(&self, window: &str) -> Vec<u8> {
+    pub(crate) fn pixels(&self, window: &str) -> Vec<u8> {
         self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
     }
 }
@@ -68,7 +68,7 @@ impl Drop for Display {
 }
 
 /// A program that a test which fails does not leave behind.
-struct Viewer(Option<Child>);
+pub(crate) struct Viewer(pub(crate) Option<Child>);
 
 impl Drop for Viewer {
     fn drop(&mut self) {
@@ -79,7 +79,7 @@ impl Drop for Viewer {
     }
 }
 
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {

@@ -3,6 +3,7 @@
 mod pool;
 mod ring;
 mod staging;
+mod written;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use std::time::Instant;
 
 use rushes::texture::{FrameMemory, TextureFrame, TextureShape, TextureSink};
 
+use rushes_texture::Layout;
+
 use crate::decode::Path;
 use crate::device::Gpu;
 use crate::error::GpuError;
@@ -23,14 +26,27 @@ use pool::Pool;
 use staging::Staging;
 
 pub use staging::Upload;
+pub use written::WrittenFrames;
+
+/// Where the last frame is, for whoever draws it.
+pub trait LastFrame: Send + Sync {
+    /// The last frame that is in device memory as a whole; `None` before the first.
+    fn last(&self) -> Option<ReceivedFrame>;
+}
+
+impl LastFrame for GpuSink {
+    fn last(&self) -> Option<ReceivedFrame> {
+        Self::last(self)
+    }
+}
 
 /// A frame that is in device memory as a whole.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
     /// Its octets. Once all clones have gone it is written to again, behind what was submitted.
     pub frame: Arc<DeviceFrame>,
-    /// What it looks like.
-    pub shape: Arc<TextureShape>,
+    /// Where its octets lie, and what they mean.
+    pub layout: Layout,
     /// Its number in the stream, from 0.
     pub number: u64,
     /// Packets that did not come in time.
@@ -57,6 +73,7 @@ pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,
     path: Option<Path>,
+    is_stepped: bool,
     told: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
     stream: Mutex<Option<Arc<Stream>>>,
     last: Mutex<Option<ReceivedFrame>>,
@@ -91,6 +108,7 @@ impl GpuSink {
             gpu: gpu.clone(),
             upload,
             path: None,
+            is_stepped: true,
             told: Box::new(told),
             stream: Mutex::new(None),
             last: Mutex::new(None),
@@ -103,6 +121,12 @@ impl GpuSink {
     #[must_use]
     pub fn with_path(self, path: Path) -> Self {
         Self { path: Some(path), ..self }
+    }
+
+    /// Frames that are copied once they are whole, not tile by tile: for comparison.
+    #[must_use]
+    pub fn with_whole_frames(self) -> Self {
+        Self { is_stepped: false, ..self }
     }
 
     /// The last frame that is there as a whole.
@@ -170,7 +194,9 @@ impl GpuSink {
         let submitted = self.gpu.queue.submit([]);
         drop(state);
         // Tiles of other frames that became whole meanwhile need not wait for this one's.
-        self.copy_whole(stream);
+        if self.is_stepped {
+            self.copy_whole(stream);
+        }
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         if let Err(error) = self.gpu.device.poll(wait) {
             tracing::error!("{}", GpuError::Device(error.to_string()));
@@ -213,8 +239,9 @@ impl TextureSink for GpuSink {
     }
 
     fn tile_ready(&self, slot: usize, unit: usize) {
-        if let Some(stream) = self.now() {
-            lock(&stream.whole).push((slot, unit));
+        let Some(stream) = self.now() else { return };
+        lock(&stream.whole).push((slot, unit));
+        if self.is_stepped {
             self.copy_whole(&stream);
         }
     }
@@ -224,7 +251,7 @@ impl TextureSink for GpuSink {
         let Some(device_frame) = self.finish(&stream, frame.slot()) else { return };
         let received = ReceivedFrame {
             frame: device_frame,
-            shape: Arc::clone(&stream.shape),
+            layout: *stream.shape.layout(),
             number: frame.number(),
             packets_missing: frame.packets_missing(),
             first_at: frame.first_at(),

@@ -15,7 +15,7 @@ use winit::window::{Fullscreen, Window, WindowId};
 
 use crate::device::{Gpu, GpuOptions};
 use crate::error::GpuError;
-use crate::sink::GpuSink;
+use crate::sink::LastFrame;
 use screen::{Drawn, Screen};
 use tally::Tally;
 
@@ -85,13 +85,13 @@ enum Word {
 
 /// What a window shows.
 pub trait Viewer {
-    /// The window is there, and so is a device that draws on it: the sink whose last frame is
-    /// shown, please. Whoever fills it wakes the window.
+    /// The window is there, and so is a device that draws on it: where the last frame is that is
+    /// to be shown, please. Whoever makes a new one wakes the window.
     ///
     /// # Errors
     ///
     /// A text that says why there is nothing to show; the window closes.
-    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<GpuSink>, String>;
+    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String>;
 
     /// The lines of the statistics, of ASCII; asked for with each frame while they are seen.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
@@ -142,7 +142,7 @@ struct Open {
     window: Arc<Window>,
     gpu: Gpu,
     screen: Screen,
-    sink: Arc<GpuSink>,
+    frames: Arc<dyn LastFrame>,
 }
 
 impl<V: Viewer> App<'_, V> {
@@ -158,13 +158,13 @@ impl<V: Viewer> App<'_, V> {
         let surface = Screen::surface(&self.instance, &window)?;
         let gpu = Gpu::of_instance(&self.instance, Some(&surface))?;
         let screen = Screen::new(&gpu, surface, &window)?;
-        let sink = self.viewer.begin(&gpu, self.waker.clone()).map_err(WindowError::Viewer)?;
-        Ok(Open { window, gpu, screen, sink })
+        let frames = self.viewer.begin(&gpu, self.waker.clone()).map_err(WindowError::Viewer)?;
+        Ok(Open { window, gpu, screen, frames })
     }
 
     fn draw(&mut self, events: &ActiveEventLoop) {
         let Some(open) = &mut self.open else { return };
-        let frame = open.sink.last();
+        let frame = open.frames.last();
         let lines = if self.statistics {
             self.viewer.lines(&self.tally.shown(frame.as_ref()))
         } else {

@@ -110,7 +110,7 @@ impl Screen {
         let mut recorder = gpu.recorder();
         if let Some(frame) = frame {
             let size = (self.settings.width, self.settings.height);
-            let layout = frame.shape.layout();
+            let layout = &frame.layout;
             let place = Place::fitted((layout.width(), layout.height()), size);
             let decoder = self.decoder_of(gpu, frame)?;
             decoder.draw(gpu, &mut recorder, &frame.frame, &target, &place);
@@ -132,7 +132,7 @@ impl Screen {
         gpu: &Gpu,
         frame: &ReceivedFrame,
     ) -> Result<&FrameDecoder, WindowError> {
-        let (layout, path) = (frame.shape.layout(), frame.frame.path());
+        let (layout, path) = (&frame.layout, frame.frame.path());
         let decoder = match self.decoder.take() {
             Some(decoder) if decoder.layout() == layout && decoder.path() == path => decoder,
             _ => FrameDecoder::with_path(gpu, layout, self.settings.format, path)?,

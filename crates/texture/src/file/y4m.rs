@@ -173,18 +173,9 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
     }
 
     fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
-        let Some(line) = line(&mut self.reader, self.frame)? else { return Ok(false) };
-        let parameters = line.strip_prefix(FRAME).ok_or(Y4mError::Frame(self.frame))?;
-        if parameters.first().is_some_and(|&octet| octet != b' ') {
-            return Err(Y4mError::Frame(self.frame).into());
-        }
-        let want = self.layout.bytes();
-        let have = read_exactly(&mut self.reader, frame, want, self.file)?;
-        if have < want {
-            return Err(FileError::Truncated { frame: self.frame, have, want });
-        }
-        self.frame += 1;
-        Ok(true)
+        let read = next_frame(&mut self.reader, &self.layout, (self.frame, self.file), frame)?;
+        self.frame += u64::from(read);
+        Ok(read)
     }
 
     fn rewind(&mut self) -> Result<(), FileError> {
@@ -192,6 +183,63 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
         self.frame = 0;
         Ok(())
     }
+}
+
+/// Reads Y4M from what cannot be read twice, such as another program's output.
+#[derive(Debug)]
+pub struct Y4mStream<R> {
+    reader: R,
+    layout: Layout,
+    frame: u64,
+}
+
+impl<R: BufRead> Y4mStream<R> {
+    /// Reads the header; `None` if there is nothing at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`Y4mReader::new`].
+    pub fn new(mut reader: R) -> Result<Option<Self>, FileError> {
+        let Some(line) = line(&mut reader, 0)? else { return Ok(None) };
+        let (layout, _) = header(&line)?;
+        Ok(Some(Self { reader, layout, frame: 0 }))
+    }
+
+    /// Where the octets of every frame lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Reads the next frame into `frame`; `false` at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if what comes is no frame, or less than one.
+    pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
+        let read = next_frame(&mut self.reader, &self.layout, (self.frame, u64::MAX), frame)?;
+        self.frame += u64::from(read);
+        Ok(read)
+    }
+}
+
+/// Reads the frame of this number from what has so many octets at most; `false` at the end.
+fn next_frame(
+    reader: &mut impl BufRead,
+    layout: &Layout,
+    (number, octets): (u64, u64),
+    frame: &mut Vec<u8>,
+) -> Result<bool, FileError> {
+    let Some(line) = line(reader, number)? else { return Ok(false) };
+    let parameters = line.strip_prefix(FRAME).ok_or(Y4mError::Frame(number))?;
+    if parameters.first().is_some_and(|&octet| octet != b' ') {
+        return Err(Y4mError::Frame(number).into());
+    }
+    let want = layout.bytes();
+    let have = read_exactly(reader, frame, want, octets)?;
+    if have < want {
+        return Err(FileError::Truncated { frame: number, have, want });
+    }
+    Ok(true)
 }
 
 /// Writes a Y4M file.
@@ -307,6 +355,24 @@ mod tests {
         assert_eq!((reader.rate(), reader.length()), (Rate::DEFAULT, None));
         let (reader, _) = read(b"YUV4MPEG2 W1 H1 F0:0 It A0:0 C420mpeg2 XYSCSS=420\n").unwrap();
         assert_eq!((reader.rate(), reader.length()), (Rate::DEFAULT, Some(0)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_twice_is_read_once() {
+        let octets = b"YUV4MPEG2 H1 W1 F25:1\nFRAME\nabcFRAME\ndef";
+        let mut stream = Y4mStream::new(&octets[..]).unwrap().unwrap();
+        assert_eq!(stream.layout(), &Layout::new(Format::Yuv420, 1, 1).unwrap());
+        let mut frame = Vec::new();
+        for want in [b"abc", b"def"] {
+            assert!(stream.read_frame(&mut frame).unwrap());
+            assert_eq!(frame, want);
+        }
+        assert!(!stream.read_frame(&mut frame).unwrap());
+        assert!(Y4mStream::new(&b""[..]).unwrap().is_none());
+        let mut cut = Y4mStream::new(&octets[..octets.len() - 1]).unwrap().unwrap();
+        assert!(cut.read_frame(&mut frame).unwrap());
+        let error = cut.read_frame(&mut frame).unwrap_err();
+        assert!(matches!(error, FileError::Truncated { frame: 1, have: 2, want: 3 }), "{error}");
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub enum SourceError {
         /// Those of the first.
         want: (Format, u32, u32),
     },
+    /// A source that encodes what it gives, and whose encoder gave up.
+    #[error("a frame could not be encoded: {0}")]
+    Encoder(String),
     /// Not one frame fits into the memory that it may have.
     #[error("a frame of {frame} octets does not fit into {bound}")]
     Bound {

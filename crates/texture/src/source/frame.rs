@@ -15,6 +15,15 @@ impl Frame {
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Arc::new(bytes))
     }
+
+    /// The octets, to be filled anew.
+    ///
+    /// # Errors
+    ///
+    /// The frame itself, if there are clones of it.
+    pub fn try_into_vec(self) -> Result<Vec<u8>, Self> {
+        Arc::try_unwrap(self.0).map_err(Self)
+    }
 }
 
 impl Deref for Frame {

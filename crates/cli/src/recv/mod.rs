@@ -1,4 +1,14 @@
-//! `rushes recv`: a stream into a file.
+//! `rushes recv`: a stream into a file, into a window, or both.
+
+#[cfg(feature = "window")]
+mod decoder;
+#[cfg(feature = "window")]
+mod delimit;
+#[cfg(feature = "window")]
+mod window;
+#[cfg(not(feature = "window"))]
+#[path = "window_absent.rs"]
+mod window;
 
 use std::io::Write;
 use std::path::Path;
@@ -6,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rushes::file::{MediaWriter, codec_of};
 use rushes::net::resolve;
-use rushes::{Codec, Frame, MediaStream, Session, Ssrc, StreamBuilder, sdp};
+use rushes::{Codec, Frame, MediaStream, RtpTimestamp, Session, Ssrc, StreamBuilder, sdp};
 use serde_json::json;
 
 use crate::Outcome;
@@ -30,14 +40,52 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const AFTER_GOODBYE: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
-    if args.output.json && args.output_file == Path::new("-") {
+    if args.output.json && args.output_file.as_deref() == Some(Path::new("-")) {
         let reason = "--json and -o - both want the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
     let interrupt = Interrupt::listen()?;
+    if args.window.window {
+        return window::run(args, &interrupt);
+    }
+    stream_into(args, &interrupt, |_| Ok(Nobody))
+}
+
+/// Whoever is shown a stream.
+trait Audience {
+    /// The next octets of the stream: a frame, or what must be known before the first.
+    fn octets(&mut self, octets: &[u8]);
+
+    /// So many packets are missing so far.
+    fn lost(&mut self, packets: u64);
+
+    /// Nothing more comes.
+    fn finish(self) -> anyhow::Result<()>;
+}
+
+struct Nobody;
+
+impl Audience for Nobody {
+    fn octets(&mut self, _: &[u8]) {}
+
+    fn lost(&mut self, _: u64) {}
+
+    fn finish(self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// Receives a stream until it ends: into the file, if there is to be one, and for the audience
+/// that gathers once it is known what frames are.
+fn stream_into<A: Audience>(
+    args: &RecvArgs,
+    interrupt: &Interrupt,
+    gather: impl FnOnce(Codec) -> anyhow::Result<A>,
+) -> anyhow::Result<Outcome> {
     let Described { builder, codec, parameter_sets } = build(args)?;
+    let audience = gather(codec)?;
     let tells = !args.output.quiet && !args.output.json;
-    let opened = zrtp::open(builder, &interrupt, |address| {
+    let opened = zrtp::open(builder, interrupt, |address| {
         if tells {
             // In one piece, for whoever reads the address from a pipe.
             std::io::stderr().write_all(format!("listening on {address}\n").as_bytes())?;
@@ -48,24 +96,26 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("interrupted before keys were agreed on; nothing was received");
     };
     zrtp::tell(agreed.as_ref(), args.output.quiet);
+    let file = args.output_file.as_deref();
     let mut writer = Writer {
-        media: MediaWriter::create(&args.output_file, codec)?,
+        media: file.map(|file| MediaWriter::create(file, codec)).transpose()?,
+        audience,
         codec,
         parameter_sets: Some(parameter_sets).filter(|sets| !sets.is_empty()),
     };
     if !args.output.quiet {
         stream.on_event(|event| security::tell(&event))?;
     }
-    let mut received = receive(args, &mut stream, &mut writer, &interrupt)?;
-    let keep = received.frames > 0;
-    if keep {
-        writer.media.finish()?;
+    let mut received = receive(args, &mut stream, &mut writer, interrupt)?;
+    if let Some(media) = writer.media.filter(|_| received.frames > 0) {
+        media.finish()?;
     }
+    let shown = if received.frames > 0 { writer.audience.finish() } else { Ok(()) };
     let outcome = print(args, &stream, agreed.as_ref(), &mut received)?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
     }
-    Ok(outcome)
+    shown.map(|()| outcome)
 }
 
 /// What came.
@@ -92,21 +142,30 @@ impl Received {
     }
 }
 
-/// The file, and what a description says must stand before the first frame.
-struct Writer {
-    media: MediaWriter,
+/// Where frames go, and what a description says must stand before the first.
+struct Writer<A> {
+    media: Option<MediaWriter>,
+    audience: A,
     codec: Codec,
     parameter_sets: Option<Vec<u8>>,
 }
 
-impl Writer {
+impl<A: Audience> Writer<A> {
     fn write(&mut self, frame: &Frame) -> anyhow::Result<()> {
         if let Some(sets) = self.parameter_sets.take()
             && !sdp::has_parameter_sets(self.codec, frame)
         {
-            self.media.write(&sets, frame.timestamp())?;
+            self.put(&sets, frame.timestamp())?;
         }
-        Ok(self.media.write(frame, frame.timestamp())?)
+        self.put(frame, frame.timestamp())
+    }
+
+    fn put(&mut self, octets: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
+        self.audience.octets(octets);
+        if let Some(media) = &mut self.media {
+            media.write(octets, timestamp)?;
+        }
+        Ok(())
     }
 }
 
@@ -127,12 +186,18 @@ fn build(args: &RecvArgs) -> anyhow::Result<Described> {
     Ok(Described { builder, ..described })
 }
 
+/// The codec that the command line names, itself or by a file's name.
+fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
+    match (args.stream.codec, &args.output_file) {
+        (Some(codec), _) => Ok(codec.into()),
+        (None, Some(file)) => Ok(codec_of(file).ok_or_else(|| unknown_codec(file))?),
+        (None, None) => Err(Usage("--window needs --codec or --sdp".to_owned()).into()),
+    }
+}
+
 /// A stream from an address that the command line names.
 fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
-    let codec = match args.stream.codec {
-        Some(codec) => codec.into(),
-        None => codec_of(&args.output_file).ok_or_else(|| unknown_codec(&args.output_file))?,
-    };
+    let codec = named_codec(args)?;
     let session = listen(from.host.as_deref(), &args.control)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);
     let builder = stream::set_control(builder.local_port(from.port), &args.control);
@@ -164,10 +229,10 @@ fn listen(host: Option<&str>, args: &ControlArgs) -> anyhow::Result<Session> {
     Ok(context.session_any().local_address(host)?)
 }
 
-fn receive(
+fn receive<A: Audience>(
     args: &RecvArgs,
     stream: &mut MediaStream,
-    writer: &mut Writer,
+    writer: &mut Writer<A>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Received> {
     let mut progress = Progress::new(args.output, None);
@@ -188,6 +253,7 @@ fn receive(
             writer.write(&frame)?;
             received.frames += 1;
             received.octets += frame.len() as u64;
+            writer.audience.lost(stream.statistics().receive.packets_lost);
         } else {
             // Packets that complete no frame are no silence either.
             let now = stream.statistics().receive.packets;
@@ -248,7 +314,8 @@ fn print(
         }
     }
     if received.frames == 0 {
-        eprintln!("rushes: nothing whole came; no file was written");
+        let file = if args.output_file.is_some() { "; no file was written" } else { "" };
+        eprintln!("rushes: nothing whole came{file}");
         return Ok(Outcome::Fell);
     }
     if !complete {

@@ -1,0 +1,52 @@
+//! Frames in device memory drawn at one pixel for one, by either path.
+
+use rushes::texture::Format;
+use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
+
+use super::super::Bench;
+use super::super::pictures::{Pictures, UHD};
+use super::super::point::percentile;
+use super::{figure, timed};
+use crate::report::{Cell, Figure};
+
+const FORMATS: [Format; 6] =
+    [Format::Rgba8, Format::Rgb24, Format::Yuv420, Format::Bc1, Format::Bc3, Format::YCoCgBc3];
+
+const PATHS: [(&str, Path); 2] =
+    [("octets, by the shader", Path::Octets), ("texture unit", Path::Texture)];
+
+pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
+    let mut pictures = Pictures::draw(UHD)?;
+    let target = Picture::new(gpu, UHD.width, UHD.height);
+    let mut rows = Vec::new();
+    for format in FORMATS {
+        bench.progress(&format!("gpu: drawing {format}"));
+        let octets = pictures.of(format)?;
+        let layout = rushes::texture::Layout::new(format, UHD.width, UHD.height)?;
+        for (path_name, path) in PATHS {
+            if !path.can_be(gpu, &layout) {
+                continue;
+            }
+            let decoder = FrameDecoder::with_path(gpu, &layout, PICTURE_FORMAT, path)?;
+            let frame = DeviceFrame::with_path(gpu, &layout, path)?;
+            frame.write(gpu, &octets[0]);
+            let place = Place::exact(&layout);
+            let mut times = Vec::new();
+            for run in 0..=bench.runs() {
+                let mut recorder = gpu.recorder();
+                decoder.draw(gpu, &mut recorder, &frame, target.target(), &place);
+                gpu.wait()?;
+                let time = timed(|| {
+                    gpu.submit(recorder);
+                    Ok(gpu.wait()?)
+                })?;
+                // The first makes what the driver needs.
+                times.extend((run > 0).then_some(time));
+            }
+            let [median, least] = [50.0, 0.0].map(|at| Cell::measure(percentile(&times, at), 3));
+            rows.push(vec![Cell::text(format.to_string()), Cell::text(path_name), median, least]);
+        }
+    }
+    let heads = ["format", "by", "p50 ms", "min ms"];
+    Ok(figure("gpu-draw", "Drawing 2160p, submitted to done", gpu, &heads, rows))
+}

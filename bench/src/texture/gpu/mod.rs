@@ -1,0 +1,44 @@
+//! What a graphics processor adds: frames into its memory, drawn and encoded there.
+
+mod draw;
+mod encode;
+mod transfer;
+
+use std::time::Instant;
+
+use rushes_gpu::{Gpu, GpuOptions};
+
+use super::Bench;
+use crate::report::{Cell, Figure};
+
+pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
+    let gpu = Gpu::open(GpuOptions::default())?;
+    let software = if gpu.is_software() { ", which is this processor" } else { "" };
+    bench.progress(&format!("graphics: {}{software}", gpu.name()));
+    let mut figures = vec![transfer::measure(bench, &gpu)?];
+    figures.push(draw::measure(bench, &gpu)?);
+    figures.push(encode::measure(bench, &gpu)?);
+    if let Some(complaint) = gpu.complaint() {
+        anyhow::bail!("{}: {complaint}", gpu.name());
+    }
+    Ok(figures)
+}
+
+/// A table whose title ends with the device.
+fn figure(
+    name: &'static str,
+    title: &str,
+    gpu: &Gpu,
+    heads: &[&'static str],
+    rows: Vec<Vec<Cell>>,
+) -> Figure {
+    let title = format!("{title}: {}", gpu.name());
+    Figure { name, title, heads: heads.to_vec(), rows, plots: Vec::new() }
+}
+
+/// Milliseconds that something takes.
+fn timed(once: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    let start = Instant::now();
+    once()?;
+    Ok(start.elapsed().as_secs_f64() * 1e3)
+}

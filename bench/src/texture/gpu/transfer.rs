@@ -1,0 +1,208 @@
+//! From the wire into device memory: the buffer transfer of the thesis's table 5.2.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rushes::texture::{Format, Layout, MemorySink, TextureFrame, Transport};
+use rushes_gpu::{
+    DeviceFrame, FrameDecoder, Gpu, GpuSink, PICTURE_FORMAT, Path, Picture, Place, ReceivedFrame,
+    Upload,
+};
+
+use super::super::pictures::{FULL, Pictures, Resolution, UHD};
+use super::super::point::percentile;
+use super::super::stream::{Arrival, Setup, Stream, Told};
+use super::super::{Bench, Kind, name, named};
+use super::figure;
+use crate::report::{Cell, Figure};
+
+const CASES: [(Resolution, Format); 3] =
+    [(UHD, Format::Bc1), (UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
+
+const HEADS: [&str; 12] = [
+    "frame",
+    "by",
+    "into",
+    "first packet to last octet ms",
+    "last octet to device ms",
+    "first packet to device ms",
+    "min ms",
+    "p99 ms",
+    "picture there to device ms",
+    "picture there to drawn ms",
+    "not whole",
+    "frames",
+];
+
+/// Turns before those that count: every slot of the client's memory is touched.
+const WARM_UP: u64 = 4;
+
+/// How octets get into device memory.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Received into what the device reads; copied tile by tile, or once a frame is whole.
+    Sink { upload: Upload, is_stepped: bool },
+    /// Received into plain memory, then handed to the driver as a whole.
+    Written,
+}
+
+const WAYS: [(&str, Way); 5] = [
+    ("persistent, by tile", Way::Sink { upload: Upload::Persistent, is_stepped: true }),
+    ("persistent, by frame", Way::Sink { upload: Upload::Persistent, is_stepped: false }),
+    ("ring, by tile", Way::Sink { upload: Upload::Ring, is_stepped: true }),
+    ("ring, by frame", Way::Sink { upload: Upload::Ring, is_stepped: false }),
+    ("plain, then the driver's", Way::Written),
+];
+
+/// The last frame in device memory.
+type Last = Arc<Mutex<Option<Arc<DeviceFrame>>>>;
+
+/// One way's stream, and what was measured of it, in milliseconds.
+struct Trial {
+    way: &'static str,
+    stream: Stream,
+    last: Last,
+    arrivals: Vec<(Arrival, Instant)>,
+    missing: u64,
+}
+
+pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
+    let mut rows = Vec::new();
+    for (resolution, format) in CASES {
+        if !bench.resolutions()?.contains(&resolution) {
+            continue;
+        }
+        let mut pictures = Pictures::draw(resolution)?;
+        let what = format!("{} {format}", resolution.name());
+        for &transport in bench.transports.iter().filter(|one| **one != Transport::Rtp) {
+            bench.progress(&format!("gpu: {what} by {}", name(transport)));
+            let setup = bench.setup(&mut pictures, Kind::of(format), transport)?;
+            for trial in trials(bench, gpu, &setup)? {
+                let mut row = vec![Cell::text(what.clone()), named(transport)];
+                row.extend(trial.cells());
+                rows.push(row);
+            }
+        }
+    }
+    Ok(figure("gpu", "Into device memory, medians (table 5.2)", gpu, &HEADS, rows))
+}
+
+/// All ways, taking turns.
+fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Trial>> {
+    let layout = Layout::new(setup.output, setup.input.width(), setup.input.height())?;
+    let decoder = FrameDecoder::with_path(gpu, &layout, PICTURE_FORMAT, Path::Octets)?;
+    let picture = Picture::new(gpu, layout.width(), layout.height());
+    let mut trials = Vec::new();
+    for (way, how) in WAYS {
+        match Trial::open(gpu, setup, &layout, (way, how)) {
+            Ok(trial) => trials.push(trial),
+            Err(error) => eprintln!("{way} is left out: {error:#}"),
+        }
+    }
+    let turns = bench.turns();
+    let start = Instant::now();
+    for turn in 0..turns.frames as u64 + WARM_UP {
+        if turn > WARM_UP + 5 && start.elapsed() > turns.longest * WAYS.len() as u32 {
+            break;
+        }
+        for trial in &mut trials {
+            let Some(arrival) = trial.stream.turn() else {
+                trial.missing += 1;
+                continue;
+            };
+            let last = trial.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(frame) = last {
+                let mut recorder = gpu.recorder();
+                let place = Place::exact(&layout);
+                decoder.draw(gpu, &mut recorder, &frame, picture.target(), &place);
+                gpu.submit(recorder);
+                gpu.wait()?;
+            }
+            if turn >= WARM_UP {
+                trial.arrivals.push((arrival, Instant::now()));
+            }
+        }
+    }
+    Ok(trials)
+}
+
+impl Trial {
+    fn open(
+        gpu: &Gpu,
+        setup: &Setup,
+        layout: &Layout,
+        (way, how): (&'static str, Way),
+    ) -> anyhow::Result<Self> {
+        let last = Last::default();
+        let keep = Arc::clone(&last);
+        let keep = move |frame| {
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame);
+        };
+        let stream = match how {
+            Way::Sink { upload, is_stepped } => Stream::open_into(setup, |tell: Told| {
+                let sink = GpuSink::new(gpu, upload, move |frame: &ReceivedFrame| {
+                    keep(Arc::clone(&frame.frame));
+                    let _ = tell.send(Arrival {
+                        frame: frame.number,
+                        is_whole: frame.packets_missing == 0,
+                        first_at: frame.first_at,
+                        done_at: frame.received_at,
+                        ready_at: frame.copied_at,
+                    });
+                })
+                .with_path(Path::Octets);
+                Arc::new(if is_stepped { sink } else { sink.with_whole_frames() })
+            }),
+            Way::Written => {
+                let memory = Mutex::new(vec![0; layout.bytes()]);
+                let device_frame = Arc::new(DeviceFrame::new(gpu, layout));
+                let gpu = gpu.clone();
+                Stream::open_into(setup, |tell: Told| {
+                    Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
+                        let mut octets = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                        frame.copy_to(&mut octets);
+                        device_frame.write(&gpu, &octets);
+                        gpu.submit(gpu.recorder());
+                        if gpu.wait().is_ok() {
+                            keep(Arc::clone(&device_frame));
+                            let _ = tell.send(Arrival::of(frame, Instant::now()));
+                        }
+                    }))
+                })
+            }
+        }?;
+        Ok(Self { way, stream, last, arrivals: Vec::new(), missing: 0 })
+    }
+
+    fn cells(self) -> Vec<Cell> {
+        let sent = self.stream.close();
+        let whole: Vec<_> =
+            self.arrivals.iter().filter(|(arrival, _)| arrival.is_whole).copied().collect();
+        let each = |time: &dyn Fn(&Arrival, Instant) -> Option<Duration>| -> Vec<f64> {
+            let times = whole.iter().filter_map(|(arrival, drawn_at)| time(arrival, *drawn_at));
+            times.map(|time| time.as_secs_f64() * 1e3).collect()
+        };
+        let captured =
+            |frame: u64| sent.iter().find(|sent| sent.frame == frame).map(|sent| sent.captured_at);
+        let at = |times: &[f64], percent| Cell::measure(percentile(times, percent), 3);
+        let median = |times: Vec<f64>| at(&times, 50.0);
+        let total = each(&|one, _| Some(one.ready_at - one.first_at));
+        let not_whole = self.arrivals.len() - whole.len();
+        vec![
+            Cell::text(self.way),
+            median(each(&|one, _| Some(one.done_at.saturating_duration_since(one.first_at)))),
+            median(each(&|one, _| Some(one.ready_at.saturating_duration_since(one.done_at)))),
+            at(&total, 50.0),
+            at(&total, 0.0),
+            at(&total, 99.0),
+            median(each(&|one, _| {
+                Some(one.ready_at.saturating_duration_since(captured(one.frame)?))
+            })),
+            median(each(&|one, drawn_at| {
+                Some(drawn_at.saturating_duration_since(captured(one.frame)?))
+            })),
+            Cell::Count(not_whole as u64 + self.missing),
+            Cell::Count(self.arrivals.len() as u64 + self.missing),
+        ]
+    }
+}

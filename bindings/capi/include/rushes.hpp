@@ -1,0 +1,684 @@
+// Rushes: video and audio between machines in real time. C++17, header only, over rushes.h.
+//
+// Objects own what they stand for: they move, are not copied, and close it when they go. What fails
+// throws rushes::error. Frames are lent by the stream, and go back when the frame object goes.
+//
+// Threads: every function may be called from any thread, as rushes.h says; an object itself must
+// not be moved or destroyed while another thread uses it. Hooks are called by the library's threads
+// or within calls; a hook that throws ends the process (std::terminate).
+#ifndef RUSHES_HPP
+#define RUSHES_HPP
+
+#include "rushes.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rushes {
+
+// Elements that lie one behind the other and belong to somebody else. std::span is C++20.
+template <class T> class span {
+public:
+    constexpr span() noexcept = default;
+    constexpr span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+    template <class C, class = std::enable_if_t<std::is_convertible_v<
+                           decltype(std::declval<C &>().data()), T *>>>
+    constexpr span(C &&container) noexcept : data_(container.data()), size_(container.size()) {}
+
+    constexpr T *data() const noexcept { return data_; }
+    constexpr std::size_t size() const noexcept { return size_; }
+    constexpr bool empty() const noexcept { return size_ == 0; }
+    constexpr T *begin() const noexcept { return data_; }
+    constexpr T *end() const noexcept { return data_ + size_; }
+    constexpr T &operator[](std::size_t n) const noexcept { return data_[n]; }
+
+private:
+    T *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+// Octets that are only read.
+using bytes = span<const std::uint8_t>;
+
+// A length of time; milliseconds and so on convert to it.
+using duration = std::chrono::nanoseconds;
+
+// Waits without end.
+inline constexpr duration forever = duration::max();
+
+// What went wrong: what() says it in words, code() is a rushes_status below 0.
+class error : public std::runtime_error {
+public:
+    error(rushes_status code, const char *words) : std::runtime_error(words), code_(code) {}
+    rushes_status code() const noexcept { return code_; }
+
+private:
+    rushes_status code_;
+};
+
+namespace detail {
+
+// Throws what an outcome says; false if nothing came in time.
+inline bool check(rushes_status status) {
+    if (status < 0) throw error(status, rushes_last_error_message());
+    return status != RUSHES_TIMEOUT;
+}
+
+inline std::uint64_t nanos(duration time) noexcept {
+    if (time == forever) return RUSHES_FOREVER;
+    return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
+}
+
+// A handle that is closed when it goes.
+template <class T, rushes_status (*Close)(T *)> class handle {
+public:
+    handle() noexcept = default;
+    explicit handle(T *raw) noexcept : raw_(raw) {}
+    handle(handle &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+    handle &operator=(handle &&other) noexcept {
+        if (this != &other) {
+            reset();
+            raw_ = std::exchange(other.raw_, nullptr);
+        }
+        return *this;
+    }
+    handle(const handle &) = delete;
+    handle &operator=(const handle &) = delete;
+    ~handle() { reset(); }
+
+    T *get() const noexcept { return raw_; }
+    T **place() noexcept {
+        reset();
+        return &raw_;
+    }
+    void close() {
+        if (!raw_) return;
+        check(Close(raw_));
+        raw_ = nullptr;
+    }
+
+private:
+    void reset() noexcept {
+        if (raw_) Close(std::exchange(raw_, nullptr));
+    }
+    T *raw_ = nullptr;
+};
+
+template <class F> void release(void *user) noexcept { delete static_cast<F *>(user); }
+
+// A function object where a hook's `user` will find it; the library releases it.
+template <class F> void *keep(F &&hook) {
+    return new std::decay_t<F>(std::forward<F>(hook));
+}
+
+} // namespace detail
+
+// The library's version.
+inline std::string version() { return rushes_version(); }
+
+enum class codec : std::int32_t {
+    h264 = RUSHES_CODEC_H264,
+    h265 = RUSHES_CODEC_H265,
+    h266 = RUSHES_CODEC_H266,
+    opus = RUSHES_CODEC_OPUS,
+    generic = RUSHES_CODEC_GENERIC,
+};
+
+enum class srtp_suite : std::int32_t {
+    aes_cm_128_hmac_sha1_80 = RUSHES_SRTP_SUITE_AES_CM128_HMAC_SHA1_TAG80,
+    aes_cm_128_hmac_sha1_32 = RUSHES_SRTP_SUITE_AES_CM128_HMAC_SHA1_TAG32,
+    aes_cm_192_hmac_sha1_80 = RUSHES_SRTP_SUITE_AES_CM192_HMAC_SHA1_TAG80,
+    aes_cm_192_hmac_sha1_32 = RUSHES_SRTP_SUITE_AES_CM192_HMAC_SHA1_TAG32,
+    aes_cm_256_hmac_sha1_80 = RUSHES_SRTP_SUITE_AES_CM256_HMAC_SHA1_TAG80,
+    aes_cm_256_hmac_sha1_32 = RUSHES_SRTP_SUITE_AES_CM256_HMAC_SHA1_TAG32,
+    aead_aes_128_gcm = RUSHES_SRTP_SUITE_AEAD_AES128_GCM,
+    aead_aes_256_gcm = RUSHES_SRTP_SUITE_AEAD_AES256_GCM,
+    null_hmac_sha1_80 = RUSHES_SRTP_SUITE_NULL_HMAC_SHA1_TAG80,
+    aes_cm_128_null_auth = RUSHES_SRTP_SUITE_AES_CM128_NULL_AUTH,
+};
+
+enum class recovery : std::int32_t {
+    off = RUSHES_RECOVERY_MODE_OFF,
+    rtx = RUSHES_RECOVERY_MODE_RTX,
+    verbatim = RUSHES_RECOVERY_MODE_VERBATIM,
+};
+
+enum class key_frame : std::int32_t {
+    picture_loss = RUSHES_KEY_FRAME_PICTURE_LOSS,
+    full_intra = RUSHES_KEY_FRAME_FULL_INTRA,
+};
+
+// What a SAS hook found out.
+enum class sas_answer : std::int32_t { differs = -1, not_compared = 0, equal = 1 };
+
+// The short authentication string of a session.
+struct sas {
+    std::string text;
+    bool is_verified;
+};
+
+// Lent for the call of a hook; `kind` is a rushes_event_kind or rushes_rtcp_event_kind.
+using event = rushes_event;
+using rtcp_event = rushes_rtcp_event;
+using texture_frame = rushes_texture_frame;
+using statistics = rushes_statistics;
+using peer = rushes_peer;
+using source = rushes_source;
+
+// A received frame, lent by its stream until this object goes.
+class frame {
+public:
+    explicit frame(rushes_frame *raw) : handle_(raw), view_{} {
+        detail::check(rushes_frame_look(raw, &view_, sizeof view_));
+    }
+    // The octets: NAL units with start codes, or one frame of another format.
+    bytes data() const noexcept { return {view_.data, view_.len}; }
+    std::size_t size() const noexcept { return view_.len; }
+    // The sampling instant in ticks of the stream's clock rate.
+    std::uint32_t timestamp() const noexcept { return view_.timestamp; }
+    std::uint32_t ssrc() const noexcept { return view_.ssrc; }
+    // NAL units in it; 1 for formats without.
+    std::uint32_t units() const noexcept { return view_.units; }
+    // Whether it ends an access unit.
+    bool marker() const noexcept { return view_.marker; }
+    // How long ago its last datagram came in.
+    duration age() const {
+        std::uint64_t age = 0;
+        detail::check(rushes_frame_age(handle_.get(), &age));
+        return duration(age);
+    }
+
+private:
+    detail::handle<rushes_frame, rushes_frame_release> handle_;
+    rushes_frame_view view_;
+};
+
+// A stream's RTCP. It does not own the stream, and must not outlive it.
+class rtcp {
+public:
+    // Calls hook(const rtcp_event &) for every report and request, on whichever thread reads the
+    // port. See rushes_stream_on_rtcp() for what it may do.
+    template <class F> void install_hook(F &&hook) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_stream_on_rtcp(
+            stream_,
+            [](void *user, const rushes_rtcp_event *told) noexcept {
+                (*static_cast<function *>(user))(*told);
+            },
+            detail::keep(std::forward<F>(hook)), detail::release<function>));
+    }
+    void request_key_frame(key_frame request = key_frame::picture_loss) {
+        detail::check(
+            rushes_stream_request_key_frame(stream_, static_cast<std::int32_t>(request)));
+    }
+    void request_bit_rate(std::uint32_t ssrc, std::uint64_t bits_per_second,
+                          std::uint16_t overhead = 0) {
+        detail::check(rushes_stream_request_bit_rate(stream_, ssrc, bits_per_second, overhead));
+    }
+    void send_estimate(std::uint64_t bits_per_second, span<const std::uint32_t> sources) {
+        detail::check(rushes_stream_send_estimate(stream_, bits_per_second, sources.data(),
+                                                  sources.size()));
+    }
+    // `name` has four ASCII characters.
+    void send_app_packet(const std::string &name, std::uint8_t subtype, bytes data) {
+        detail::check(rushes_stream_send_app(stream_, subtype, name.c_str(), data.data(),
+                                             data.size()));
+    }
+    void send_bye_packet(const std::string &reason = {}) {
+        detail::check(rushes_stream_send_bye(stream_, reason.c_str()));
+    }
+    std::vector<peer> peers() const {
+        std::vector<peer> all;
+        peer one{};
+        while (rushes_stream_peer(stream_, all.size(), &one, sizeof one) == RUSHES_OK) {
+            all.push_back(one);
+        }
+        return all;
+    }
+    // When a frame was captured, by its sender's clock, as an NTP time stamp; none before the
+    // sender's first report.
+    std::optional<std::uint64_t> capture_time(std::uint32_t ssrc, std::uint32_t timestamp) const {
+        std::uint64_t ntp = 0;
+        if (!detail::check(rushes_stream_capture_time(stream_, ssrc, timestamp, &ntp))) return {};
+        return ntp;
+    }
+
+private:
+    friend class media_stream;
+    explicit rtcp(rushes_stream *stream) noexcept : stream_(stream) {}
+    rushes_stream *stream_;
+};
+
+// One stream of media to and from a peer. Closed when it goes.
+class media_stream {
+public:
+    // Takes over a handle of C's.
+    explicit media_stream(rushes_stream *raw) noexcept : handle_(raw) {}
+
+    // Sends one frame; returns when the kernel has all of it. Without a timestamp it follows the
+    // frame before by one frame interval.
+    void push_frame(bytes data, std::optional<std::uint32_t> timestamp = {}) {
+        detail::check(rushes_stream_push_frame(get(), data.data(), data.size(),
+                                               timestamp ? &*timestamp : nullptr));
+    }
+    void push_frame(const std::uint8_t *data, std::size_t len,
+                    std::optional<std::uint32_t> timestamp = {}) {
+        push_frame(bytes(data, len), timestamp);
+    }
+    // Sends one frame that was captured `age` ago.
+    void push_frame_captured(bytes data, duration age,
+                             std::optional<std::uint32_t> timestamp = {}) {
+        detail::check(rushes_stream_push_frame_captured(get(), data.data(), data.size(),
+                                                        timestamp ? &*timestamp : nullptr,
+                                                        detail::nanos(age)));
+    }
+    // Sends one frame whose parts lie in different places.
+    void push_frame(std::initializer_list<bytes> parts,
+                    std::optional<std::uint32_t> timestamp = {}) {
+        push_frame_parts(span<const bytes>(parts.begin(), parts.size()), timestamp);
+    }
+    void push_frame_parts(span<const bytes> parts, std::optional<std::uint32_t> timestamp = {}) {
+        // A frame's few parts need no allocation.
+        rushes_part few[16];
+        std::vector<rushes_part> many(parts.size() > std::size(few) ? parts.size() : 0);
+        rushes_part *raw = many.empty() ? few : many.data();
+        for (std::size_t n = 0; n < parts.size(); ++n) raw[n] = {parts[n].data(), parts[n].size()};
+        detail::check(rushes_stream_push_frame_parts(get(), raw, parts.size(),
+                                                     timestamp ? &*timestamp : nullptr));
+    }
+    void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
+    // Waits, answering requests and reports meanwhile: for who only sends, between frames.
+    void wait(duration time) { detail::check(rushes_stream_wait(get(), detail::nanos(time))); }
+
+    // The next frame; none if it does not come in time.
+    std::optional<frame> pull_frame(duration timeout = forever) {
+        rushes_frame *raw = nullptr;
+        if (!detail::check(rushes_stream_pull_frame(get(), detail::nanos(timeout), &raw))) {
+            return {};
+        }
+        return frame(raw);
+    }
+    // Calls hook(rushes::frame) for every frame from now on, on a thread of the stream's own.
+    template <class F> void install_receive_hook(F &&hook) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_stream_on_frame(
+            get(),
+            [](void *user, rushes_frame *raw) noexcept {
+                detail::check(rushes_frame_keep(raw));
+                (*static_cast<function *>(user))(frame(raw));
+            },
+            detail::keep(std::forward<F>(hook)), detail::release<function>));
+    }
+    // Calls hook(const event &) when packets are lost, and so on; before install_receive_hook.
+    template <class F> void install_event_hook(F &&hook) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_stream_on_event(
+            get(),
+            [](void *user, const rushes_event *told) noexcept {
+                (*static_cast<function *>(user))(*told);
+            },
+            detail::keep(std::forward<F>(hook)), detail::release<function>));
+    }
+
+    rtcp get_rtcp() const noexcept { return rtcp(get()); }
+
+    void set_send_key(srtp_suite suite, bytes key, bytes mki = {}) {
+        detail::check(rushes_stream_set_send_key(get(), static_cast<std::int32_t>(suite),
+                                                 key.data(), key.size(), mki.data(), mki.size()));
+    }
+    void add_receive_key(srtp_suite suite, bytes key, bytes mki = {}) {
+        detail::check(rushes_stream_add_receive_key(get(), static_cast<std::int32_t>(suite),
+                                                    key.data(), key.size(), mki.data(),
+                                                    mki.size()));
+    }
+
+    statistics get_statistics() const {
+        statistics now{};
+        detail::check(rushes_stream_statistics(get(), &now, sizeof now));
+        return now;
+    }
+    std::vector<source> sources() const {
+        std::vector<source> all;
+        source one{};
+        while (rushes_stream_source(get(), all.size(), &one, sizeof one) == RUSHES_OK) {
+            all.push_back(one);
+        }
+        return all;
+    }
+    std::uint32_t get_ssrc() const {
+        std::uint32_t ssrc = 0;
+        detail::check(rushes_stream_ssrc(get(), &ssrc));
+        return ssrc;
+    }
+    std::uint16_t local_port() const {
+        std::uint16_t port = 0;
+        detail::check(rushes_stream_local_port(get(), &port));
+        return port;
+    }
+    std::uint32_t next_timestamp() const {
+        std::uint32_t timestamp = 0;
+        detail::check(rushes_stream_next_timestamp(get(), &timestamp));
+        return timestamp;
+    }
+
+    // Closes the stream before the object goes, and says if that cannot be.
+    void close() { handle_.close(); }
+    // The handle, for functions of rushes.h; still this object's.
+    rushes_stream *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_stream, rushes_stream_close> handle_;
+};
+
+// A stream whose keys are being agreed on.
+class opening {
+public:
+    explicit opening(rushes_opening *raw) noexcept : handle_(raw) {}
+    // The stream, once both ends have agreed; none if they have not by then: wait again.
+    std::optional<media_stream> wait(duration timeout) {
+        rushes_stream *raw = nullptr;
+        if (!detail::check(rushes_opening_wait(handle_.get(), detail::nanos(timeout), &raw))) {
+            return {};
+        }
+        return media_stream(raw);
+    }
+    std::uint16_t local_port() const {
+        std::uint16_t port = 0;
+        detail::check(rushes_opening_local_port(handle_.get(), &port));
+        return port;
+    }
+
+private:
+    detail::handle<rushes_opening, rushes_opening_close> handle_;
+};
+
+// Settings of streams; each has a default that works. Calls can be chained, up to open().
+class stream_options {
+public:
+    stream_options(rushes_session *session, codec codec) {
+        detail::check(
+            rushes_stream_options_new(session, static_cast<std::int32_t>(codec), handle_.place()));
+    }
+
+#define RUSHES_OPTION(name, parameters, arguments)                                                 \
+    stream_options &name parameters {                                                              \
+        detail::check(rushes_stream_options_##name arguments);                                     \
+        return *this;                                                                              \
+    }
+    RUSHES_OPTION(local_port, (std::uint16_t port), (get(), port))
+    RUSHES_OPTION(remote_port, (std::uint16_t port), (get(), port))
+    RUSHES_OPTION(payload_type, (std::uint8_t type), (get(), type))
+    RUSHES_OPTION(ssrc, (std::uint32_t ssrc), (get(), ssrc))
+    RUSHES_OPTION(remote_ssrc, (std::uint32_t ssrc), (get(), ssrc))
+    RUSHES_OPTION(clock_rate, (std::uint32_t hertz), (get(), hertz))
+    RUSHES_OPTION(frame_rate, (std::uint32_t frames, std::uint32_t seconds = 1),
+                  (get(), frames, seconds))
+    RUSHES_OPTION(pacing_off, (), (get()))
+    RUSHES_OPTION(pacing_share, (float share), (get(), share))
+    RUSHES_OPTION(pacing_rate, (std::uint64_t bits_per_second), (get(), bits_per_second))
+    RUSHES_OPTION(deliver_units, (bool on = true), (get(), on))
+    RUSHES_OPTION(length_prefixed, (bool on = true), (get(), on))
+    RUSHES_OPTION(frame_len_max, (std::size_t octets), (get(), octets))
+    RUSHES_OPTION(max_don_diff, (std::uint16_t max), (get(), max))
+    RUSHES_OPTION(reorder_time, (duration time), (get(), detail::nanos(time)))
+    RUSHES_OPTION(reorder_window, (std::size_t packets, std::size_t octets),
+                  (get(), packets, octets))
+    RUSHES_OPTION(probation, (std::uint8_t packets), (get(), packets))
+    RUSHES_OPTION(sources, (std::size_t max, duration timeout),
+                  (get(), max, detail::nanos(timeout)))
+    RUSHES_OPTION(first_packet, (std::uint16_t sequence, std::uint32_t timestamp),
+                  (get(), sequence, timestamp))
+    RUSHES_OPTION(mtu, (std::size_t octets), (get(), octets))
+    RUSHES_OPTION(socket_buffer, (std::size_t octets), (get(), octets))
+    RUSHES_OPTION(spin, (duration time), (get(), detail::nanos(time)))
+    RUSHES_OPTION(send_timeout, (duration timeout), (get(), detail::nanos(timeout)))
+    RUSHES_OPTION(send_path, (const std::string &path), (get(), path.c_str()))
+    RUSHES_OPTION(receive_path, (const std::string &path), (get(), path.c_str()))
+    RUSHES_OPTION(zero_copy, (bool on = true), (get(), on))
+    RUSHES_OPTION(dscp, (std::uint8_t dscp), (get(), dscp))
+    RUSHES_OPTION(interface, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(multicast, (std::uint8_t hops, bool is_heard_here = true),
+                  (get(), hops, is_heard_here))
+    RUSHES_OPTION(keep_alive, (duration interval), (get(), detail::nanos(interval)))
+    RUSHES_OPTION(rtcp, (bool on), (get(), on))
+    RUSHES_OPTION(rtcp_mux, (bool on = true), (get(), on))
+    RUSHES_OPTION(rtcp_local_port, (std::uint16_t port), (get(), port))
+    RUSHES_OPTION(rtcp_remote_port, (std::uint16_t port), (get(), port))
+    RUSHES_OPTION(session_bandwidth, (std::uint64_t bits_per_second), (get(), bits_per_second))
+    RUSHES_OPTION(feedback, (bool on = true), (get(), on))
+    RUSHES_OPTION(reduced_size, (bool on = true), (get(), on))
+    RUSHES_OPTION(report_arrivals, (bool on = true), (get(), on))
+    RUSHES_OPTION(describe, (rushes_sdes_item item, const std::string &text),
+                  (get(), item, text.c_str()))
+    RUSHES_OPTION(recovery, (rushes::recovery mode, std::uint8_t payload_type = 0),
+                  (get(), static_cast<std::int32_t>(mode), payload_type))
+    RUSHES_OPTION(history, (std::size_t octets), (get(), octets))
+    RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
+                  (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))
+    RUSHES_OPTION(zrtp, (), (get()))
+    RUSHES_OPTION(zrtp_cache, (const std::string &path), (get(), path.c_str()))
+    RUSHES_OPTION(zrtp_timeout, (duration timeout), (get(), detail::nanos(timeout)))
+    RUSHES_OPTION(zrtp_passive, (bool on = true), (get(), on))
+    RUSHES_OPTION(zrtp_aux_secret, (bytes secret), (get(), secret.data(), secret.size()))
+#undef RUSHES_OPTION
+
+    // Keys of one length, for what is sent and for what is received.
+    stream_options &srtp_separate(srtp_suite suite, bytes send, bytes receive) {
+        if (send.size() != receive.size()) {
+            throw error(RUSHES_ERROR_KEY, "the two keys are not of one length");
+        }
+        detail::check(rushes_stream_options_srtp_separate(get(), static_cast<std::int32_t>(suite),
+                                                          send.data(), receive.data(),
+                                                          send.size()));
+        return *this;
+    }
+    // Calls hook(const std::string &sas, bool is_verified), which returns a sas_answer, when a
+    // stream has agreed on its keys and before it is there.
+    template <class F> stream_options &zrtp_sas_hook(F &&hook) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_stream_options_zrtp_sas_hook(
+            get(),
+            [](void *user, const char *sas, bool is_verified) noexcept {
+                return static_cast<std::int32_t>(
+                    (*static_cast<function *>(user))(std::string(sas), is_verified));
+            },
+            detail::keep(std::forward<F>(hook)), detail::release<function>));
+        return *this;
+    }
+
+    // Opens a stream; with ZRTP, once both ends have agreed on a key.
+    media_stream open() const {
+        rushes_stream *raw = nullptr;
+        detail::check(rushes_stream_open(get(), &raw));
+        return media_stream(raw);
+    }
+    // Begins to agree on a key by ZRTP.
+    opening begin() const {
+        rushes_opening *raw = nullptr;
+        detail::check(rushes_stream_begin(get(), &raw));
+        return opening(raw);
+    }
+    rushes_stream_options *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_stream_options, rushes_stream_options_close> handle_;
+};
+
+// One peer, and the streams with it.
+class session {
+public:
+    explicit session(rushes_session *raw) noexcept : handle_(raw) {}
+
+    // A stream to be set up and opened.
+    stream_options stream(codec codec) const { return stream_options(get(), codec); }
+    // A stream from one port to another, with all defaults; a remote port of 0 receives only.
+    media_stream create_stream(std::uint16_t local_port, std::uint16_t remote_port,
+                               codec codec) const {
+        stream_options options(get(), codec);
+        options.local_port(local_port);
+        if (remote_port != 0) options.remote_port(remote_port);
+        return options.open();
+    }
+    // The short authentication string, once there is one.
+    std::optional<rushes::sas> get_sas() const {
+        rushes_sas now{};
+        if (!detail::check(rushes_session_sas(get(), &now, sizeof now))) return {};
+        return rushes::sas{now.text, now.is_verified};
+    }
+    // Tells whether both ends found their strings equal.
+    void verify_sas(bool are_equal) {
+        detail::check(rushes_session_verify_sas(get(), are_equal));
+    }
+    rushes_session *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_session, rushes_session_close> handle_;
+};
+
+// The application's place among its peers: where a program starts.
+class context {
+public:
+    context() { detail::check(rushes_context_new(nullptr, handle_.place())); }
+    explicit context(const std::string &cname) {
+        detail::check(rushes_context_new(cname.c_str(), handle_.place()));
+    }
+    // A session with one peer: a host name, an address or a multicast group.
+    session create_session(const std::string &remote) const {
+        return make(remote.c_str(), nullptr);
+    }
+    // The same, with its sockets bound to one local address.
+    session create_session(const std::string &local, const std::string &remote) const {
+        return make(remote.c_str(), local.c_str());
+    }
+    // A session that receives from anyone and sends to no one.
+    session create_session() const { return make(nullptr, nullptr); }
+    rushes_context *get() const noexcept { return handle_.get(); }
+
+private:
+    session make(const char *remote, const char *local) const {
+        rushes_session *raw = nullptr;
+        detail::check(rushes_session_new(get(), remote, local, &raw));
+        return session(raw);
+    }
+    detail::handle<rushes_context, rushes_context_close> handle_;
+};
+
+// Settings of texture servers and clients; each has a default that works.
+class texture_options {
+public:
+    texture_options() { detail::check(rushes_texture_options_new(handle_.place())); }
+
+#define RUSHES_OPTION(name, parameters, arguments)                                                 \
+    texture_options &name parameters {                                                             \
+        detail::check(rushes_texture_options_##name arguments);                                    \
+        return *this;                                                                              \
+    }
+    RUSHES_OPTION(format, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(transport, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(units, (std::uint8_t units), (get(), units))
+    RUSHES_OPTION(timing, (rushes_texture_timing timing), (get(), timing))
+    RUSHES_OPTION(loops, (bool on = true), (get(), on))
+    RUSHES_OPTION(bit_rate, (std::uint64_t bits_per_second), (get(), bits_per_second))
+    RUSHES_OPTION(clients_max, (std::size_t clients), (get(), clients))
+    RUSHES_OPTION(slots, (std::size_t slots), (get(), slots))
+    RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
+                  (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))
+    RUSHES_OPTION(zrtp, (), (get(), nullptr))
+#undef RUSHES_OPTION
+    texture_options &zrtp_cache(const std::string &path) {
+        detail::check(rushes_texture_options_zrtp(get(), path.c_str()));
+        return *this;
+    }
+    rushes_texture_options *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_texture_options, rushes_texture_options_close> handle_;
+};
+
+// Sends a source's pictures to whoever asks.
+class texture_server {
+public:
+    // Listens on `local` ("127.0.0.1:7000"); `pictures` is a file or "pattern:3840x2160@60".
+    texture_server(const std::string &local, const std::string &pictures,
+                   const texture_options &options = {}) {
+        detail::check(rushes_texture_serve(local.c_str(), pictures.c_str(), options.get(),
+                                           handle_.place()));
+    }
+    // Sends pictures that fill(span<std::uint8_t> octets, bool rewind) makes: it returns whether
+    // there was one.
+    template <class F>
+    texture_server(const std::string &local, const std::string &format, std::uint32_t width,
+                   std::uint32_t height, std::uint32_t frames_per_second, F &&fill,
+                   const texture_options &options = {}) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_texture_serve_from(
+            local.c_str(), format.c_str(), width, height, frames_per_second, 1,
+            [](void *user, std::uint8_t *octets, std::size_t len, bool rewind) noexcept {
+                span<std::uint8_t> picture(octets, len);
+                return (*static_cast<function *>(user))(picture, rewind) ? std::int32_t(1)
+                                                                         : std::int32_t(0);
+            },
+            detail::keep(std::forward<F>(fill)), detail::release<function>, options.get(),
+            handle_.place()));
+    }
+    std::uint16_t port() const {
+        std::uint16_t port = 0;
+        detail::check(rushes_texture_server_port(handle_.get(), &port));
+        return port;
+    }
+    rushes_texture_server_counts get_statistics() const {
+        rushes_texture_server_counts now{};
+        detail::check(rushes_texture_server_statistics(handle_.get(), &now, sizeof now));
+        return now;
+    }
+    void close() { handle_.close(); }
+
+private:
+    detail::handle<rushes_texture_server, rushes_texture_server_close> handle_;
+};
+
+// Receives a server's frames.
+class texture_client {
+public:
+    // Calls hook(const texture_frame &) for every frame, on a receiving thread.
+    template <class F>
+    texture_client(const std::string &address, F &&hook, const texture_options &options = {}) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_texture_connect(
+            address.c_str(), options.get(),
+            [](void *user, const rushes_texture_frame *frame) noexcept {
+                (*static_cast<function *>(user))(*frame);
+            },
+            detail::keep(std::forward<F>(hook)), detail::release<function>, handle_.place()));
+    }
+    // Waits for the end, at most so long; how it ended, if it has.
+    std::optional<std::string> wait(duration timeout) const {
+        const rushes_status status =
+            rushes_texture_client_wait(handle_.get(), detail::nanos(timeout));
+        if (status == RUSHES_ERROR_ENDED) return std::string(rushes_last_error_message());
+        detail::check(status);
+        return {};
+    }
+    rushes_texture_client_counts get_statistics() const {
+        rushes_texture_client_counts now{};
+        detail::check(rushes_texture_client_statistics(handle_.get(), &now, sizeof now));
+        return now;
+    }
+    void close() { handle_.close(); }
+
+private:
+    detail::handle<rushes_texture_client, rushes_texture_client_close> handle_;
+};
+
+} // namespace rushes
+
+#endif // RUSHES_HPP

@@ -1,0 +1,41 @@
+//! Contexts.
+
+use std::ffi::c_char;
+
+use crate::error::Status;
+use crate::guard::guard;
+use crate::handle;
+use crate::handle::kept;
+use crate::pointer;
+
+/// The application's place among its peers: one canonical name, one wall clock.
+#[derive(Debug)]
+pub struct Context(pub(crate) rushes::Context);
+kept!(Context, 1, "context");
+
+/// The library's version, such as "0.1.0". Static: never to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// Makes a context, to be closed by rushes_context_close(). `cname` is the canonical name that its
+/// streams tell their peers (1 to 255 octets), or NULL for a random one.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_context_new(cname: *const c_char, context: *mut *mut Context) -> Status {
+    guard(|| {
+        pointer::give(context, std::ptr::null_mut())?;
+        let new = match pointer::optional_text(cname)? {
+            Some(cname) => rushes::Context::with_cname(cname)?,
+            None => rushes::Context::new(),
+        };
+        pointer::give(context, handle::keep(Context(new))?)
+    })
+}
+
+/// Closes a context. Sessions made from it stay as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_context_close(context: *mut Context) -> Status {
+    guard(|| handle::take(context).map(drop))
+}

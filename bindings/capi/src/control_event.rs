@@ -1,0 +1,351 @@
+//! What peers report and ask for.
+
+use std::ffi::CString;
+use std::ffi::c_char;
+use std::ptr;
+use std::time::Duration;
+
+use rushes::ControlEvent as Told;
+use rushes::KeyFrameRequest;
+use rushes::proto::rtcp::Arrival;
+use rushes::proto::rtcp::PacketReport;
+
+use crate::control::KeyFrame;
+use crate::options_control;
+
+/// What a peer said, or what became of one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum RtcpEventKind {
+    /// Something that this version does not tell.
+    Other = 0,
+    /// A sender report: `ntp`, `timestamp`, `packets`, `octets`.
+    SenderReport = 1,
+    /// A report about our media: `report`, `round_trip`.
+    ReceiverReport = 2,
+    /// The round-trip time, of a participant that sends no media: `round_trip`.
+    RoundTrip = 3,
+    /// A source description that is new: `items`, `item_count`.
+    SourceDescription = 4,
+    /// A participant leaves: `text`.
+    Bye = 5,
+    /// A participant was silent for so long that it counts as gone.
+    TimedOut = 6,
+    /// An application's own packet: `subtype`, `text` (four characters), `data`, `data_len`.
+    App = 7,
+    /// A receiver needs a key frame: `request`.
+    KeyFrameRequested = 8,
+    /// Packets of ours did not reach a receiver: `sequences`, `sequence_count`.
+    PacketsLost = 9,
+    /// Parts of a picture did not reach a receiver.
+    SlicesLost = 10,
+    /// A receiver says which picture it has: `data`, `data_len`.
+    ReferencePicture = 11,
+    /// A receiver wants at most `bit_rate`. It is answered by itself.
+    BitRateRequested = 12,
+    /// A sender names the limits that it keeps.
+    BitRateNotified = 13,
+    /// A receiver estimates what the path can carry: `bit_rate`.
+    Estimate = 14,
+    /// When our packets reached a receiver: `ntp` (middle 32 bits), `arrivals`, `arrival_count`.
+    Arrivals = 15,
+    /// Datagrams were refused because they are not authentic: `count` since this was last told.
+    Refused = 16,
+    /// A master key has a sixteenth of its lifetime left, or less: `count` packets.
+    KeyExpiring = 17,
+    /// A master key is used up.
+    KeyExpired = 18,
+    /// Our SSRC is another's too: it was `from`, and is `ssrc` from now on.
+    Collision = 19,
+    /// Our own packets come back to us.
+    Loop = 20,
+}
+
+/// What a participant received of a source (RFC 3550 section 6.4.1).
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ReportBlock {
+    /// The source.
+    pub ssrc: u32,
+    /// The share of packets lost since the last report, in 1/256.
+    pub fraction_lost: u8,
+    /// Packets lost since the start; below 0 if duplicates came.
+    pub cumulative_lost: i32,
+    /// The highest sequence number received, with its wraps in the upper 16 bits.
+    pub highest: u32,
+    /// The jitter of arrivals, in ticks of the media's clock.
+    pub jitter: u32,
+    /// The middle 32 bits of the NTP time of the last sender report; 0 if none came.
+    pub last_sender_report: u32,
+    /// The time since that report came, in 1/65536 s; 0 if none came.
+    pub delay: u32,
+}
+
+impl From<&rushes::proto::rtcp::ReportBlock> for ReportBlock {
+    fn from(block: &rushes::proto::rtcp::ReportBlock) -> Self {
+        Self {
+            ssrc: block.ssrc.0,
+            fraction_lost: block.fraction_lost,
+            cumulative_lost: block.cumulative_lost,
+            highest: block.highest,
+            jitter: block.jitter,
+            last_sender_report: block.last_sender_report,
+            delay: block.delay,
+        }
+    }
+}
+
+/// One item of a source description.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SdesText {
+    /// What it is: a rushes_sdes_item, or another number of RFC 3550's.
+    pub item: i32,
+    /// What it says.
+    pub text: *const c_char,
+}
+
+/// When one of our packets came.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PacketArrival {
+    /// The packet's sequence number.
+    pub sequence: u16,
+    /// Whether it came.
+    pub has_arrived: bool,
+    /// Its mark of congestion (RFC 3168), 0..=3.
+    pub ecn: u8,
+    /// Nanoseconds before the instant of the report; UINT64_MAX if longer than can be told, or not
+    /// known.
+    pub before: u64,
+}
+
+/// What a peer said. What the kind does not name is 0 or NULL.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ControlEvent {
+    /// What: a rushes_rtcp_event_kind.
+    pub kind: i32,
+    /// Who said it.
+    pub from: u32,
+    /// Another source, where the kind has one.
+    pub ssrc: u32,
+    /// A sampling instant, in ticks of the media's clock.
+    pub timestamp: u32,
+    /// The same instant on the wall clock, as an NTP time stamp (RFC 5905): seconds since 1900 in the
+    /// upper 32 bits.
+    pub ntp: u64,
+    /// Packets sent, modulo 2^32.
+    pub packets: u32,
+    /// Octets of payload sent, modulo 2^32.
+    pub octets: u32,
+    /// The round-trip time in nanoseconds; 0 if it is not known.
+    pub round_trip: u64,
+    /// A report about our media.
+    pub report: ReportBlock,
+    /// How a key frame is asked for: a rushes_key_frame.
+    pub request: i32,
+    /// Bits per second.
+    pub bit_rate: u64,
+    /// How many, where the kind says of what.
+    pub count: u64,
+    /// Which of an application's packets it is, 0..=31.
+    pub subtype: u8,
+    /// A reason or a name.
+    pub text: *const c_char,
+    /// Octets.
+    pub data: *const u8,
+    /// How many there are.
+    pub data_len: usize,
+    /// Sequence numbers.
+    pub sequences: *const u16,
+    /// How many there are.
+    pub sequence_count: usize,
+    /// Items of a source description.
+    pub items: *const SdesText,
+    /// How many there are.
+    pub item_count: usize,
+    /// When packets came.
+    pub arrivals: *const PacketArrival,
+    /// How many there are.
+    pub arrival_count: usize,
+}
+
+/// What an event points to.
+#[derive(Default)]
+struct Lent {
+    text: Option<CString>,
+    texts: Vec<CString>,
+    items: Vec<SdesText>,
+    sequences: Vec<u16>,
+    arrivals: Vec<PacketArrival>,
+}
+
+fn empty() -> ControlEvent {
+    ControlEvent {
+        kind: RtcpEventKind::Other as i32,
+        from: 0,
+        ssrc: 0,
+        timestamp: 0,
+        ntp: 0,
+        packets: 0,
+        octets: 0,
+        round_trip: 0,
+        report: ReportBlock::default(),
+        request: 0,
+        bit_rate: 0,
+        count: 0,
+        subtype: 0,
+        text: ptr::null(),
+        data: ptr::null(),
+        data_len: 0,
+        sequences: ptr::null(),
+        sequence_count: 0,
+        items: ptr::null(),
+        item_count: 0,
+        arrivals: ptr::null(),
+        arrival_count: 0,
+    }
+}
+
+/// A text for C, without what no text of C's can hold.
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Lends an event to `take`.
+pub(crate) fn with(event: &Told, take: impl FnOnce(*const ControlEvent)) {
+    let mut lent = Lent::default();
+    let event = fill_media(event, &mut lent)
+        .or_else(|| fill_people(event, &mut lent))
+        .unwrap_or_else(|| fill_rest(event));
+    take(&raw const event);
+}
+
+fn of(kind: RtcpEventKind, from: rushes::Ssrc) -> ControlEvent {
+    ControlEvent { kind: kind as i32, from: from.0, ..empty() }
+}
+
+/// Reports and requests about media.
+fn fill_media(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
+    Some(match event {
+        Told::SenderReport { from, info } => ControlEvent {
+            ntp: info.ntp.0,
+            timestamp: info.rtp.0,
+            packets: info.packets,
+            octets: info.octets,
+            ..of(RtcpEventKind::SenderReport, *from)
+        },
+        Told::ReceiverReport { from, block, round_trip } => ControlEvent {
+            report: block.into(),
+            round_trip: round_trip.map_or(0, nanos),
+            ..of(RtcpEventKind::ReceiverReport, *from)
+        },
+        Told::RoundTrip { from, round_trip } => {
+            ControlEvent { round_trip: nanos(*round_trip), ..of(RtcpEventKind::RoundTrip, *from) }
+        }
+        Told::KeyFrameRequested { from, request } => {
+            let request = match request {
+                KeyFrameRequest::PictureLoss => KeyFrame::PictureLoss,
+                KeyFrameRequest::FullIntra => KeyFrame::FullIntra,
+            };
+            ControlEvent { request: request as i32, ..of(RtcpEventKind::KeyFrameRequested, *from) }
+        }
+        Told::PacketsLost { from, sequences } => {
+            lent.sequences = sequences.iter().map(|sequence| sequence.0).collect();
+            ControlEvent {
+                sequences: lent.sequences.as_ptr(),
+                sequence_count: lent.sequences.len(),
+                ..of(RtcpEventKind::PacketsLost, *from)
+            }
+        }
+        Told::Arrivals { from, instant, packets } => {
+            lent.arrivals = packets.iter().map(arrival).collect();
+            ControlEvent {
+                ntp: u64::from(*instant) << 16,
+                arrivals: lent.arrivals.as_ptr(),
+                arrival_count: lent.arrivals.len(),
+                ..of(RtcpEventKind::Arrivals, *from)
+            }
+        }
+        Told::BitRateRequested { from, limit } => {
+            ControlEvent { bit_rate: limit.bit_rate, ..of(RtcpEventKind::BitRateRequested, *from) }
+        }
+        Told::Estimate { from, bit_rate } => {
+            ControlEvent { bit_rate: *bit_rate, ..of(RtcpEventKind::Estimate, *from) }
+        }
+        _ => return None,
+    })
+}
+
+fn arrival(report: &PacketReport) -> PacketArrival {
+    let (ecn, before) = match report.arrival {
+        Some((ecn, Arrival::Before(time))) => (ecn as u8, nanos(time)),
+        Some((ecn, _)) => (ecn as u8, u64::MAX),
+        None => (0, u64::MAX),
+    };
+    let has_arrived = report.arrival.is_some();
+    PacketArrival { sequence: report.sequence.0, has_arrived, ecn, before }
+}
+
+/// What participants say of themselves and to each other.
+fn fill_people(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
+    Some(match event {
+        Told::SourceDescription { from, items } => {
+            lent.texts = items.iter().map(|(_, text)| c_text(text)).collect();
+            let kinds = items.iter().map(|(kind, _)| options_control::item(*kind));
+            let texts = lent.texts.iter().map(|text| text.as_ptr());
+            lent.items = kinds.zip(texts).map(|(item, text)| SdesText { item, text }).collect();
+            ControlEvent {
+                items: lent.items.as_ptr(),
+                item_count: lent.items.len(),
+                ..of(RtcpEventKind::SourceDescription, *from)
+            }
+        }
+        Told::Bye { from, reason } => {
+            let text = lent.text.insert(c_text(reason)).as_ptr();
+            ControlEvent { text, ..of(RtcpEventKind::Bye, *from) }
+        }
+        Told::App { from, subtype, name, data } => {
+            let text = lent.text.insert(c_text(&String::from_utf8_lossy(name))).as_ptr();
+            ControlEvent {
+                subtype: *subtype,
+                text,
+                data: data.as_ptr(),
+                data_len: data.len(),
+                ..of(RtcpEventKind::App, *from)
+            }
+        }
+        Told::ReferencePicture { from, picture } => ControlEvent {
+            data: picture.as_ptr(),
+            data_len: picture.len(),
+            ..of(RtcpEventKind::ReferencePicture, *from)
+        },
+        _ => return None,
+    })
+}
+
+fn fill_rest(event: &Told) -> ControlEvent {
+    let none = rushes::Ssrc(0);
+    match event {
+        Told::TimedOut { from } => of(RtcpEventKind::TimedOut, *from),
+        Told::SlicesLost { from, .. } => of(RtcpEventKind::SlicesLost, *from),
+        Told::BitRateNotified { from, .. } => of(RtcpEventKind::BitRateNotified, *from),
+        Told::Refused { datagrams } => {
+            ControlEvent { count: *datagrams, ..of(RtcpEventKind::Refused, none) }
+        }
+        Told::KeyExpiring { left } => {
+            ControlEvent { count: *left, ..of(RtcpEventKind::KeyExpiring, none) }
+        }
+        Told::KeyExpired => of(RtcpEventKind::KeyExpired, none),
+        Told::Collision { old, new } => {
+            ControlEvent { ssrc: new.0, ..of(RtcpEventKind::Collision, *old) }
+        }
+        Told::Loop { ssrc } => of(RtcpEventKind::Loop, *ssrc),
+        _ => empty(),
+    }
+}

@@ -1,0 +1,64 @@
+//! Where calls from C come in and go out: panics become a status, failures leave a message.
+
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::ffi::c_char;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
+use crate::error::Failure;
+use crate::error::Status;
+
+thread_local! {
+    static MESSAGE: RefCell<CString> = RefCell::default();
+}
+
+/// Does what a function of C's does; what went wrong is kept for
+/// [`rushes_last_error_message`](crate::error::rushes_last_error_message).
+pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> Status {
+    guard_with(|| act().map(|()| Status::Ok))
+}
+
+/// The same for functions that have more to say than [`Status::Ok`].
+pub(crate) fn guard_with(act: impl FnOnce() -> Result<Status, Failure>) -> Status {
+    let outcome = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(Failure::new(Status::Panic, words.unwrap_or_else(|| "a panic".to_owned())))
+    });
+    outcome.unwrap_or_else(|failure| {
+        keep(failure.message);
+        failure.status
+    })
+}
+
+fn keep(message: String) {
+    let mut octets = message.into_bytes();
+    octets.retain(|octet| *octet != 0);
+    let message = CString::new(octets).unwrap_or_default();
+    // While a thread ends there is no place for it any more.
+    let _ = MESSAGE.try_with(|kept| *kept.borrow_mut() = message);
+}
+
+pub(crate) fn last_message() -> *const c_char {
+    MESSAGE.try_with(|kept| kept.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_status() {
+        let status = guard(|| Err(Failure::new(Status::Net, "a\0b")));
+        assert_eq!(status, Status::Net);
+        assert_eq!(MESSAGE.with(|kept| kept.borrow().clone()).as_c_str(), c"ab");
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let status = guard(|| std::panic::panic_any("words".to_owned()));
+        std::panic::set_hook(hook);
+        assert_eq!(status, Status::Panic);
+        assert_eq!(MESSAGE.with(|kept| kept.borrow().clone()).as_c_str(), c"words");
+        assert_eq!(guard(|| Ok(())), Status::Ok);
+    }
+}

@@ -1,0 +1,194 @@
+//! Handles: numbers in the clothes of pointers.
+//!
+//! A handle names a place in a table and how often the place was taken, so that a stale, doubled or
+//! made-up one is recognised. It is odd, hence never the address of anything.
+
+use std::ptr;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+
+use crate::error::Failure;
+use crate::error::Status;
+
+/// Bits for the place in a table.
+const PLACE_BITS: u32 = if usize::BITS >= 64 { 24 } else { 12 };
+
+/// Bits below: the kind, and one that is always set.
+const TAG_BITS: u32 = 5;
+
+const GENERATION_MAX: usize = usize::MAX >> (PLACE_BITS + TAG_BITS);
+
+/// Something that C holds handles of.
+pub(crate) trait Kept: Sized + Send + Sync + 'static {
+    /// What it is called where a handle is none.
+    const NAME: &'static str;
+    /// What tells its handles from others', 0..=15.
+    const KIND: usize;
+    fn table() -> &'static Table<Self>;
+}
+
+/// Declares where the handles of a type are kept.
+macro_rules! kept {
+    ($kept:ty, $kind:expr, $name:expr) => {
+        impl crate::handle::Kept for $kept {
+            const NAME: &'static str = $name;
+            const KIND: usize = $kind;
+            fn table() -> &'static crate::handle::Table<Self> {
+                static TABLE: crate::handle::Table<$kept> = crate::handle::Table::new();
+                &TABLE
+            }
+        }
+    };
+}
+pub(crate) use kept;
+
+/// All handles of one kind.
+pub(crate) struct Table<T>(RwLock<Places<T>>);
+
+struct Places<T> {
+    places: Vec<Place<T>>,
+    free: Vec<usize>,
+}
+
+struct Place<T> {
+    generation: usize,
+    value: Option<Arc<T>>,
+}
+
+impl<T> Table<T> {
+    pub(crate) const fn new() -> Self {
+        Self(RwLock::new(Places { places: Vec::new(), free: Vec::new() }))
+    }
+}
+
+/// Keeps something under a new handle.
+pub(crate) fn keep<T: Kept>(value: T) -> Result<*mut T, Failure> {
+    keep_shared(Arc::new(value))
+}
+
+/// The same for something that others hold as well.
+pub(crate) fn keep_shared<T: Kept>(value: Arc<T>) -> Result<*mut T, Failure> {
+    let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
+    let Places { places, free } = &mut *table;
+    let place = free.pop().unwrap_or_else(|| {
+        places.push(Place { generation: 0, value: None });
+        places.len() - 1
+    });
+    if place >> PLACE_BITS != 0 {
+        return Err(Failure::new(Status::System, format!("too many handles of a {}", T::NAME)));
+    }
+    let taken = &mut places[place];
+    taken.value = Some(value);
+    let number = (taken.generation << PLACE_BITS | place) << TAG_BITS | T::KIND << 1 | 1;
+    Ok(ptr::without_provenance_mut(number))
+}
+
+/// Where a handle points to.
+struct Number {
+    place: usize,
+    generation: usize,
+}
+
+fn number<T: Kept>(handle: *const T) -> Result<Number, Failure> {
+    let number = handle.addr();
+    if number == 0 {
+        return Err(Failure::new(Status::Null, format!("the handle of a {} is null", T::NAME)));
+    }
+    let tag = number & ((1 << TAG_BITS) - 1);
+    if tag != (T::KIND << 1 | 1) {
+        return Err(no_handle::<T>());
+    }
+    let number = number >> TAG_BITS;
+    Ok(Number { place: number & ((1 << PLACE_BITS) - 1), generation: number >> PLACE_BITS })
+}
+
+fn no_handle<T: Kept>() -> Failure {
+    Failure::new(Status::Handle, format!("this is no handle of a {}", T::NAME))
+}
+
+fn closed<T: Kept>() -> Failure {
+    Failure::new(Status::Closed, format!("this {} was closed or released before", T::NAME))
+}
+
+/// What a handle stands for.
+pub(crate) fn get<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
+    let number = number(handle)?;
+    let table = T::table().0.read().unwrap_or_else(PoisonError::into_inner);
+    let place = table.places.get(number.place).ok_or_else(no_handle::<T>)?;
+    if place.generation != number.generation {
+        return Err(closed::<T>());
+    }
+    place.value.clone().ok_or_else(closed::<T>)
+}
+
+/// Ends a handle; what it stood for.
+pub(crate) fn take<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
+    let number = number(handle)?;
+    let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
+    let Places { places, free } = &mut *table;
+    let place = places.get_mut(number.place).ok_or_else(no_handle::<T>)?;
+    if place.generation != number.generation {
+        return Err(closed::<T>());
+    }
+    let value = place.value.take().ok_or_else(closed::<T>)?;
+    place.generation = (place.generation + 1) & GENERATION_MAX;
+    free.push(number.place);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(u32);
+    kept!(Thing, 14, "thing");
+    struct Other;
+    kept!(Other, 15, "other");
+
+    fn status<T>(outcome: Result<T, Failure>) -> Option<Status> {
+        outcome.err().map(|failure| failure.status)
+    }
+
+    #[test]
+    fn only_a_handle_that_is_open_stands_for_something() {
+        let one = keep(Thing(1)).unwrap();
+        let other = keep(Other).unwrap();
+        assert_eq!(get(one).unwrap().0, 1);
+        assert_eq!(status(get::<Thing>(ptr::null())), Some(Status::Null));
+        assert_eq!(status(get::<Thing>(other.cast())), Some(Status::Handle));
+        assert_eq!(status(get::<Thing>(&raw const NOTHING)), Some(Status::Handle));
+        let high = ptr::without_provenance::<Thing>(one.addr() | 0xff_ffff << TAG_BITS);
+        assert_eq!(status(get(high)), Some(Status::Handle));
+        assert_eq!(take(one).unwrap().0, 1);
+        assert_eq!(status(get(one)), Some(Status::Closed));
+        assert_eq!(status(take(one)), Some(Status::Closed));
+        // The place is taken again, and the old handle still stands for nothing.
+        let two = keep(Thing(2)).unwrap();
+        assert_eq!(status(get(one)), Some(Status::Closed));
+        assert_eq!(get(two).unwrap().0, 2);
+        assert_ne!(one.addr(), two.addr());
+        take(two).unwrap();
+        take(other).unwrap();
+    }
+
+    static NOTHING: Thing = Thing(0);
+
+    #[test]
+    fn threads_get_what_is_theirs() {
+        let work = |thread: u32| {
+            for n in 0..2_000 {
+                let value = thread << 16 | n;
+                let handle = keep(Thing(value)).unwrap();
+                assert_eq!(get(handle).unwrap().0, value);
+                assert_eq!(take(handle).unwrap().0, value);
+                assert_eq!(status(get(handle)), Some(Status::Closed));
+            }
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                scope.spawn(move || work(thread));
+            }
+        });
+    }
+}

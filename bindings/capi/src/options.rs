@@ -1,0 +1,335 @@
+//! What a stream is told before it is opened: media and time.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use rushes::ClockRate;
+use rushes::Delivery;
+use rushes::FrameRate;
+use rushes::Framing;
+use rushes::Pacing;
+use rushes::PayloadType;
+use rushes::RtpTimestamp;
+use rushes::SequenceNumber;
+use rushes::Ssrc;
+use rushes::StreamBuilder;
+
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::handle;
+use crate::handle::kept;
+use crate::options_security::Secrets;
+use crate::pointer;
+use crate::session::Session;
+use crate::stream::Stream;
+use crate::zrtp;
+
+/// Settings of streams that are to be opened. Every one has a default that works.
+#[derive(Debug)]
+pub struct StreamOptions(Mutex<Settings>);
+kept!(StreamOptions, 5, "stream's options");
+
+/// The settings, and what they need besides.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) builder: StreamBuilder,
+    pub(crate) session: rushes::Session,
+    pub(crate) secrets: Secrets,
+    pub(crate) sas_hook: Option<Arc<zrtp::SasCallback>>,
+}
+
+/// What a stream carries.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum Codec {
+    /// H.264 (AVC), RFC 6184.
+    H264 = 1,
+    /// H.265 (HEVC), RFC 7798.
+    H265 = 2,
+    /// H.266 (VVC), RFC 9328.
+    H266 = 3,
+    /// Opus, RFC 7587.
+    Opus = 4,
+    /// Frames of any kind, split when larger than a packet.
+    Generic = 5,
+}
+
+/// Says which argument is out of range.
+pub(crate) fn argument(words: impl Into<String>) -> Failure {
+    Failure::new(Status::Argument, words)
+}
+
+fn codec(number: i32) -> Result<rushes::Codec, Failure> {
+    Ok(match number {
+        1 => rushes::Codec::H264,
+        2 => rushes::Codec::H265,
+        3 => rushes::Codec::H266,
+        4 => rushes::Codec::Opus,
+        5 => rushes::Codec::Generic,
+        _ => return Err(argument(format!("{number} is no codec"))),
+    })
+}
+
+pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {
+    PayloadType::new(number).ok_or_else(|| argument(format!("{number} is no payload type")))
+}
+
+/// The settings as they are now.
+pub(crate) fn settings(options: *const StreamOptions) -> Result<Settings, Failure> {
+    let options = handle::get(options)?;
+    Ok(options.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+}
+
+/// Changes one setting.
+pub(crate) fn change_all(
+    options: *const StreamOptions,
+    act: impl FnOnce(&mut Settings) -> Result<(), Failure>,
+) -> Status {
+    guard(|| {
+        let options = handle::get(options)?;
+        let mut settings = options.0.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut settings)
+    })
+}
+
+/// Changes what the library's builder knows of.
+pub(crate) fn change(
+    options: *const StreamOptions,
+    act: impl FnOnce(StreamBuilder) -> Result<StreamBuilder, Failure>,
+) -> Status {
+    change_all(options, |settings| {
+        settings.builder = act(settings.builder.clone())?;
+        Ok(())
+    })
+}
+
+/// Makes the settings of streams of a session that carry `codec` (a rushes_codec); to be closed by
+/// rushes_stream_options_close(). They may be used for more than one stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_new(
+    session: *const Session,
+    codec: i32,
+    options: *mut *mut StreamOptions,
+) -> Status {
+    guard(|| {
+        pointer::give(options, std::ptr::null_mut())?;
+        let session = handle::get(session)?.0.clone();
+        let builder = session.stream(self::codec(codec)?);
+        let secrets = Secrets::default();
+        let settings = Settings { builder, session, secrets, sas_hook: None };
+        pointer::give(options, handle::keep(StreamOptions(Mutex::new(settings)))?)
+    })
+}
+
+/// Closes settings. Streams opened with them stay as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_close(options: *mut StreamOptions) -> Status {
+    guard(|| handle::take(options).map(drop))
+}
+
+/// Opens a stream, to be closed by rushes_stream_close(): checks every setting and binds the socket,
+/// unless a stream of the session on the same port has done so.
+///
+/// With rushes_stream_options_zrtp() it waits until both ends have agreed on a key.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_open(
+    options: *const StreamOptions,
+    stream: *mut *mut Stream,
+) -> Status {
+    guard(|| {
+        pointer::give(stream, std::ptr::null_mut())?;
+        let opened = zrtp::open(settings(options)?)?;
+        pointer::give(stream, handle::keep(Stream::new(opened)?)?)
+    })
+}
+
+/// The local UDP port; 0, the default, takes a free one.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_local_port(
+    options: *const StreamOptions,
+    port: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.local_port(port)))
+}
+
+/// The peer's UDP port. Without it the stream only receives.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_remote_port(
+    options: *const StreamOptions,
+    port: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.remote_port(port)))
+}
+
+/// The payload type to send and to accept, 0..=127; by default 96 for H.264, 97 for H.265, 98 for
+/// H.266, 111 for Opus, 99 for generic frames.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_payload_type(
+    options: *const StreamOptions,
+    payload_type: u8,
+) -> Status {
+    change(options, |builder| Ok(builder.payload_type(self::payload_type(payload_type)?)))
+}
+
+/// The stream's own SSRC; random by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_ssrc(options: *const StreamOptions, ssrc: u32) -> Status {
+    change(options, |builder| Ok(builder.ssrc(Ssrc(ssrc))))
+}
+
+/// The one source to accept, believed from its first packet on; by default any. Streams on one port
+/// need it, or payload types of their own.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_remote_ssrc(
+    options: *const StreamOptions,
+    ssrc: u32,
+) -> Status {
+    change(options, |builder| Ok(builder.remote_ssrc(Ssrc(ssrc))))
+}
+
+/// The rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000 for
+/// Opus.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_clock_rate(
+    options: *const StreamOptions,
+    hertz: u32,
+) -> Status {
+    change(options, |builder| {
+        let rate = ClockRate::new(hertz).ok_or_else(|| argument("a clock rate of 0 Hz"))?;
+        Ok(builder.clock_rate(rate))
+    })
+}
+
+/// The rate of the frames to send, `frames` in `seconds` (30000 in 1001), neither 0: for automatic
+/// timestamps and for pacing. By default timestamps are 1/30 s apart and pacing follows the calls.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_frame_rate(
+    options: *const StreamOptions,
+    frames: u32,
+    seconds: u32,
+) -> Status {
+    change(options, |builder| {
+        let rate = FrameRate::new(frames, seconds);
+        Ok(builder.frame_rate(rate.ok_or_else(|| argument("a frame rate of 0, or without end"))?))
+    })
+}
+
+/// Sends all packets of a frame at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_pacing_off(options: *const StreamOptions) -> Status {
+    change(options, |builder| Ok(builder.pacing(Pacing::Off)))
+}
+
+/// Spreads large frames over a share of the frame interval, 0.01 to 1; 0.5 by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_pacing_share(
+    options: *const StreamOptions,
+    share: f32,
+) -> Status {
+    change(options, |builder| Ok(builder.pacing(Pacing::Share(share))))
+}
+
+/// Sends at this rate, in bits of UDP payload per second, however large a frame is.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_pacing_rate(
+    options: *const StreamOptions,
+    bits_per_second: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.pacing(Pacing::Rate(bits_per_second))))
+}
+
+/// Whether each NAL unit is delivered as soon as it is whole; by default whole access units are.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_deliver_units(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    let delivery = if on { Delivery::Unit } else { Delivery::AccessUnit };
+    change(options, |builder| Ok(builder.delivery(delivery)))
+}
+
+/// Whether NAL units are set apart by lengths of 4 octets, in frames pushed and pulled; by default by
+/// start codes (00 00 00 01).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_length_prefixed(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    let framing = if on { Framing::LengthPrefixed } else { Framing::AnnexB };
+    change(options, |builder| Ok(builder.framing(framing)))
+}
+
+/// Octets in the largest frame to accept, by default 64 MiB.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_frame_len_max(
+    options: *const StreamOptions,
+    octets: usize,
+) -> Status {
+    change(options, |builder| Ok(builder.frame_len_max(octets)))
+}
+
+/// sprop-max-don-diff of H.265 and H.266 (RFC 7798 section 7.1): if not 0, the default, NAL units
+/// travel with their decoding order numbers. Both sides must agree.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_max_don_diff(
+    options: *const StreamOptions,
+    max: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.max_don_diff(max)))
+}
+
+/// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms,
+/// with recovery 200 ms. It delays nothing while no packet is missing.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_reorder_time(
+    options: *const StreamOptions,
+    time: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.reorder_time(Duration::from_nanos(time))))
+}
+
+/// Packets that the reorder window spans at most (1..=16384), and octets that it holds; by default
+/// 512 (with recovery 4096) and 4 MiB.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_reorder_window(
+    options: *const StreamOptions,
+    packets: usize,
+    octets: usize,
+) -> Status {
+    change(options, |builder| Ok(builder.reorder_window(packets, octets)))
+}
+
+/// Packets before a source is believed, by default 2; they are kept meanwhile. 1 believes at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_probation(
+    options: *const StreamOptions,
+    packets: u8,
+) -> Status {
+    change(options, |builder| Ok(builder.probation(packets)))
+}
+
+/// Sources that are followed at once, by default 16, and nanoseconds that one may be silent before
+/// its place may go to another, by default 30 s.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_sources(
+    options: *const StreamOptions,
+    max: usize,
+    timeout: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.sources(max, Duration::from_nanos(timeout))))
+}
+
+/// The first sequence number and timestamp; random by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_first_packet(
+    options: *const StreamOptions,
+    sequence: u16,
+    timestamp: u32,
+) -> Status {
+    change(options, |builder| {
+        Ok(builder.first_packet(SequenceNumber(sequence), RtpTimestamp(timestamp)))
+    })
+}

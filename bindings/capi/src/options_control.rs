@@ -1,0 +1,197 @@
+//! What a stream is told before it is opened: RTCP, feedback, recovery.
+
+use std::ffi::c_char;
+
+use rushes::Recovery;
+use rushes::proto::rtcp::SdesKind;
+
+use crate::error::Failure;
+use crate::error::Status;
+use crate::options::StreamOptions;
+use crate::options::argument;
+use crate::options::change;
+use crate::options::payload_type;
+use crate::pointer;
+
+/// How lost packets are sent again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum RecoveryMode {
+    /// They are not.
+    Off = 0,
+    /// In a stream of their own (RFC 4588).
+    Rtx = 1,
+    /// As they were, in the stream they belong to: for peers that do not know RFC 4588.
+    Verbatim = 2,
+}
+
+/// What a source description says (RFC 3550 section 6.5); the values are the RFC's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum SdesItem {
+    /// The canonical name.
+    Cname = 1,
+    /// The user's name.
+    Name = 2,
+    /// The user's electronic mail address.
+    Email = 3,
+    /// The user's telephone number.
+    Phone = 4,
+    /// Where the user is.
+    Location = 5,
+    /// The application.
+    Tool = 6,
+    /// What the user is doing.
+    Note = 7,
+    /// An extension under a name of its own.
+    Private = 8,
+}
+
+/// Whether RTCP is sent and read; by default it is, on the port above the stream's.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rtcp(options: *const StreamOptions, on: bool) -> Status {
+    change(options, |builder| Ok(builder.rtcp(on)))
+}
+
+/// Whether RTCP shares the stream's port (RFC 5761); by default not. Both sides must agree.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rtcp_mux(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.rtcp_mux(on)))
+}
+
+/// The local port for RTCP, where it is not the one above the stream's.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rtcp_local_port(
+    options: *const StreamOptions,
+    port: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.rtcp_local_port(port)))
+}
+
+/// The peer's port for RTCP, where it is not the one above its stream's.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rtcp_remote_port(
+    options: *const StreamOptions,
+    port: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.rtcp_remote_port(port)))
+}
+
+/// The session's bandwidth in bits per second, of which RTCP takes 5 % at most; by default
+/// 10 Mbit/s. All participants should be told the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_session_bandwidth(
+    options: *const StreamOptions,
+    bits_per_second: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.session_bandwidth(bits_per_second)))
+}
+
+/// Whether requests go out at once (RFC 4585) rather than with the next report; by default only with
+/// recovery.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_feedback(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.feedback(on)))
+}
+
+/// Whether feedback may go without a report before it (RFC 5506); by default not. Both sides must
+/// agree.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_reduced_size(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.reduced_size(on)))
+}
+
+/// Whether the sender is told when each packet came (RFC 8888), as RUSHES_RTCP_EVENT_ARRIVALS; by
+/// default not.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_report_arrivals(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.report_arrivals(on)))
+}
+
+/// Something that reports say of this participant besides its canonical name; `item` is a
+/// rushes_sdes_item but the first, the text at most 255 octets.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_describe(
+    options: *const StreamOptions,
+    item: i32,
+    text: *const c_char,
+) -> Status {
+    change(options, |builder| {
+        let text = pointer::text(text)?;
+        if text.len() > 255 {
+            return Err(argument(format!("an item of {} octets is longer than 255", text.len())));
+        }
+        Ok(builder.describe(kind(item)?, text))
+    })
+}
+
+fn kind(item: i32) -> Result<SdesKind, Failure> {
+    Ok(match item {
+        2 => SdesKind::Name,
+        3 => SdesKind::Email,
+        4 => SdesKind::Phone,
+        5 => SdesKind::Location,
+        6 => SdesKind::Tool,
+        7 => SdesKind::Note,
+        8 => SdesKind::Private,
+        _ => return Err(argument(format!("{item} is no item that can be set"))),
+    })
+}
+
+/// The number of an item of a source description.
+pub(crate) fn item(kind: SdesKind) -> i32 {
+    match kind {
+        SdesKind::Cname => 1,
+        SdesKind::Name => 2,
+        SdesKind::Email => 3,
+        SdesKind::Phone => 4,
+        SdesKind::Location => 5,
+        SdesKind::Tool => 6,
+        SdesKind::Note => 7,
+        SdesKind::Private => 8,
+        SdesKind::Other(number) => number.into(),
+        _ => 0,
+    }
+}
+
+/// Whether lost packets are asked for and sent again, by a rushes_recovery_mode; by default they are
+/// not. Both sides must agree, and need RTCP. `payload_type` is that of RUSHES_RECOVERY_MODE_RTX; 0
+/// lets it follow from the stream's (127 for 96, 126 for 97, and so on).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_recovery(
+    options: *const StreamOptions,
+    mode: i32,
+    payload_type: u8,
+) -> Status {
+    change(options, |builder| {
+        let recovery = match (mode, payload_type) {
+            (0, _) => Recovery::Off,
+            (1, 0) => Recovery::On,
+            (1, number) => Recovery::Rtx(self::payload_type(number)?),
+            (2, _) => Recovery::Verbatim,
+            _ => return Err(argument(format!("{mode} is no mode of recovery"))),
+        };
+        Ok(builder.recovery(recovery))
+    })
+}
+
+/// Octets of sent packets that are kept to be sent again, by default 4 MiB; only with recovery.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_history(
+    options: *const StreamOptions,
+    octets: usize,
+) -> Status {
+    change(options, |builder| Ok(builder.history(octets)))
+}

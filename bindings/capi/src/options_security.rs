@@ -1,0 +1,305 @@
+//! Keys: given, or agreed on by ZRTP.
+
+use std::ffi::c_char;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rushes::MasterKey;
+use rushes::Security;
+use rushes::Ssrc;
+use rushes::Suite;
+use rushes::zrtp::ZrtpConfig;
+
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::handle;
+use crate::hook::Callback;
+use crate::hook::Release;
+use crate::hook::SasHook;
+use crate::options::StreamOptions;
+use crate::options::argument;
+use crate::options::change_all;
+use crate::pointer;
+use crate::stream::Stream;
+
+/// Cipher and tag of SRTP. Key and salt together have 30 octets for AES-128 in counter mode, 38 for
+/// AES-192, 46 for AES-256, 28 for AES-128-GCM, 44 for AES-256-GCM, and 30 without encryption.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum SrtpSuite {
+    /// AES-128 in counter mode, tags of 80 bits: the suite that everybody must have.
+    AesCm128HmacSha1Tag80 = 1,
+    /// The same with tags of 32 bits on media.
+    AesCm128HmacSha1Tag32 = 2,
+    /// AES-192 in counter mode, tags of 80 bits.
+    AesCm192HmacSha1Tag80 = 3,
+    /// The same with tags of 32 bits on media.
+    AesCm192HmacSha1Tag32 = 4,
+    /// AES-256 in counter mode, tags of 80 bits.
+    AesCm256HmacSha1Tag80 = 5,
+    /// The same with tags of 32 bits on media.
+    AesCm256HmacSha1Tag32 = 6,
+    /// AES-128 in Galois/counter mode, tags of 128 bits: the fastest.
+    AeadAes128Gcm = 7,
+    /// AES-256 in Galois/counter mode, tags of 128 bits.
+    AeadAes256Gcm = 8,
+    /// No encryption, tags of 80 bits.
+    NullHmacSha1Tag80 = 9,
+    /// AES-128 in counter mode and no tag on media: anybody on the path can change what arrives.
+    AesCm128NullAuth = 10,
+}
+
+pub(crate) fn suite(number: i32) -> Result<Suite, Failure> {
+    let at = usize::try_from(number - 1).ok();
+    let suite = at.and_then(|at| SUITES.get(at).copied());
+    suite.ok_or_else(|| argument(format!("{number} is no suite of SRTP")))
+}
+
+/// In the order of [`SrtpSuite`].
+const SUITES: [Suite; 10] = [
+    Suite::AesCm128HmacSha1_80,
+    Suite::AesCm128HmacSha1_32,
+    Suite::AesCm192HmacSha1_80,
+    Suite::AesCm192HmacSha1_32,
+    Suite::AesCm256HmacSha1_80,
+    Suite::AesCm256HmacSha1_32,
+    Suite::AeadAes128Gcm,
+    Suite::AeadAes256Gcm,
+    Suite::NullHmacSha1_80,
+    Suite::AesCm128NullAuth,
+];
+
+/// How streams are secured, as far as it was said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets {
+    keys: Option<Security>,
+    zrtp: Option<ZrtpConfig>,
+}
+
+impl Secrets {
+    pub(crate) fn security(&self) -> Option<Security> {
+        self.zrtp.clone().map(Security::Zrtp).or_else(|| self.keys.clone())
+    }
+
+    /// How long to wait for an agreement on keys, if there is to be one.
+    pub(crate) fn zrtp_timeout(&self) -> Option<Duration> {
+        self.zrtp.as_ref().map(|config| config.timeout)
+    }
+
+    pub(crate) fn set_zrtp(&mut self) -> &mut ZrtpConfig {
+        self.zrtp.get_or_insert_default()
+    }
+
+    /// Keys for what is sent and received; the same if there is one only.
+    pub(crate) fn set_keys(
+        &mut self,
+        suite: i32,
+        send: &[u8],
+        receive: Option<&[u8]>,
+    ) -> Result<(), Failure> {
+        let suite = self::suite(suite)?;
+        self.keys = Some(match receive {
+            Some(receive) => Security::separate(suite, send, receive)?,
+            None => Security::shared(suite, send)?,
+        });
+        self.zrtp = None;
+        Ok(())
+    }
+}
+
+/// Secures the stream with a master key that both ends have, the same both ways: for streams whose
+/// media goes one way and whose reports come back. `suite` is a rushes_srtp_suite; `key` is the key
+/// with its salt behind it, `len` octets, which are copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_srtp(
+    options: *const StreamOptions,
+    suite: i32,
+    key: *const u8,
+    len: usize,
+) -> Status {
+    change_all(options, |settings| {
+        settings.secrets.set_keys(suite, pointer::slice(key, len)?, None)
+    })
+}
+
+/// Secures the stream with master keys of their own for what is sent and for what is received, each
+/// of `len` octets: for streams whose media goes both ways.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_srtp_separate(
+    options: *const StreamOptions,
+    suite: i32,
+    send: *const u8,
+    receive: *const u8,
+    len: usize,
+) -> Status {
+    change_all(options, |settings| {
+        let (send, receive) = (pointer::slice(send, len)?, pointer::slice(receive, len)?);
+        settings.secrets.set_keys(suite, send, Some(receive))
+    })
+}
+
+/// Lets both ends agree on keys (ZRTP, RFC 6189) when the stream is opened, on its own port. Without a
+/// remote port this end waits for whoever speaks to it. The first stream of a session decides how.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp(options: *const StreamOptions) -> Status {
+    change_all(options, |settings| {
+        settings.secrets.set_zrtp();
+        Ok(())
+    })
+}
+
+/// A file for this end's name and what is kept of earlier sessions, so that strings that were
+/// compared once need not be compared again. Turns ZRTP on, as the following do.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp_cache(
+    options: *const StreamOptions,
+    path: *const c_char,
+) -> Status {
+    change_all(options, |settings| {
+        settings.secrets.set_zrtp().cache = Some(pointer::text(path)?.into());
+        Ok(())
+    })
+}
+
+/// Nanoseconds that rushes_stream_open() waits for the peer, by default 30 s.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp_timeout(
+    options: *const StreamOptions,
+    timeout: u64,
+) -> Status {
+    change_all(options, |settings| {
+        settings.secrets.set_zrtp().timeout = Duration::from_nanos(timeout.min(i64::MAX as u64));
+        Ok(())
+    })
+}
+
+/// Whether this end never begins an agreement; by default it may.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp_passive(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change_all(options, |settings| {
+        settings.secrets.set_zrtp().is_passive = on;
+        Ok(())
+    })
+}
+
+/// A secret that both ends got by other means, `len` octets, which are copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp_aux_secret(
+    options: *const StreamOptions,
+    secret: *const u8,
+    len: usize,
+) -> Status {
+    change_all(options, |settings| {
+        let secret = pointer::slice(secret, len)?.to_vec();
+        settings.secrets.set_zrtp().aux_secret = Some(secret.into());
+        Ok(())
+    })
+}
+
+/// Sets a function to be told the short authentication string when a stream opened with these
+/// settings has agreed on its keys, on the thread that opens it, before the stream is there. `user`
+/// is passed to it, and to `release` (may be NULL) once it will not be called any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp_sas_hook(
+    options: *const StreamOptions,
+    hook: SasHook,
+    user: *mut c_void,
+    release: Release,
+) -> Status {
+    let callback = Callback::new(hook, user, release);
+    change_all(options, |settings| {
+        if hook.is_none() {
+            return Err(Failure::new(Status::Null, "the hook is null"));
+        }
+        settings.secrets.set_zrtp();
+        settings.sas_hook = Some(Arc::new(callback));
+        Ok(())
+    })
+}
+
+/// A key with the identifier that tells it from others, if it has any.
+fn master_key(
+    suite: i32,
+    (key, len): (*const u8, usize),
+    (mki, mki_len): (*const u8, usize),
+) -> Result<MasterKey, Failure> {
+    let key = MasterKey::new(self::suite(suite)?, pointer::slice(key, len)?)?;
+    let mki = pointer::slice(mki, mki_len)?;
+    Ok(if mki.is_empty() { key } else { key.with_mki(mki)? })
+}
+
+/// Sends under another master key from the next packet and report on; the peer should accept it
+/// already. `suite` must be the stream's; `mki` is the key's identifier, NULL and 0 for none. Any
+/// thread may, while others push.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_set_send_key(
+    stream: *const Stream,
+    suite: i32,
+    key: *const u8,
+    len: usize,
+    mki: *const u8,
+    mki_len: usize,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        Ok(stream.handle.set_send_key(&master_key(suite, (key, len), (mki, mki_len))?)?)
+    })
+}
+
+/// Accepts packets and reports under another master key too, from now on. As
+/// rushes_stream_set_send_key().
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_add_receive_key(
+    stream: *const Stream,
+    suite: i32,
+    key: *const u8,
+    len: usize,
+    mki: *const u8,
+    mki_len: usize,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        Ok(stream.handle.add_receive_key(&master_key(suite, (key, len), (mki, mki_len))?)?)
+    })
+}
+
+/// Expects the next packet of `source` in the round `roc` (RFC 3711 section 3.3.1): needed to join a
+/// secured stream that has run for more than 65536 packets.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_set_roll_over_counter(
+    stream: *const Stream,
+    source: u32,
+    roc: u32,
+) -> Status {
+    guard(|| Ok(handle::get(stream)?.handle.set_roll_over_counter(Ssrc(source), roc)?))
+}
+
+/// The roll-over counter of what this end sends, for those who join late; 0 before the first packet
+/// and if the stream is not secured.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_roll_over_counter(stream: *const Stream, roc: *mut u32) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        pointer::give(roc, stream.handle.roll_over_counter())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_suite_has_its_number() {
+        for (number, suite) in (1..).zip(Suite::ALL) {
+            assert_eq!(self::suite(number).unwrap(), suite);
+        }
+        assert!(suite(0).is_err() && suite(11).is_err() && suite(i32::MIN + 1).is_err());
+        assert_eq!(suite(SrtpSuite::AeadAes128Gcm as i32).unwrap(), Suite::AeadAes128Gcm);
+        assert_eq!(suite(SrtpSuite::AesCm128NullAuth as i32).unwrap(), Suite::AesCm128NullAuth);
+    }
+}

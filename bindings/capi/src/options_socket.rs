@@ -1,0 +1,132 @@
+//! What a stream is told before it is opened: sockets.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use rushes::MulticastOptions;
+use rushes::ReceivePath;
+use rushes::SendPath;
+
+use crate::error::Status;
+use crate::options::StreamOptions;
+use crate::options::argument;
+use crate::options::change;
+use crate::options::change_all;
+use crate::pointer;
+
+/// Octets in the largest IP packet to send, headers included: 100..=65535, by default 1500. What is
+/// received may be of any size.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_mtu(
+    options: *const StreamOptions,
+    octets: usize,
+) -> Status {
+    change(options, |builder| Ok(builder.mtu(octets)))
+}
+
+/// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may allow less.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_socket_buffer(
+    options: *const StreamOptions,
+    octets: usize,
+) -> Status {
+    change(options, |builder| Ok(builder.socket_buffer(octets)))
+}
+
+/// Nanoseconds that rushes_stream_pull_frame() asks again and again before it sleeps, by default 0:
+/// it burns a core for a few microseconds of latency.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_spin(options: *const StreamOptions, time: u64) -> Status {
+    change(options, |builder| Ok(builder.spin(Duration::from_nanos(time))))
+}
+
+/// Nanoseconds to wait for room in the socket's send buffer before giving up, by default 1 s.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_send_timeout(
+    options: *const StreamOptions,
+    timeout: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.send_timeout(Duration::from_nanos(timeout))))
+}
+
+/// How datagrams are given to the kernel: "auto", the default, "gso", "sendmmsg" or "single".
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_send_path(
+    options: *const StreamOptions,
+    path: *const c_char,
+) -> Status {
+    change(options, |builder| {
+        let path: SendPath = pointer::text(path)?.parse().map_err(|error| wrong(&error))?;
+        Ok(builder.send_path(path))
+    })
+}
+
+/// How datagrams are taken from the kernel: "auto", the default, "gro", "recvmmsg" or "single".
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_receive_path(
+    options: *const StreamOptions,
+    path: *const c_char,
+) -> Status {
+    change(options, |builder| {
+        let path: ReceivePath = pointer::text(path)?.parse().map_err(|error| wrong(&error))?;
+        Ok(builder.receive_path(path))
+    })
+}
+
+fn wrong(error: &rushes::net::UnknownPath) -> crate::error::Failure {
+    argument(error.to_string())
+}
+
+/// Whether the kernel and the device read what is sent where it lies (MSG_ZEROCOPY); by default not.
+/// For real network devices and frames of 16 KiB and more.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zero_copy(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.zero_copy(on)))
+}
+
+/// The differentiated services code point of what is sent, 0..=63 (RFC 2474).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_dscp(options: *const StreamOptions, dscp: u8) -> Status {
+    change(options, |builder| Ok(builder.dscp(dscp)))
+}
+
+/// The network interface to use, by name.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_interface(
+    options: *const StreamOptions,
+    name: *const c_char,
+) -> Status {
+    change(options, |builder| Ok(builder.interface(pointer::text(name)?)))
+}
+
+/// How far packets to the session's multicast group go, in hops (1 by default), and whether this host
+/// hears them too (it does by default). RUSHES_ERROR_ARGUMENT if the peer is no multicast group.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_multicast(
+    options: *const StreamOptions,
+    hops: u8,
+    is_heard_here: bool,
+) -> Status {
+    change_all(options, |settings| {
+        let peer = settings.session.peer().filter(std::net::IpAddr::is_multicast);
+        let group = peer.ok_or_else(|| argument("the session's peer is no multicast group"))?;
+        let group = MulticastOptions::new(group);
+        let multicast = MulticastOptions { ttl: hops.into(), loop_back: is_heard_here, ..group };
+        settings.builder = settings.builder.clone().multicast(multicast);
+        Ok(())
+    })
+}
+
+/// Sends an empty datagram at once and whenever nothing was sent for `interval` nanoseconds, so that
+/// address translators keep the path to us open (RFC 6263); by default never. It needs a remote port,
+/// and a thread that pulls or waits.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_keep_alive(
+    options: *const StreamOptions,
+    interval: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.keep_alive(Duration::from_nanos(interval))))
+}

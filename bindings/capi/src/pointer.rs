@@ -1,0 +1,167 @@
+//! Addresses that C gives: what is read and written there.
+//!
+//! The one promise that C makes, and that every function of the header asks for: a pointer that is
+//! not null points to as much memory as its function says, which nobody else changes during the
+//! call. Null is looked at here.
+
+use std::ffi::CStr;
+use std::ffi::c_char;
+use std::ptr;
+use std::slice;
+
+use crate::error::Failure;
+use crate::error::Status;
+
+fn null() -> Failure {
+    Failure::new(Status::Null, "a pointer is null that must not be")
+}
+
+/// Octets or numbers that C lends for the call; null will do for none.
+pub(crate) fn slice<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Failure> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err(null());
+    }
+    if !data.is_aligned() || count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Failure::new(Status::Argument, format!("no array has {count} elements there")));
+    }
+    // SAFETY: C promises that so many are there and stay; it is not null, aligned, and no longer
+    // than memory can be.
+    Ok(unsafe { slice::from_raw_parts(data, count) })
+}
+
+/// Octets that C lends to be written to.
+pub(crate) fn slice_mut<'a>(data: *mut u8, count: usize) -> Result<&'a mut [u8], Failure> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    if data.is_null() {
+        return Err(null());
+    }
+    if count > isize::MAX as usize {
+        return Err(Failure::new(Status::Argument, format!("no array has {count} octets")));
+    }
+    // Rust reads nothing that was not written.
+    // SAFETY: C promises that so many are there and nobody else's for the call.
+    unsafe { ptr::write_bytes(data, 0, count) };
+    // SAFETY: the same, and all of them are written.
+    Ok(unsafe { slice::from_raw_parts_mut(data, count) })
+}
+
+/// A text that C lends for the call.
+pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
+    optional_text(text)?.ok_or_else(null)
+}
+
+/// The same, where null stands for none.
+pub(crate) fn optional_text<'a>(text: *const c_char) -> Result<Option<&'a str>, Failure> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: C promises that a text ends with a zero octet.
+    let text = unsafe { CStr::from_ptr(text) };
+    let wrong = |_| Failure::new(Status::Text, "a text is not UTF-8");
+    text.to_str().map(Some).map_err(wrong)
+}
+
+/// A number that C lends, where null stands for none.
+pub(crate) fn optional<T: Copy>(value: *const T) -> Result<Option<T>, Failure> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    Ok(slice(value, 1)?.first().copied())
+}
+
+/// Checks that there is a place for an answer, before anything is done.
+pub(crate) fn check<T>(place: *mut T) -> Result<(), Failure> {
+    if place.is_null() {
+        return Err(null());
+    }
+    if !place.is_aligned() {
+        return Err(Failure::new(Status::Argument, "the place for an answer is not aligned"));
+    }
+    Ok(())
+}
+
+/// Gives C an answer.
+pub(crate) fn give<T: Copy>(place: *mut T, value: T) -> Result<(), Failure> {
+    check(place)?;
+    // SAFETY: C promises that there is a place for it, which is not null and aligned.
+    unsafe { ptr::write(place, value) };
+    Ok(())
+}
+
+/// Gives C as much of a struct as it knows of: `size` octets of what only grows at its end.
+pub(crate) fn give_part<T: Copy>(place: *mut T, size: usize, value: T) -> Result<(), Failure> {
+    check(place)?;
+    let len = size.min(size_of::<T>());
+    let from = (&raw const value).cast::<u8>();
+    // SAFETY: C promises `size` octets there; they are another's than the value's.
+    unsafe { ptr::copy_nonoverlapping(from, place.cast(), len) };
+    Ok(())
+}
+
+/// Gives C a text with a zero octet at its end, into `size` octets.
+pub(crate) fn give_text(place: *mut c_char, size: usize, text: &str) -> Result<(), Failure> {
+    check(place)?;
+    if text.len() >= size {
+        let needed = format!("the text needs {} octets, the buffer has {size}", text.len() + 1);
+        return Err(Failure::new(Status::Buffer, needed));
+    }
+    let octets = slice_mut(place.cast(), text.len() + 1)?;
+    octets[..text.len()].copy_from_slice(text.as_bytes());
+    Ok(())
+}
+
+#[allow(clippy::cast_possible_wrap, reason = "C's characters have a sign, or none")]
+fn character(octet: u8) -> c_char {
+    octet as c_char
+}
+
+/// A text in an array of a struct, cut where the array ends, with a zero octet at its end.
+pub(crate) fn text_array<const N: usize>(text: &str) -> [c_char; N] {
+    let mut array = [0; N];
+    let fits = (0..N).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
+    for (to, from) in array.iter_mut().zip(text.bytes().take(fits)) {
+        *to = character(from);
+    }
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_and_nonsense_are_answers() {
+        let status = |failure: Failure| failure.status;
+        assert_eq!(slice::<u8>(ptr::null(), 0).map_err(status), Ok(&[][..]));
+        assert_eq!(slice::<u8>(ptr::null(), 1).map_err(status), Err(Status::Null));
+        assert_eq!(slice([1_u8, 2].as_ptr(), usize::MAX).map_err(status), Err(Status::Argument));
+        assert_eq!(text(ptr::null()).map_err(status), Err(Status::Null));
+        assert_eq!(text(c"a\xff".as_ptr()).map_err(status), Err(Status::Text));
+        assert_eq!(optional::<u32>(ptr::null()).map_err(status), Ok(None));
+        assert_eq!(give::<u32>(ptr::null_mut(), 1).map_err(status), Err(Status::Null));
+    }
+
+    #[test]
+    fn a_text_is_whole_or_not_there() {
+        let mut place = [character(b'x'); 4];
+        assert!(give_text(place.as_mut_ptr(), 4, "abc").is_ok());
+        assert_eq!(place, b"abc\0".map(character));
+        let failure = give_text(place.as_mut_ptr(), 3, "abc").unwrap_err();
+        assert_eq!(failure.status, Status::Buffer);
+        assert_eq!(text_array::<4>("abé"), b"ab\0\0".map(character));
+    }
+
+    #[test]
+    fn a_caller_that_knows_less_gets_less() {
+        let mut place = [0_u32; 2];
+        assert!(give_part(&raw mut place, 4, [1, 2]).is_ok());
+        assert_eq!(place, [1, 0]);
+        assert!(give_part(&raw mut place, 400, [1, 2]).is_ok());
+        assert_eq!(place, [1, 2]);
+    }
+}

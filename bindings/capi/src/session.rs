@@ -1,0 +1,148 @@
+//! Sessions.
+
+use std::ffi::c_char;
+
+use rushes::zrtp::Warning;
+
+use crate::context::Context;
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::guard::guard_with;
+use crate::handle;
+use crate::handle::kept;
+use crate::pointer;
+
+/// One peer, and the streams with it.
+#[derive(Debug)]
+pub struct Session(pub(crate) rushes::Session);
+kept!(Session, 2, "session");
+
+/// The short authentication string of a session.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Sas {
+    /// What two people read to each other, with a zero octet at its end.
+    pub text: [c_char; 64],
+    /// The whole hash of which it is the beginning.
+    pub hash: [u8; 32],
+    /// Whether both ends have compared it, in this session or one that it continues.
+    pub is_verified: bool,
+}
+
+impl From<&rushes::zrtp::SasStatus> for Sas {
+    fn from(status: &rushes::zrtp::SasStatus) -> Self {
+        let text = pointer::text_array(&status.sas.to_string());
+        Self { text, hash: status.sas_hash, is_verified: status.is_verified }
+    }
+}
+
+/// Something that is not as it should be with a session's key agreement by ZRTP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum ZrtpWarning {
+    /// None.
+    None = 0,
+    /// A secret of an earlier session is not known to the peer: compare the strings.
+    CacheMismatch = 1,
+    /// The same, and the strings were compared before: likelier that somebody is in between.
+    VerifiedBefore = 2,
+    /// The secret got by other means is not the peer's.
+    AuxMismatch = 3,
+    /// The peer discloses what it hears to others.
+    Disclosure = 4,
+    /// The peer signed the string, which is not verified here.
+    Signature = 5,
+    /// A message of somebody else, or a changed one: it was not used.
+    Forged = 6,
+    /// A Hello that is not the one that was announced.
+    HelloHash = 7,
+    /// Another, of a later version.
+    Other = 8,
+}
+
+/// Makes a session with one peer, to be closed by rushes_session_close().
+///
+/// `peer` is a host name, an IPv4 or IPv6 address or a multicast group: streams send there, and take
+/// datagrams from there only (from everybody in a group). NULL receives from anyone and sends to no
+/// one. `local` is the local address to bind to, or NULL for all.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_session_new(
+    context: *const Context,
+    peer: *const c_char,
+    local: *const c_char,
+    session: *mut *mut Session,
+) -> Status {
+    guard(|| {
+        pointer::give(session, std::ptr::null_mut())?;
+        let context = handle::get(context)?;
+        let mut new = match pointer::optional_text(peer)? {
+            Some(peer) => context.0.session(peer)?,
+            None => context.0.session_any(),
+        };
+        if let Some(local) = pointer::optional_text(local)? {
+            new = new.local_address(local)?;
+        }
+        pointer::give(session, handle::keep(Session(new))?)
+    })
+}
+
+/// Closes a session. Its streams stay open until they are closed themselves.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_session_close(session: *mut Session) -> Status {
+    guard(|| handle::take(session).map(drop))
+}
+
+/// The session's short authentication string, once its first stream has agreed on a key by ZRTP;
+/// before, RUSHES_TIMEOUT and nothing is written. `size` is sizeof(rushes_sas).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_session_sas(
+    session: *const Session,
+    sas: *mut Sas,
+    size: usize,
+) -> Status {
+    guard_with(|| {
+        pointer::check(sas)?;
+        let Some(status) = handle::get(session)?.0.sas() else { return Ok(Status::Timeout) };
+        pointer::give_part(sas, size, Sas::from(&status))?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Tells whether both ends found their short authentication strings equal. If they were, later
+/// sessions with the peer need no comparison, as long as both ends keep a cache
+/// (rushes_stream_options_zrtp_cache()); if not, somebody is in between: close the streams.
+/// RUSHES_ERROR_UNSUPPORTED if there is no string yet.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_session_verify_sas(session: *const Session, are_equal: bool) -> Status {
+    guard(|| {
+        if handle::get(session)?.0.verify_sas(are_equal) {
+            return Ok(());
+        }
+        Err(Failure::new(Status::Unsupported, "there is no short authentication string yet"))
+    })
+}
+
+/// Takes the next warning about the session's key agreement: a rushes_zrtp_warning, 0 if there is
+/// none.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_session_poll_zrtp_warning(
+    session: *const Session,
+    warning: *mut i32,
+) -> Status {
+    guard(|| {
+        pointer::check(warning)?;
+        let next = handle::get(session)?.0.poll_zrtp_warning();
+        let next = next.map_or(ZrtpWarning::None, |warning| match warning {
+            Warning::CacheMismatch => ZrtpWarning::CacheMismatch,
+            Warning::VerifiedBefore => ZrtpWarning::VerifiedBefore,
+            Warning::AuxMismatch => ZrtpWarning::AuxMismatch,
+            Warning::Disclosure => ZrtpWarning::Disclosure,
+            Warning::Signature => ZrtpWarning::Signature,
+            Warning::Forged => ZrtpWarning::Forged,
+            Warning::HelloHash => ZrtpWarning::HelloHash,
+            _ => ZrtpWarning::Other,
+        });
+        pointer::give(warning, next as i32)
+    })
+}

@@ -1,0 +1,236 @@
+//! What a stream has done so far, and what is known of its peers.
+
+use std::ffi::c_char;
+
+use crate::control_event::ReportBlock;
+use crate::control_event::nanos;
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::guard::guard_with;
+use crate::handle;
+use crate::pointer;
+use crate::stream::Stream;
+
+/// A stream's counters at one moment. Later versions may have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Statistics {
+    /// Frames taken to be sent.
+    pub frames_sent: u64,
+    /// Octets of them, as given.
+    pub frame_octets_sent: u64,
+    /// Packets made.
+    pub packets_sent: u64,
+    /// Octets of RTP payload in them.
+    pub payload_octets_sent: u64,
+    /// Packets sent once more because they were asked for.
+    pub retransmitted: u64,
+    /// Frames (or NAL units) delivered.
+    pub frames_received: u64,
+    /// Frames (or NAL units) begun and dropped.
+    pub frames_dropped: u64,
+    /// Packets accepted.
+    pub packets_received: u64,
+    /// Octets of RTP payload in them.
+    pub payload_octets_received: u64,
+    /// Packets that were missing when they were no longer waited for.
+    pub packets_lost: u64,
+    /// Packets that came after a later one.
+    pub packets_reordered: u64,
+    /// Requests made for missing packets.
+    pub requested: u64,
+    /// Missing packets that came after they were asked for.
+    pub recovered: u64,
+    /// Datagrams that were of no use.
+    pub discarded: u64,
+    /// Octets of memory held for what is not delivered yet.
+    pub held_octets: u64,
+    /// Datagrams from other hosts than the session's peer, ignored; by socket.
+    pub foreign: u64,
+    /// Datagrams that no stream on the port takes; by socket.
+    pub unrouted: u64,
+    /// Datagrams turned away because finished frames were not collected.
+    pub uncollected: u64,
+    /// System calls made to send; by socket, like all that follows.
+    pub send_calls: u64,
+    /// System calls made to receive.
+    pub receive_calls: u64,
+    /// Times that a thread waited for the socket.
+    pub wait_calls: u64,
+    /// Messages that the kernel dropped because the receive buffer was full (Linux).
+    pub kernel_drops: u64,
+    /// Times that sending met a full send buffer.
+    pub buffer_full_waits: u64,
+}
+
+/// What a stream knows of one source that it receives. Later versions may have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Source {
+    /// The source.
+    pub ssrc: u32,
+    /// Packets received, late ones and duplicates included.
+    pub received: u64,
+    /// Packets that should have come so far.
+    pub expected: u64,
+    /// Packets expected less those received.
+    pub cumulative_lost: i64,
+    /// The newest packet: its sequence number, with the wraps in the upper bits.
+    pub highest: u64,
+    /// Interarrival jitter (RFC 3550 appendix A.8) in nanoseconds.
+    pub jitter: u64,
+    /// Nanoseconds since its last packet came.
+    pub silence: u64,
+}
+
+/// What a stream's RTCP knows of one peer. Later versions may have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Peer {
+    /// Its synchronisation source.
+    pub ssrc: u32,
+    /// Whether it said BYE.
+    pub has_left: bool,
+    /// Whether it has reported about our media: `report`.
+    pub has_reported: bool,
+    /// Its last report about our media.
+    pub report: ReportBlock,
+    /// The last round-trip time to it in nanoseconds; 0 if it is not known.
+    pub round_trip: u64,
+    /// Its canonical name, with a zero octet at its end; empty before it was told.
+    pub cname: [c_char; 256],
+}
+
+fn of(statistics: &rushes::Statistics) -> Statistics {
+    let rushes::Statistics { send, receive, socket, .. } = statistics;
+    Statistics {
+        frames_sent: send.frames,
+        frame_octets_sent: send.frame_octets,
+        packets_sent: send.packets,
+        payload_octets_sent: send.payload_octets,
+        retransmitted: send.retransmitted,
+        frames_received: receive.frames,
+        frames_dropped: receive.frames_dropped,
+        packets_received: receive.packets,
+        payload_octets_received: receive.payload_octets,
+        packets_lost: receive.packets_lost,
+        packets_reordered: receive.reordered,
+        requested: receive.requested,
+        recovered: receive.recovered,
+        discarded: receive.discards.total(),
+        held_octets: receive.held_octets as u64,
+        foreign: statistics.foreign,
+        unrouted: statistics.unrouted,
+        uncollected: statistics.uncollected,
+        send_calls: socket.send_calls,
+        receive_calls: socket.receive_calls,
+        wait_calls: socket.wait_calls,
+        kernel_drops: socket.kernel_drops,
+        buffer_full_waits: socket.buffer_full_waits,
+    }
+}
+
+/// The stream's counters; `size` is sizeof(rushes_statistics). Any thread may ask, while others push
+/// and pull.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_statistics(
+    stream: *const Stream,
+    statistics: *mut Statistics,
+    size: usize,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        pointer::give_part(statistics, size, of(&stream.handle.statistics()))
+    })
+}
+
+/// Datagrams that were of no use for the reason called `reason`, such as "duplicate", "late" or
+/// "authentication failed"; 0 for a reason that there is not.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_discarded(
+    stream: *const Stream,
+    reason: *const c_char,
+    count: *mut u64,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        let reason = pointer::text(reason)?;
+        let discards = stream.handle.statistics().receive.discards;
+        let found = discards.iter().find(|(known, _)| known.name() == reason);
+        pointer::give(count, found.map_or(0, |(_, count)| count))
+    })
+}
+
+/// The source at `index` of those that the stream follows; RUSHES_ERROR_ARGUMENT if there are not so
+/// many. `size` is sizeof(rushes_source).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_source(
+    stream: *const Stream,
+    index: usize,
+    source: *mut Source,
+    size: usize,
+) -> Status {
+    guard(|| {
+        let statistics = handle::get(stream)?.handle.statistics();
+        let of = statistics.receive.sources.get(index).ok_or_else(|| no_more("sources"))?;
+        let source_of = Source {
+            ssrc: of.ssrc.0,
+            received: of.received,
+            expected: of.expected,
+            cumulative_lost: of.cumulative_lost,
+            highest: of.highest.0,
+            jitter: nanos(of.jitter_time),
+            silence: nanos(of.last_heard.elapsed()),
+        };
+        pointer::give_part(source, size, source_of)
+    })
+}
+
+/// The peer at `index` of those that the stream's RTCP knows; RUSHES_ERROR_ARGUMENT if there are not
+/// so many. `size` is sizeof(rushes_peer).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_peer(
+    stream: *const Stream,
+    index: usize,
+    peer: *mut Peer,
+    size: usize,
+) -> Status {
+    guard(|| {
+        let peers = handle::get(stream)?.rtcp.peers();
+        let of = peers.get(index).ok_or_else(|| no_more("peers"))?;
+        let peer_of = Peer {
+            ssrc: of.ssrc.0,
+            has_left: of.left,
+            has_reported: of.reported.is_some(),
+            report: of.reported.as_ref().map(ReportBlock::from).unwrap_or_default(),
+            round_trip: of.round_trip.map_or(0, nanos),
+            cname: pointer::text_array(&of.cname),
+        };
+        pointer::give_part(peer, size, peer_of)
+    })
+}
+
+/// When a frame of the source `ssrc` was captured, by the sender's wall clock: as an NTP time stamp
+/// (RFC 5905), the same clock for all streams of one sender. RUSHES_TIMEOUT before its first sender
+/// report.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_capture_time(
+    stream: *const Stream,
+    ssrc: u32,
+    timestamp: u32,
+    ntp: *mut u64,
+) -> Status {
+    guard_with(|| {
+        pointer::check(ntp)?;
+        let peers = handle::get(stream)?.rtcp.peers();
+        let peer = peers.iter().find(|peer| peer.ssrc.0 == ssrc);
+        let Some(clock) = peer.and_then(|peer| peer.clock) else { return Ok(Status::Timeout) };
+        pointer::give(ntp, clock.to_ntp(rushes::RtpTimestamp(timestamp)).0)?;
+        Ok(Status::Ok)
+    })
+}
+
+fn no_more(what: &str) -> Failure {
+    Failure::new(Status::Argument, format!("there are not so many {what}"))
+}

@@ -1,0 +1,407 @@
+//! Streams: frames out and in.
+
+use std::ffi::c_char;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes::Hook;
+use rushes::MediaStream;
+use rushes::Rtcp;
+use rushes::RtpTimestamp;
+use rushes::StreamHandle;
+use rushes::StreamReceiver;
+use rushes::StreamSender;
+
+use crate::control::RtcpTurn;
+use crate::error::Failure;
+use crate::error::Status;
+use crate::event;
+use crate::frame::Frame;
+use crate::guard::guard;
+use crate::guard::guard_with;
+use crate::handle;
+use crate::handle::kept;
+use crate::hook::Callback;
+use crate::hook::EventHook;
+use crate::hook::FrameHook;
+use crate::hook::Release;
+use crate::pointer;
+use crate::turn::Turn;
+use crate::turn::busy;
+use crate::turn::is_within_call;
+
+/// How long a call waits before it looks whether the stream was closed meanwhile.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long a wait keeps others from pushing.
+const WAIT_SLICE: Duration = Duration::from_millis(5);
+
+/// A stream of media to and from a peer.
+pub struct Stream {
+    sender: Turn<Sending>,
+    receiver: Turn<Receiving>,
+    pub(crate) rtcp: Rtcp,
+    pub(crate) rtcp_hook: Arc<RtcpTurn>,
+    pub(crate) handle: StreamHandle,
+    is_closed: AtomicBool,
+}
+kept!(Stream, 3, "stream");
+
+struct Sending {
+    sender: StreamSender,
+    /// Where frames in parts are put together.
+    whole: Vec<u8>,
+}
+
+/// Where received frames go.
+enum Receiving {
+    Pulled(StreamReceiver),
+    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
+    Nowhere,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(stream: MediaStream) -> Result<Self, Failure> {
+        let (rtcp, handle) = (stream.rtcp(), stream.handle());
+        let (sender, receiver) = stream.split()?;
+        Ok(Self {
+            sender: Turn::new(Sending { sender, whole: Vec::new() }),
+            receiver: Turn::new(Receiving::Pulled(receiver)),
+            rtcp,
+            rtcp_hook: Arc::new(RtcpTurn::new()),
+            handle,
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    fn check_open(&self) -> Result<(), Failure> {
+        if self.is_closed.load(Relaxed) {
+            return Err(Failure::new(Status::Closed, "the stream was closed meanwhile"));
+        }
+        Ok(())
+    }
+
+    fn pull(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
+        let mut receiver = self.receiver.take()?;
+        let Receiving::Pulled(receiver) = &mut *receiver else {
+            return Err(rushes::Error::Hooked.into());
+        };
+        // Most frames are there in the first slice, and the clock need not be read.
+        let mut slice = timeout.min(PATIENCE);
+        let mut deadline = None;
+        loop {
+            if let Some(frame) = receiver.pull_frame(slice)? {
+                return Ok(Some(frame));
+            }
+            self.check_open()?;
+            let rest = timeout.saturating_sub(PATIENCE);
+            let deadline = deadline.get_or_insert_with(|| Instant::now().checked_add(rest));
+            let left = deadline
+                .map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            slice = left.min(PATIENCE);
+        }
+    }
+
+    fn push(
+        &self,
+        frame: &[u8],
+        timestamp: Option<u32>,
+        captured: Option<Instant>,
+    ) -> Result<(), Failure> {
+        let mut sending = self.sender.wait()?;
+        let captured = captured.unwrap_or_else(Instant::now);
+        let timestamp = timestamp.map(RtpTimestamp);
+        Ok(sending.sender.push_frame_captured(frame, timestamp, captured)?)
+    }
+
+    /// Ends its hooks, and with the last call in progress the stream.
+    fn close(&self) {
+        self.is_closed.store(true, Relaxed);
+        // A call in progress on another thread sees it, and ends soon.
+        let receiving = self
+            .receiver
+            .wait()
+            .map(|mut receiving| std::mem::replace(&mut *receiving, Receiving::Nowhere));
+        // Without the turn, as its hook may want something of the stream.
+        drop(receiving);
+        self.rtcp_hook.end();
+    }
+}
+
+/// Closes a stream: says goodbye, ends its hooks and gives its port back.
+///
+/// When it returns no hook of the stream is running or will be called. On other threads a pull or a
+/// wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push goes on to its end, which
+/// then gives the port back. It may be called from the stream's receive
+/// hook, which then is the last call of it. From an RTCP hook, or an event hook of a stream that is
+/// pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each other's
+/// streams at the same time: each would wait for the other.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
+    guard(|| {
+        handle::get(stream)?;
+        if is_within_call() {
+            return Err(busy(
+                "a stream cannot be closed from a hook that a call of this thread made",
+            ));
+        }
+        handle::take(stream)?.close();
+        Ok(())
+    })
+}
+
+/// Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's codec
+/// calls a frame. Returns when the kernel has all of it; the octets are the caller's again, and
+/// unchanged.
+///
+/// `timestamp` is the sampling instant in ticks of the stream's clock rate; with NULL it follows the
+/// frame before by one frame interval. With pacing (rushes_stream_options_pacing_share()) a large
+/// frame takes its share of the frame interval. Any thread may push; frames that several push at once
+/// go out one after the other.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_push_frame(
+    stream: *const Stream,
+    data: *const u8,
+    len: usize,
+    timestamp: *const u32,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        stream.push(pointer::slice(data, len)?, pointer::optional(timestamp)?, None)
+    })
+}
+
+/// As rushes_stream_push_frame(), of a frame that was captured `age` nanoseconds ago: the receiver
+/// learns it from reports and presents streams of several devices in step.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_push_frame_captured(
+    stream: *const Stream,
+    data: *const u8,
+    len: usize,
+    timestamp: *const u32,
+    age: u64,
+) -> Status {
+    guard(|| {
+        let captured = Instant::now().checked_sub(Duration::from_nanos(age));
+        let stream = handle::get(stream)?;
+        stream.push(pointer::slice(data, len)?, pointer::optional(timestamp)?, captured)
+    })
+}
+
+/// A part of a frame.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Part {
+    /// Its octets.
+    pub data: *const u8,
+    /// How many there are.
+    pub len: usize,
+}
+
+/// As rushes_stream_push_frame(), of a frame in `count` parts that lie in different places, such as
+/// parameter sets and a slice. More than one part are copied once, into memory that the stream keeps.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_push_frame_parts(
+    stream: *const Stream,
+    parts: *const Part,
+    count: usize,
+    timestamp: *const u32,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        let timestamp = pointer::optional(timestamp)?;
+        let parts = pointer::slice(parts, count)?;
+        if let [part] = parts {
+            return stream.push(pointer::slice(part.data, part.len)?, timestamp, None);
+        }
+        let mut sending = stream.sender.wait()?;
+        let Sending { sender, whole } = &mut *sending;
+        whole.clear();
+        for part in parts {
+            whole.extend_from_slice(pointer::slice(part.data, part.len)?);
+        }
+        Ok(sender.push_frame(whole, timestamp.map(RtpTimestamp))?)
+    })
+}
+
+/// Sends one packet without payload, from which receivers learn of packets lost before it: good at
+/// the end of a stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_send_keep_alive(stream: *const Stream) -> Status {
+    guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.send_keep_alive()?))
+}
+
+/// Waits for `time` nanoseconds, answering requests and reports meanwhile: what who only sends should
+/// do between frames. Others may push meanwhile.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        let start = Instant::now();
+        let time = Duration::from_nanos(time);
+        loop {
+            stream.check_open()?;
+            let left = time.saturating_sub(start.elapsed());
+            let until = Instant::now() + left.min(WAIT_SLICE);
+            stream.sender.wait()?.sender.wait_until(until)?;
+            if left <= WAIT_SLICE {
+                return Ok(());
+            }
+        }
+    })
+}
+
+/// Waits for the next frame, at most for `timeout` nanoseconds (RUSHES_FOREVER: until the stream is
+/// closed); with 0 it takes what is there. RUSHES_TIMEOUT, and NULL in `*frame`, if none came.
+///
+/// Frames of one source come in order, each whole, each once. The frame is lent until
+/// rushes_frame_release(). One thread pulls at a time: another gets RUSHES_ERROR_BUSY.
+/// RUSHES_ERROR_HOOKED if the frames go to a hook.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_pull_frame(
+    stream: *const Stream,
+    timeout: u64,
+    frame: *mut *mut Frame,
+) -> Status {
+    guard_with(|| {
+        pointer::give(frame, std::ptr::null_mut())?;
+        let timeout =
+            if timeout == u64::MAX { Duration::MAX } else { Duration::from_nanos(timeout) };
+        let Some(pulled) = handle::get(stream)?.pull(timeout)? else {
+            return Ok(Status::Timeout);
+        };
+        pointer::give(frame, handle::keep(Frame::new(pulled))?)?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Gives every frame from now on to `hook`, on one thread of the stream's own. `user` is passed to
+/// it, and to `release` (may be NULL) once the hook will not be called any more; if this fails,
+/// `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
+///
+/// The hook may call every function of the library, also rushes_stream_close() of its own stream. It
+/// must not throw: that ends the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_on_frame(
+    stream: *const Stream,
+    hook: FrameHook,
+    user: *mut c_void,
+    release: Release,
+) -> Status {
+    let callback = Callback::new(hook, user, release);
+    guard(|| {
+        let hook = hook.ok_or_else(|| Failure::new(Status::Null, "the hook is null"))?;
+        let stream = handle::get(stream)?;
+        let mut receiving = stream.receiver.take()?;
+        let receiver = match std::mem::replace(&mut *receiving, Receiving::Nowhere) {
+            Receiving::Pulled(receiver) => receiver,
+            other => {
+                *receiving = other;
+                return Err(rushes::Error::Hooked.into());
+            }
+        };
+        let started = receiver.on_frame(move |frame| lend(frame, hook, &callback))?;
+        *receiving = Receiving::Hooked(started);
+        Ok(())
+    })
+}
+
+/// Lends a frame to a hook.
+fn lend(
+    frame: rushes::Frame,
+    hook: extern "C-unwind" fn(*mut c_void, *mut Frame),
+    callback: &Callback<FrameHook>,
+) {
+    let frame = Arc::new(Frame::new(frame));
+    let Ok(lent) = handle::keep_shared(frame.clone()) else { return };
+    callback.call(|_, user| hook(user, lent));
+    if !frame.is_kept() {
+        // Unless the hook has released it itself.
+        let _ = handle::take(lent);
+    }
+}
+
+/// Sets a function to be told of packets lost, frames dropped and sources that come and go, on the
+/// thread that pulls or runs the receive hook; to be set before rushes_stream_on_frame(). `user` and
+/// `release` are as there. Called from within a pull, it may push and ask for reports; a call that
+/// would have to wait for another thread is RUSHES_ERROR_BUSY then.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_on_event(
+    stream: *const Stream,
+    hook: EventHook,
+    user: *mut c_void,
+    release: Release,
+) -> Status {
+    let callback = Callback::new(hook, user, release);
+    guard(|| {
+        let hook = hook.ok_or_else(|| Failure::new(Status::Null, "the hook is null"))?;
+        let stream = handle::get(stream)?;
+        let mut receiving = stream.receiver.take()?;
+        let Receiving::Pulled(receiver) = &mut *receiving else {
+            return Err(rushes::Error::Hooked.into());
+        };
+        receiver.on_event(move |event| {
+            callback.call(|_, user| event::with(&event, |event| hook(user, event)));
+        });
+        Ok(())
+    })
+}
+
+/// The stream's own synchronisation source. A collision may change it.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_ssrc(stream: *const Stream, ssrc: *mut u32) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        pointer::give(ssrc, stream.handle.ssrc().0)
+    })
+}
+
+/// The UDP port of the stream's socket.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_local_port(stream: *const Stream, port: *mut u16) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        pointer::give(port, stream.handle.local_address().port())
+    })
+}
+
+/// The local address and port of the stream's socket as a text, such as "127.0.0.1:5004", into `size`
+/// octets; 64 are enough.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_local_address(
+    stream: *const Stream,
+    text: *mut c_char,
+    size: usize,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        pointer::give_text(text, size, &stream.handle.local_address().to_string())
+    })
+}
+
+/// The timestamp of the next frame that is given none, in ticks.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_next_timestamp(
+    stream: *const Stream,
+    timestamp: *mut u32,
+) -> Status {
+    guard(|| {
+        let stream = handle::get(stream)?;
+        let next = stream.sender.wait()?.sender.next_timestamp();
+        pointer::give(timestamp, next.0)
+    })
+}

@@ -1,0 +1,263 @@
+//! Clients of texture video, and the frames that they give.
+
+use std::ffi::CString;
+use std::ffi::c_char;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use rushes::texture::FrameMemory;
+use rushes::texture::TextureShape;
+use rushes::texture::TextureSink;
+
+use super::address;
+use super::block::Block;
+use super::block::memory;
+use super::options::TextureOptions;
+use super::options::settings;
+use crate::control_event::nanos;
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::guard::guard_with;
+use crate::handle;
+use crate::handle::kept;
+use crate::hook::Callback;
+use crate::hook::Release;
+use crate::hook::TextureHook;
+use crate::pointer;
+use crate::session::Sas;
+use crate::turn::Turn;
+use crate::turn::busy;
+
+/// How long a wait goes on before it looks whether the client was closed meanwhile.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A client of texture video.
+#[derive(Debug)]
+pub struct TextureClient {
+    client: Turn<Option<Arc<rushes::texture::TextureClient>>>,
+    sink: Arc<Sink>,
+}
+kept!(TextureClient, 9, "texture client");
+
+/// A received frame of texture video, lent to a hook. Later versions may have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct TextureFrame {
+    /// The frame's octets in one piece, tile behind tile as its format says.
+    pub data: *const u8,
+    /// How many there are.
+    pub len: usize,
+    /// The frame's number in the stream, from 0.
+    pub number: u64,
+    /// Its format, such as "bc1".
+    pub format: *const c_char,
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Packets that did not come in time; their octets are the previous frame's.
+    pub packets_missing: u32,
+    /// Nanoseconds from its first packet until all was in place.
+    pub took: u64,
+}
+
+/// What a texture client has seen. Later versions may have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct TextureClientStatistics {
+    /// Frames of which every packet came.
+    pub frames_whole: u64,
+    /// Frames handed over of which something was concealed.
+    pub frames_damaged: u64,
+    /// Frames of which nothing came in time.
+    pub frames_lost: u64,
+    /// Pictures that the server did not encode, because it could not keep up.
+    pub frames_dropped: u64,
+    /// Packets put in place.
+    pub packets: u64,
+    /// Packets that did not come in time.
+    pub packets_lost: u64,
+    /// Octets received, headers of packets included.
+    pub octets: u64,
+    /// From the picture being there, by the server's clock, until the frame was in place, in
+    /// nanoseconds: the median of the latest 1024; 0 if it is not known.
+    pub latency_median: u64,
+    /// The same: the 99th percentile.
+    pub latency_p99: u64,
+}
+
+/// Receives into blocks, and gives them to a function of C's.
+#[derive(Debug)]
+struct Sink {
+    callback: Callback<TextureHook>,
+    stream: Mutex<Stream>,
+}
+
+/// What a stream's frames are in.
+#[derive(Default)]
+struct Stream {
+    blocks: Vec<Arc<Block>>,
+    format: CString,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl TextureSink for Sink {
+    fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
+        let (blocks, memory) = memory(shape, slots);
+        let format = CString::new(shape.layout().format().name()).unwrap_or_default();
+        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Stream { blocks, format };
+        Ok(memory)
+    }
+
+    fn frame_done(&self, frame: &rushes::texture::TextureFrame<'_>) {
+        let (block, format) = {
+            let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(block) = stream.blocks.get(frame.slot()) else { return };
+            (block.clone(), stream.format.clone())
+        };
+        let (data, len) = block.whole();
+        let layout = frame.shape().layout();
+        let lent = TextureFrame {
+            data,
+            len,
+            number: frame.number(),
+            format: format.as_ptr(),
+            width: layout.width(),
+            height: layout.height(),
+            packets_missing: frame.packets_missing(),
+            took: nanos(frame.done_at().saturating_duration_since(frame.first_at())),
+        };
+        self.callback.call(|hook, user| {
+            if let Some(hook) = hook {
+                hook(user, &raw const lent);
+            }
+        });
+    }
+}
+
+/// Connects to the server at `address` ("192.0.2.7:7000") and returns when frames are on their way; to
+/// be closed by rushes_texture_client_close(). `options` may be NULL.
+///
+/// `hook` is given every frame, in order, in memory into which it was received; it must not throw.
+/// `user` is passed to it, and to `release` (may be NULL) once it will not be called any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_connect(
+    address: *const c_char,
+    options: *const TextureOptions,
+    hook: TextureHook,
+    user: *mut c_void,
+    release: Release,
+    client: *mut *mut TextureClient,
+) -> Status {
+    let callback = Callback::new(hook, user, release);
+    guard(|| {
+        pointer::give(client, std::ptr::null_mut())?;
+        if hook.is_none() {
+            return Err(Failure::new(Status::Null, "the hook is null"));
+        }
+        let server = self::address(pointer::text(address)?)?;
+        let sink = Arc::new(Sink { callback, stream: Mutex::default() });
+        let options = settings(options)?.client;
+        let new = rushes::texture::TextureClient::connect(server, sink.clone(), options)?;
+        let new = TextureClient { client: Turn::new(Some(Arc::new(new))), sink };
+        pointer::give(client, handle::keep(new)?)
+    })
+}
+
+fn get(client: *const TextureClient) -> Result<Arc<rushes::texture::TextureClient>, Failure> {
+    let client = handle::get(client)?;
+    let inner = client.client.wait()?.clone();
+    inner.ok_or_else(|| Failure::new(Status::Closed, "the client was closed meanwhile"))
+}
+
+/// Waits until the stream has ended, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if it has not.
+/// When it has, it is RUSHES_ERROR_ENDED, and the message says how.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeout: u64) -> Status {
+    guard_with(|| {
+        let mut left = Duration::from_nanos(timeout);
+        loop {
+            let slice = left.min(PATIENCE);
+            if let Some(stopped) = get(client)?.wait(slice) {
+                return Err(Failure::new(Status::Ended, stopped.to_string()));
+            }
+            left = left.saturating_sub(slice);
+            if left.is_zero() {
+                return Ok(Status::Timeout);
+            }
+        }
+    })
+}
+
+/// What a client has seen so far; `size` is sizeof(rushes_texture_client_counts).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_client_statistics(
+    client: *const TextureClient,
+    statistics: *mut TextureClientStatistics,
+    size: usize,
+) -> Status {
+    guard(|| {
+        let seen = get(client)?.statistics();
+        let of = TextureClientStatistics {
+            frames_whole: seen.frames_whole,
+            frames_damaged: seen.frames_damaged,
+            frames_lost: seen.frames_lost,
+            frames_dropped: seen.frames_dropped,
+            packets: seen.packets,
+            packets_lost: seen.packets_lost,
+            octets: seen.octets,
+            latency_median: seen.latency_p50.map_or(0, nanos),
+            latency_p99: seen.latency_p99.map_or(0, nanos),
+        };
+        pointer::give_part(statistics, size, of)
+    })
+}
+
+/// The short authentication string, if keys were agreed on by ZRTP; else RUSHES_TIMEOUT. `size` is
+/// sizeof(rushes_sas).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_client_sas(
+    client: *const TextureClient,
+    sas: *mut Sas,
+    size: usize,
+) -> Status {
+    guard_with(|| {
+        pointer::check(sas)?;
+        let Some(status) = get(client)?.sas() else { return Ok(Status::Timeout) };
+        pointer::give_part(sas, size, Sas::from(&status))?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Closes a client: the server is told, and the hook is not called any more when it returns. From the
+/// hook itself it is RUSHES_ERROR_BUSY and the client stays open.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Status {
+    guard(|| {
+        if handle::get(client)?.sink.callback.is_running_here() {
+            return Err(busy("a texture client cannot be closed from its own hook"));
+        }
+        let client = handle::take(client)?;
+        // Whoever waits with it gives it back within one slice.
+        let mut inner = client.client.wait()?.take();
+        while let Some(shared) = inner.take() {
+            match Arc::try_unwrap(shared) {
+                Ok(last) => drop(last),
+                Err(shared) => {
+                    std::thread::sleep(Duration::from_millis(1));
+                    inner = Some(shared);
+                }
+            }
+        }
+        Ok(())
+    })
+}

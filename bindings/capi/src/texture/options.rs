@@ -1,0 +1,223 @@
+//! How texture servers and clients work.
+
+use std::ffi::c_char;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use rushes::texture::ClientOptions;
+use rushes::texture::ServerOptions;
+use rushes::texture::Timing;
+
+use super::format;
+use super::transport;
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::handle;
+use crate::handle::kept;
+use crate::options::argument;
+use crate::options_security::Secrets;
+use crate::pointer;
+
+/// Settings of texture servers and clients. Every one has a default that works.
+#[derive(Debug, Default)]
+pub struct TextureOptions(Mutex<TextureSettings>);
+kept!(TextureOptions, 7, "texture's options");
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct TextureSettings {
+    pub(super) server: ServerOptions,
+    pub(super) client: ClientOptions,
+    secrets: Secrets,
+}
+
+/// The settings as they are now; the defaults for null.
+pub(super) fn settings(options: *const TextureOptions) -> Result<TextureSettings, Failure> {
+    if options.is_null() {
+        return Ok(TextureSettings::default());
+    }
+    let options = handle::get(options)?;
+    let mut settings = options.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    settings.server.security = settings.secrets.security();
+    settings.client.security = settings.secrets.security();
+    Ok(settings)
+}
+
+fn change(
+    options: *const TextureOptions,
+    act: impl FnOnce(&mut TextureSettings) -> Result<(), Failure>,
+) -> Status {
+    guard(|| {
+        let options = handle::get(options)?;
+        let mut settings = options.0.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut settings)
+    })
+}
+
+/// When a texture server takes pictures from its source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum TextureTiming {
+    /// At the source's rate. Who cannot keep up misses whole frames.
+    Live = 0,
+    /// At the source's rate, or more slowly: every client is sent every frame.
+    EveryFrame = 1,
+    /// As fast as the slowest client takes them.
+    FlatOut = 2,
+}
+
+/// Makes settings of texture servers and clients, to be closed by rushes_texture_options_close(). They
+/// may be used more than once.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_new(options: *mut *mut TextureOptions) -> Status {
+    guard(|| {
+        pointer::check(options)?;
+        pointer::give(options, handle::keep(TextureOptions::default())?)
+    })
+}
+
+/// Closes settings. What was made with them stays as it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_close(options: *mut TextureOptions) -> Status {
+    guard(|| handle::take(options).map(drop))
+}
+
+/// The format that a server encodes to for clients that do not wish otherwise, or that a client
+/// wishes: "bc1", "bc3", "ycocg-bc3", "rgb24", "rgba8", "rgb565", "yuv420", "yuv422", "ycocg420",
+/// "etc1", "etc2", "astc-4x4", and so on. By default the source's own.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_format(
+    options: *const TextureOptions,
+    format: *const c_char,
+) -> Status {
+    change(options, |settings| {
+        let format = self::format(pointer::text(format)?)?;
+        settings.server.format = Some(format);
+        settings.client.format = Some(format);
+        Ok(())
+    })
+}
+
+/// How tiles travel: "udp", "tcp" or "rtp". By default the client lets the server choose, which chooses
+/// UDP. With keys it is RTP.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_transport(
+    options: *const TextureOptions,
+    transport: *const c_char,
+) -> Status {
+    change(options, |settings| {
+        let transport = self::transport(pointer::text(transport)?)?;
+        settings.server.transport = transport;
+        settings.client.transport = Some(transport);
+        Ok(())
+    })
+}
+
+/// Tiles of a frame, 1 to 64: each has a socket and a thread on both sides. By default the client lets
+/// the server choose, which takes as many as it has processors, but no more than 8.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_units(
+    options: *const TextureOptions,
+    units: u8,
+) -> Status {
+    change(options, |settings| {
+        if !(1..=64).contains(&units) {
+            return Err(argument(format!("{units} tiles are outside 1 to 64")));
+        }
+        settings.server.units = units.into();
+        settings.client.units = units;
+        Ok(())
+    })
+}
+
+/// When a server takes pictures from its source: a rushes_texture_timing; live by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_timing(
+    options: *const TextureOptions,
+    timing: i32,
+) -> Status {
+    change(options, |settings| {
+        settings.server.timing = match timing {
+            0 => Timing::Live,
+            1 => Timing::EveryFrame,
+            2 => Timing::FlatOut,
+            _ => return Err(argument(format!("{timing} is no timing"))),
+        };
+        Ok(())
+    })
+}
+
+/// Whether a server's source begins again at its end; by default its end ends the sessions.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_loops(options: *const TextureOptions, on: bool) -> Status {
+    change(options, |settings| {
+        settings.server.loops = on;
+        Ok(())
+    })
+}
+
+/// Bits per second at which all tiles for one client are sent together; 0, the default, does not pace
+/// UDP, and RTP at 10 Gbit/s.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_bit_rate(
+    options: *const TextureOptions,
+    bits_per_second: u64,
+) -> Status {
+    change(options, |settings| {
+        settings.server.bit_rate = bits_per_second;
+        Ok(())
+    })
+}
+
+/// Clients that a server serves at once, 4 by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_clients_max(
+    options: *const TextureOptions,
+    clients: usize,
+) -> Status {
+    change(options, |settings| {
+        settings.server.clients_max = clients;
+        Ok(())
+    })
+}
+
+/// Frames that a client has memory for, 2 to 8: 3 by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_slots(
+    options: *const TextureOptions,
+    slots: usize,
+) -> Status {
+    change(options, |settings| {
+        if !(2..=8).contains(&slots) {
+            return Err(argument(format!("memory for {slots} frames is outside 2 to 8")));
+        }
+        settings.client.slots = slots;
+        Ok(())
+    })
+}
+
+/// Secures RTP with a master key that both ends have; as rushes_stream_options_srtp(). The control
+/// connection stays in the clear.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_srtp(
+    options: *const TextureOptions,
+    suite: i32,
+    key: *const u8,
+    len: usize,
+) -> Status {
+    change(options, |settings| settings.secrets.set_keys(suite, pointer::slice(key, len)?, None))
+}
+
+/// Lets both ends agree on keys (ZRTP). `cache` is a file for what is kept of earlier sessions, or
+/// NULL. The control connection stays in the clear.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_zrtp(
+    options: *const TextureOptions,
+    cache: *const c_char,
+) -> Status {
+    change(options, |settings| {
+        let cache = pointer::optional_text(cache)?.map(Into::into);
+        settings.secrets.set_zrtp().cache = cache;
+        Ok(())
+    })
+}

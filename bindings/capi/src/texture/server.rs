@@ -1,0 +1,200 @@
+//! Servers of texture video.
+
+use std::ffi::c_char;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use rushes::texture::Layout;
+use rushes::texture::Rate;
+use rushes::texture::ServerOptions;
+use rushes::texture::source::RawHint;
+use rushes::texture::source::Source;
+use rushes::texture::source::open;
+
+use super::address;
+use super::format;
+use super::options::TextureOptions;
+use super::options::settings;
+use super::source::Asking;
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::guard::guard_with;
+use crate::handle;
+use crate::handle::kept;
+use crate::hook::Callback;
+use crate::hook::Release;
+use crate::hook::TextureSourceHook;
+use crate::options::argument;
+use crate::pointer;
+use crate::session::Sas;
+use crate::turn::Turn;
+use crate::turn::busy;
+
+/// A server of texture video.
+#[derive(Debug)]
+pub struct TextureServer {
+    server: Turn<Option<rushes::texture::TextureServer>>,
+    /// What makes its pictures, if the application does.
+    callback: Option<Arc<Callback<TextureSourceHook>>>,
+}
+kept!(TextureServer, 8, "texture server");
+
+/// What a texture server has done for all clients together. Later versions may have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct TextureServerStatistics {
+    /// Clients there are.
+    pub clients: u64,
+    /// Frames sent, counted for each client.
+    pub frames: u64,
+    /// Octets of tiles sent.
+    pub octets: u64,
+    /// Pictures that were not encoded, because the one before was not yet sent.
+    pub dropped: u64,
+}
+
+fn serve(
+    local: *const c_char,
+    source: impl Source + 'static,
+    options: ServerOptions,
+    callback: Option<Arc<Callback<TextureSourceHook>>>,
+) -> Result<*mut TextureServer, Failure> {
+    let local = address(pointer::text(local)?)?;
+    let new = rushes::texture::TextureServer::serve(local, source, options)?;
+    handle::keep(TextureServer { server: Turn::new(Some(new)), callback })
+}
+
+/// Listens on `local` ("127.0.0.1:7000"; port 0 takes a free one) and serves clients until it is
+/// closed by rushes_texture_server_close(). `source` is a file (Y4M, KTX 2.0, PNG), a folder of PNG
+/// images or a test pattern, "pattern:3840x2160@60". `options` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_serve(
+    local: *const c_char,
+    source: *const c_char,
+    options: *const TextureOptions,
+    server: *mut *mut TextureServer,
+) -> Status {
+    guard(|| {
+        pointer::give(server, std::ptr::null_mut())?;
+        let source = open(pointer::text(source)?.as_ref(), &RawHint::default())
+            .map_err(|error| Failure::new(Status::Texture, error.to_string()))?;
+        let new = serve(local, source, settings(options)?.server, None)?;
+        pointer::give(server, new)
+    })
+}
+
+/// As rushes_texture_serve(), with pictures that the application makes: of `format` ("rgba8"), `width`
+/// by `height` pixels, `frames` in `seconds`. `hook` is called for each; `user` is passed to it, and to
+/// `release` (may be NULL) once it will not be called any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_serve_from(
+    local: *const c_char,
+    format: *const c_char,
+    width: u32,
+    height: u32,
+    frames: u32,
+    seconds: u32,
+    hook: TextureSourceHook,
+    user: *mut c_void,
+    release: Release,
+    options: *const TextureOptions,
+    server: *mut *mut TextureServer,
+) -> Status {
+    let callback = Arc::new(Callback::new(hook, user, release));
+    guard(|| {
+        pointer::give(server, std::ptr::null_mut())?;
+        if hook.is_none() {
+            return Err(Failure::new(Status::Null, "the hook is null"));
+        }
+        let layout = Layout::new(self::format(pointer::text(format)?)?, width, height)
+            .map_err(|error| argument(error.to_string()))?;
+        let rate = Rate::new(frames, seconds).map_err(|error| argument(error.to_string()))?;
+        let source = Asking::new(layout, rate, callback.clone());
+        let new = serve(local, source, settings(options)?.server, Some(callback))?;
+        pointer::give(server, new)
+    })
+}
+
+fn with<T>(
+    server: *const TextureServer,
+    act: impl FnOnce(&rushes::texture::TextureServer) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let server = handle::get(server)?;
+    let server = server.server.wait()?;
+    act(server.as_ref().ok_or_else(|| Failure::new(Status::Closed, "the server was closed"))?)
+}
+
+/// The TCP port that a server listens on.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_port(
+    server: *const TextureServer,
+    port: *mut u16,
+) -> Status {
+    guard(|| with(server, |server| pointer::give(port, server.local_address().port())))
+}
+
+/// What a server has done so far; `size` is sizeof(rushes_texture_server_counts).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_statistics(
+    server: *const TextureServer,
+    statistics: *mut TextureServerStatistics,
+    size: usize,
+) -> Status {
+    guard(|| {
+        let counts = with(server, |server| Ok(server.counts()))?;
+        let of = TextureServerStatistics {
+            clients: counts.clients as u64,
+            frames: counts.frames,
+            octets: counts.octets,
+            dropped: counts.dropped,
+        };
+        pointer::give_part(statistics, size, of)
+    })
+}
+
+/// Encodes to another format from now on. A client that cannot show it keeps what it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_set_format(
+    server: *const TextureServer,
+    format: *const c_char,
+) -> Status {
+    guard(|| {
+        let format = self::format(pointer::text(format)?)?;
+        with(server, |server| Ok(server.set_format(format)?))
+    })
+}
+
+/// The short authentication string of the client at `index` of those whose keys were agreed on by
+/// ZRTP; RUSHES_TIMEOUT if there are not so many (yet). `size` is sizeof(rushes_sas).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_sas(
+    server: *const TextureServer,
+    index: usize,
+    sas: *mut Sas,
+    size: usize,
+) -> Status {
+    guard_with(|| {
+        pointer::check(sas)?;
+        let all = with(server, |server| Ok(server.sas()))?;
+        let Some(status) = all.get(index) else { return Ok(Status::Timeout) };
+        pointer::give_part(sas, size, Sas::from(status))?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Closes a server: its clients are told, its threads have ended when it returns. From the
+/// source's own hook it is RUSHES_ERROR_BUSY and the server stays open.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Status {
+    guard(|| {
+        let callback = handle::get(server)?.callback.clone();
+        if callback.is_some_and(|callback| callback.is_running_here()) {
+            return Err(busy("a texture server cannot be closed from its source's hook"));
+        }
+        let server = handle::take(server)?;
+        let ending = server.server.wait()?.take();
+        drop(ending);
+        Ok(())
+    })
+}

@@ -1,0 +1,91 @@
+//! Pictures that the application makes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use rushes::texture::Layout;
+use rushes::texture::Rate;
+use rushes::texture::source::Frame;
+use rushes::texture::source::Source;
+use rushes::texture::source::SourceError;
+
+use crate::hook::Callback;
+use crate::hook::TextureSourceHook;
+
+/// Pictures that are kept to be filled again.
+const KEPT_MAX: usize = 8;
+
+/// Asks a function of C's for pictures.
+pub(super) struct Asking {
+    layout: Layout,
+    rate: Rate,
+    callback: Arc<Callback<TextureSourceHook>>,
+    /// Whether the next picture is to be the first.
+    rewinds: bool,
+    given: VecDeque<Frame>,
+}
+
+impl Asking {
+    pub(super) fn new(
+        layout: Layout,
+        rate: Rate,
+        callback: Arc<Callback<TextureSourceHook>>,
+    ) -> Self {
+        Self { layout, rate, callback, rewinds: true, given: VecDeque::new() }
+    }
+
+    /// Memory for a picture: that of one which nobody holds any more, if there is one.
+    fn memory(&mut self) -> Vec<u8> {
+        for _ in 0..self.given.len() {
+            let Some(oldest) = self.given.pop_front() else { break };
+            match oldest.try_into_vec() {
+                Ok(octets) => return octets,
+                Err(held) => self.given.push_back(held),
+            }
+        }
+        vec![0; self.layout.bytes()]
+    }
+}
+
+impl Source for Asking {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        let mut octets = self.memory();
+        let rewinds = std::mem::take(&mut self.rewinds);
+        let answer = self.callback.call(|hook, user| {
+            hook.map_or(-1, |hook| hook(user, octets.as_mut_ptr(), octets.len(), rewinds))
+        });
+        match answer {
+            Some(1..) => {
+                let frame = Frame::new(octets);
+                if self.given.len() == KEPT_MAX {
+                    self.given.pop_front();
+                }
+                self.given.push_back(frame.clone());
+                Ok(Some(frame))
+            }
+            Some(0) => Ok(None),
+            _ => Err(SourceError::File {
+                path: "the application's source".into(),
+                error: io::Error::other("it said that it failed").into(),
+            }),
+        }
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.rewinds = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Who may use something now: locks that a hook cannot lock itself out by.
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::ops::DerefMut;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::TryLockError;
+
+use crate::error::Failure;
+use crate::error::Status;
+
+thread_local! {
+    /// Turns that this thread has.
+    static HELD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether this thread has a turn: it is in a hook that is called from within a call.
+pub(crate) fn is_within_call() -> bool {
+    HELD.try_with(Cell::get).is_ok_and(|held| held > 0)
+}
+
+pub(crate) fn busy(what: &str) -> Failure {
+    Failure::new(Status::Busy, what)
+}
+
+/// Something that one thread uses at a time.
+///
+/// **Invariant:** a thread that has a turn waits for no other: that could be for ever.
+#[derive(Debug, Default)]
+pub(crate) struct Turn<T>(Mutex<T>);
+
+impl<T> Turn<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Waits for the turn, except within a call of this thread's.
+    pub(crate) fn wait(&self) -> Result<Taken<'_, T>, Failure> {
+        if is_within_call() {
+            return self.take();
+        }
+        Ok(Taken::new(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Takes the turn if nobody has it.
+    pub(crate) fn take(&self) -> Result<Taken<'_, T>, Failure> {
+        match self.0.try_lock() {
+            Ok(guard) => Ok(Taken::new(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(Taken::new(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => Err(busy(
+                "another call is in progress on this stream, on another thread or further up on \
+                 this one",
+            )),
+        }
+    }
+}
+
+/// The turn, until it is dropped.
+pub(crate) struct Taken<'a, T>(MutexGuard<'a, T>);
+
+impl<'a, T> Taken<'a, T> {
+    fn new(guard: MutexGuard<'a, T>) -> Self {
+        let _ = HELD.try_with(|held| held.set(held.get() + 1));
+        Self(guard)
+    }
+}
+
+impl<T> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(1)));
+    }
+}
+
+impl<T> Deref for Taken<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Taken<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_with_a_turn_waits_for_nobody() {
+        let (one, two) = (Turn::new(1), Turn::new(2));
+        let taken = one.wait().unwrap();
+        assert_eq!(one.wait().err().map(|failure| failure.status), Some(Status::Busy));
+        std::thread::scope(|scope| {
+            let (started, has_started) = std::sync::mpsc::channel();
+            let (done, is_done) = std::sync::mpsc::channel::<()>();
+            let two = &two;
+            scope.spawn(move || {
+                let _taken = two.wait().unwrap();
+                started.send(()).unwrap();
+                is_done.recv().unwrap();
+            });
+            has_started.recv().unwrap();
+            assert!(two.wait().is_err());
+            done.send(()).unwrap();
+        });
+        assert_eq!(*two.wait().unwrap() + *taken, 3);
+        drop(taken);
+        assert!(!is_within_call());
+    }
+}

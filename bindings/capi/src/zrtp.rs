@@ -1,0 +1,174 @@
+//! Streams whose keys are agreed on first.
+
+use std::ffi::CString;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes::MediaStream;
+use rushes::zrtp::ZrtpError;
+
+use crate::error::Failure;
+use crate::error::Status;
+use crate::guard::guard;
+use crate::guard::guard_with;
+use crate::handle;
+use crate::handle::kept;
+use crate::hook::Callback;
+use crate::hook::SasHook;
+use crate::options::Settings;
+use crate::options::StreamOptions;
+use crate::options::settings;
+use crate::pointer;
+use crate::stream::Stream;
+use crate::turn::Turn;
+
+/// How long a wait goes on before it looks whether the opening was closed meanwhile.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A SAS hook with what it is called with.
+pub(crate) type SasCallback = Callback<SasHook>;
+
+/// A stream whose keys are being agreed on.
+pub struct Opening {
+    begun: Turn<Option<rushes::zrtp::Opening>>,
+    local_port: u16,
+    approval: Approval,
+    is_closed: AtomicBool,
+}
+kept!(Opening, 6, "opening");
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("local_port", &self.local_port).finish_non_exhaustive()
+    }
+}
+
+impl Opening {
+    fn wait(&self, timeout: Duration) -> Result<Option<MediaStream>, Failure> {
+        let over = || Failure::new(Status::Closed, "this stream is open already, or refused");
+        let mut begun = self.begun.take()?;
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            let opened = begun.as_mut().ok_or_else(over)?.wait(left.min(PATIENCE));
+            if !matches!(opened, Ok(None)) || self.is_closed.load(Relaxed) {
+                *begun = None;
+            }
+            if let Some(stream) = opened? {
+                return Ok(Some(stream));
+            }
+            if left <= PATIENCE && begun.is_some() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Who is asked whether the short authentication strings are the same.
+struct Approval {
+    session: rushes::Session,
+    hook: Option<Arc<SasCallback>>,
+}
+
+impl Approval {
+    fn ask(&self) -> Result<(), Failure> {
+        let (Some(status), Some(callback)) = (self.session.sas(), &self.hook) else {
+            return Ok(());
+        };
+        let sas = CString::new(status.sas.to_string()).unwrap_or_default();
+        let answer = callback
+            .call(|hook, user| hook.map_or(0, |hook| hook(user, sas.as_ptr(), status.is_verified)));
+        match answer {
+            Some(answer) if answer > 0 => {
+                self.session.verify_sas(true);
+                Ok(())
+            }
+            Some(answer) if answer < 0 => {
+                self.session.verify_sas(false);
+                let words = "the short authentication strings differ: somebody is in between";
+                Err(Failure::new(Status::Sas, words))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn begin(settings: Settings) -> Result<(rushes::zrtp::Opening, Approval), Failure> {
+    let Settings { builder, session, secrets, sas_hook } = settings;
+    let security = secrets.security().ok_or(rushes::Error::NoZrtp)?;
+    let opening = builder.security(security).begin()?;
+    Ok((opening, Approval { session, hook: sas_hook }))
+}
+
+/// Opens a stream, and agrees on its keys if that is to be.
+pub(crate) fn open(settings: Settings) -> Result<MediaStream, Failure> {
+    let Some(timeout) = settings.secrets.zrtp_timeout() else {
+        let builder = settings.builder;
+        return Ok(match settings.secrets.security() {
+            Some(security) => builder.security(security),
+            None => builder,
+        }
+        .open()?);
+    };
+    let (mut opening, approval) = begin(settings)?;
+    let stream = opening.wait(timeout)?;
+    let stream = stream.ok_or(rushes::Error::Zrtp(ZrtpError::Timeout))?;
+    approval.ask()?;
+    Ok(stream)
+}
+
+/// Begins to open a stream with rushes_stream_options_zrtp(): says Hello to the peer, or waits for
+/// one. To be closed by rushes_opening_close(), also when the stream is there.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_begin(
+    options: *const StreamOptions,
+    opening: *mut *mut Opening,
+) -> Status {
+    guard(|| {
+        pointer::give(opening, std::ptr::null_mut())?;
+        let (begun, approval) = begin(settings(options)?)?;
+        let local_port = begun.local_address().port();
+        let is_closed = AtomicBool::new(false);
+        let new = Opening { begun: Turn::new(Some(begun)), local_port, approval, is_closed };
+        pointer::give(opening, handle::keep(new)?)
+    })
+}
+
+/// The UDP port of the stream's socket.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_opening_local_port(opening: *const Opening, port: *mut u16) -> Status {
+    guard(|| pointer::give(port, handle::get(opening)?.local_port))
+}
+
+/// Waits until the keys are agreed on, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if they are
+/// not by then, and it may be called again. The stream is to be closed by rushes_stream_close().
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_opening_wait(
+    opening: *const Opening,
+    timeout: u64,
+    stream: *mut *mut Stream,
+) -> Status {
+    guard_with(|| {
+        pointer::give(stream, std::ptr::null_mut())?;
+        let opening = handle::get(opening)?;
+        let opened = opening.wait(Duration::from_nanos(timeout))?;
+        let Some(opened) = opened else { return Ok(Status::Timeout) };
+        opening.approval.ask()?;
+        pointer::give(stream, handle::keep(Stream::new(opened)?)?)?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Closes an opening; if there is no stream yet there will be none. A wait in progress on another thread
+/// ends within 0.1 s with RUSHES_ERROR_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_opening_close(opening: *mut Opening) -> Status {
+    guard(|| {
+        handle::take(opening)?.is_closed.store(true, Relaxed);
+        Ok(())
+    })
+}

@@ -1,0 +1,273 @@
+/* Frames, keys, reports and counters through the C interface. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "check.h"
+
+static void nap(void) {
+    struct timespec time = {0, 1000000};
+    nanosleep(&time, NULL);
+}
+
+static void frames_arrive_as_they_were_pushed(void) {
+    struct pair pair = pair_open();
+    enum { LEN = 300000 };
+    uint8_t *octets = malloc(LEN);
+    uint32_t timestamp = 90000, ssrc;
+    uint64_t age;
+    rushes_frame *frame;
+    rushes_frame_view view;
+    rushes_statistics statistics;
+    for (size_t n = 0; n < LEN; n++) octets[n] = (uint8_t)(n * 7);
+    OK(rushes_stream_push_frame(pair.sender, octets, LEN, &timestamp));
+    rushes_part parts[3] = {{octets, 3}, {NULL, 0}, {octets + 3, LEN - 3}};
+    timestamp += 3000;
+    OK(rushes_stream_push_frame_parts(pair.sender, parts, 3, &timestamp));
+    timestamp += 3000;
+    OK(rushes_stream_push_frame_captured(pair.sender, octets, 10, &timestamp,
+                                         RUSHES_MILLISECONDS(5)));
+    OK(rushes_stream_ssrc(pair.sender, &ssrc));
+    for (int n = 0; n < 3; n++) {
+        view = pull(pair.receiver, &frame);
+        CHECK(view.len == (n < 2 ? LEN : 10) && memcmp(view.data, octets, view.len) == 0);
+        CHECK(view.timestamp == 90000u + 3000u * (uint32_t)n && view.ssrc == ssrc);
+        CHECK(view.marker && view.units == 1);
+        OK(rushes_frame_age(frame, &age));
+        CHECK(age < RUSHES_SECONDS(60));
+        OK(rushes_frame_release(frame));
+    }
+    OK(rushes_stream_next_timestamp(pair.sender, &timestamp));
+    CHECK(timestamp == 96000 + 3000);
+    EXPECT(rushes_stream_pull_frame(pair.receiver, RUSHES_MILLISECONDS(1), &frame),
+           RUSHES_TIMEOUT);
+    CHECK(frame == NULL);
+    EXPECT(rushes_stream_push_frame(pair.sender, NULL, 0, NULL), RUSHES_ERROR_FRAME);
+
+    /* A caller that knows less of the counters gets less of them. */
+    memset(&statistics, 0xee, sizeof statistics);
+    OK(rushes_stream_statistics(pair.sender, &statistics, 8));
+    CHECK(statistics.frames_sent == 3 && statistics.packets_sent == 0xeeeeeeeeeeeeeeee);
+    OK(rushes_stream_statistics(pair.receiver, &statistics, sizeof statistics));
+    CHECK(statistics.frames_received == 3 && statistics.packets_lost == 0);
+    rushes_source source;
+    OK(rushes_stream_source(pair.receiver, 0, &source, sizeof source));
+    CHECK(source.ssrc == ssrc && source.cumulative_lost == 0);
+    EXPECT(rushes_stream_source(pair.receiver, 1, &source, sizeof source), RUSHES_ERROR_ARGUMENT);
+    free(octets);
+    pair_close(&pair);
+}
+
+/* What hooks have seen. */
+struct seen {
+    rushes_frame *kept;
+    atomic_int frames, started, app, bye, released;
+};
+
+static void on_frame(void *user, rushes_frame *frame) {
+    struct seen *seen = user;
+    if (atomic_load(&seen->frames) == 0) {
+        OK(rushes_frame_keep(frame));
+        seen->kept = frame;
+    }
+    atomic_fetch_add(&seen->frames, 1);
+}
+
+static void on_event(void *user, const rushes_event *event) {
+    struct seen *seen = user;
+    if (event->kind == RUSHES_EVENT_KIND_SOURCE_STARTED) atomic_store(&seen->started, 1);
+}
+
+static void on_rtcp(void *user, const rushes_rtcp_event *event) {
+    struct seen *seen = user;
+    if (event->kind == RUSHES_RTCP_EVENT_KIND_APP) {
+        CHECK(event->subtype == 5 && strcmp(event->text, "test") == 0);
+        CHECK(event->data_len == 4 && memcmp(event->data, "abc", 4) == 0);
+        atomic_store(&seen->app, 1);
+    }
+    if (event->kind == RUSHES_RTCP_EVENT_KIND_BYE) {
+        CHECK(strcmp(event->text, "over") == 0);
+        atomic_store(&seen->bye, 1);
+    }
+}
+
+static void on_release(void *user) { atomic_fetch_add(&((struct seen *)user)->released, 1); }
+
+static void hooks_are_called_and_released(void) {
+    struct pair pair = pair_open();
+    struct seen seen = {0};
+    rushes_frame_view view;
+    rushes_peer peer;
+    uint64_t ntp;
+    OK(rushes_stream_on_event(pair.receiver, on_event, &seen, on_release));
+    OK(rushes_stream_on_rtcp(pair.receiver, on_rtcp, &seen, on_release));
+    OK(rushes_stream_on_frame(pair.receiver, on_frame, &seen, on_release));
+    for (int n = 0; n < 5; n++) {
+        OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"frame", 5, NULL));
+    }
+    OK(rushes_stream_send_app(pair.sender, 5, "test", (const uint8_t *)"abc", 3));
+    OK(rushes_stream_send_bye(pair.sender, "over"));
+    for (int n = 0; n < 10000 && (atomic_load(&seen.frames) < 5 || !atomic_load(&seen.bye)); n++) {
+        nap();
+    }
+    CHECK(atomic_load(&seen.frames) == 5 && atomic_load(&seen.bye));
+    CHECK(atomic_load(&seen.started) && atomic_load(&seen.app));
+    OK(rushes_stream_peer(pair.receiver, 0, &peer, sizeof peer));
+    CHECK(peer.has_left && strcmp(peer.cname, "tests@here") == 0);
+    OK(rushes_stream_capture_time(pair.receiver, peer.ssrc, 0, &ntp));
+    CHECK(ntp != 0);
+    EXPECT(rushes_stream_capture_time(pair.receiver, peer.ssrc + 1, 0, &ntp), RUSHES_TIMEOUT);
+    CHECK(atomic_load(&seen.released) == 0);
+    OK(rushes_stream_close(pair.receiver));
+    CHECK(atomic_load(&seen.released) == 3);
+    pair.receiver = NULL;
+    OK(rushes_frame_look(seen.kept, &view, sizeof view));
+    CHECK(view.len == 5 && memcmp(view.data, "frame", 5) == 0);
+    OK(rushes_frame_release(seen.kept));
+    pair_close(&pair);
+}
+
+static void keys_are_given_and_changed(void) {
+    struct pair pair = pair_sessions();
+    const int32_t suite = RUSHES_SRTP_SUITE_AES_CM128_HMAC_SHA1_TAG80;
+    uint8_t key[30], next[30], mki[2] = {0, 1};
+    uint16_t port;
+    uint32_t roc;
+    uint64_t refused;
+    rushes_frame *frame;
+    rushes_stream *stranger;
+    rushes_stream_options *options = generic_options(&pair);
+    for (int n = 0; n < 30; n++) key[n] = (uint8_t)n, next[n] = (uint8_t)(n + 1);
+    OK(rushes_stream_options_probation(options, 1));
+    OK(rushes_stream_options_srtp(options, suite, key, sizeof key));
+    OK(rushes_stream_open(options, &pair.receiver));
+    OK(rushes_stream_local_port(pair.receiver, &port));
+    OK(rushes_stream_options_remote_port(options, port));
+    OK(rushes_stream_open(options, &pair.sender));
+    OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"secret", 6, NULL));
+    rushes_frame_view view = pull(pair.receiver, &frame);
+    CHECK(view.len == 6 && memcmp(view.data, "secret", 6) == 0);
+    OK(rushes_frame_release(frame));
+    OK(rushes_stream_roll_over_counter(pair.sender, &roc));
+    CHECK(roc == 0);
+    EXPECT(rushes_stream_set_send_key(pair.sender, suite, next, 30, mki, 2), RUSHES_ERROR_KEY);
+    OK(rushes_stream_add_receive_key(pair.receiver, suite, next, 30, NULL, 0));
+    OK(rushes_stream_set_send_key(pair.sender, suite, next, 30, NULL, 0));
+    OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"other", 5, NULL));
+    view = pull(pair.receiver, &frame);
+    CHECK(view.len == 5 && memcmp(view.data, "other", 5) == 0);
+    OK(rushes_frame_release(frame));
+    /* Nobody else is heard. */
+    OK(rushes_stream_options_srtp_separate(options, suite, next + 0, key, sizeof key));
+    next[0] ^= 1;
+    OK(rushes_stream_options_srtp(options, suite, next, sizeof next));
+    OK(rushes_stream_open(options, &stranger));
+    OK(rushes_stream_push_frame(stranger, (const uint8_t *)"forged", 6, NULL));
+    EXPECT(rushes_stream_pull_frame(pair.receiver, RUSHES_MILLISECONDS(200), &frame),
+           RUSHES_TIMEOUT);
+    OK(rushes_stream_discarded(pair.receiver, "authentication failed", &refused));
+    CHECK(refused == 1);
+    OK(rushes_stream_close(stranger));
+    OK(rushes_stream_options_close(options));
+    pair_close(&pair);
+}
+
+/* One end that agrees on keys, on a thread of its own. */
+struct end {
+    rushes_stream_options *options;
+    rushes_stream *stream;
+    rushes_status status;
+    char sas[64];
+    int answer;
+};
+
+static int32_t compare(void *user, const char *sas, bool is_verified) {
+    struct end *end = user;
+    CHECK(!is_verified && strlen(sas) < sizeof end->sas);
+    strcpy(end->sas, sas);
+    return end->answer;
+}
+
+static void *open_end(void *user) {
+    struct end *end = user;
+    end->status = rushes_stream_open(end->options, &end->stream);
+    return NULL;
+}
+
+/* Both ends agree; the sender's answer is its person's. */
+static void agree(int answer, rushes_status wanted) {
+    struct pair here = pair_sessions(), there = pair_sessions();
+    struct end sender = {.options = generic_options(&here), .answer = answer};
+    struct end receiver = {.options = generic_options(&there), .answer = 1};
+    rushes_opening *opening;
+    rushes_sas sas;
+    uint16_t port;
+    pthread_t thread;
+    EXPECT(rushes_session_sas(here.session, &sas, sizeof sas), RUSHES_TIMEOUT);
+    OK(rushes_stream_options_zrtp_sas_hook(receiver.options, compare, &receiver, NULL));
+    OK(rushes_stream_begin(receiver.options, &opening));
+    OK(rushes_opening_local_port(opening, &port));
+    EXPECT(rushes_opening_wait(opening, 0, &receiver.stream), RUSHES_TIMEOUT);
+    OK(rushes_stream_options_zrtp_sas_hook(sender.options, compare, &sender, NULL));
+    OK(rushes_stream_options_zrtp_timeout(sender.options, RUSHES_SECONDS(20)));
+    OK(rushes_stream_options_remote_port(sender.options, port));
+    CHECK(pthread_create(&thread, NULL, open_end, &sender) == 0);
+    OK(rushes_opening_wait(opening, RUSHES_SECONDS(20), &receiver.stream));
+    EXPECT(rushes_opening_wait(opening, 0, &here.receiver), RUSHES_ERROR_CLOSED);
+    OK(rushes_opening_close(opening));
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(sender.sas[0] != 0 && strcmp(sender.sas, receiver.sas) == 0);
+    CHECK(sender.status == wanted);
+    OK(rushes_session_sas(here.session, &sas, sizeof sas));
+    CHECK(strcmp(sas.text, sender.sas) == 0);
+    if (wanted == RUSHES_OK) {
+        rushes_frame *frame;
+        CHECK(sas.is_verified);
+        OK(rushes_stream_push_frame(sender.stream, (const uint8_t *)"only you", 8, NULL));
+        OK(rushes_stream_push_frame(sender.stream, (const uint8_t *)"only you", 8, NULL));
+        rushes_frame_view view = pull(receiver.stream, &frame);
+        CHECK(view.len == 8 && memcmp(view.data, "only you", 8) == 0);
+        OK(rushes_frame_release(frame));
+        OK(rushes_stream_close(sender.stream));
+    } else {
+        CHECK(sender.stream == NULL);
+    }
+    OK(rushes_stream_close(receiver.stream));
+    OK(rushes_stream_options_close(sender.options));
+    OK(rushes_stream_options_close(receiver.options));
+    pair_close(&here);
+    pair_close(&there);
+}
+
+static void *push_many(void *user) {
+    for (int n = 0; n < 200; n++) {
+        OK(rushes_stream_push_frame(user, (const uint8_t *)"frame", 5, NULL));
+    }
+    return NULL;
+}
+
+static void several_threads_may_push(void) {
+    struct pair pair = pair_open();
+    struct seen seen = {.kept = NULL};
+    pthread_t threads[3];
+    atomic_store(&seen.frames, 1000);
+    OK(rushes_stream_on_frame(pair.receiver, on_frame, &seen, NULL));
+    for (int n = 0; n < 3; n++) {
+        CHECK(pthread_create(&threads[n], NULL, push_many, pair.sender) == 0);
+    }
+    OK(rushes_stream_wait(pair.sender, RUSHES_MILLISECONDS(20)));
+    for (int n = 0; n < 3; n++) CHECK(pthread_join(threads[n], NULL) == 0);
+    for (int n = 0; n < 10000 && atomic_load(&seen.frames) < 1600; n++) nap();
+    CHECK(atomic_load(&seen.frames) == 1600);
+    pair_close(&pair);
+}
+
+int main(void) {
+    frames_arrive_as_they_were_pushed();
+    hooks_are_called_and_released();
+    keys_are_given_and_changed();
+    agree(1, RUSHES_OK);
+    agree(-1, RUSHES_ERROR_SAS);
+    several_threads_may_push();
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* Texture video through the C interface. */
+#include <stdatomic.h>
+#include <time.h>
+
+#include "check.h"
+
+enum { WIDTH = 64, HEIGHT = 32, PICTURES = 10 };
+
+/* Pictures made, and what came of them. */
+struct seen {
+    int made;
+    atomic_int frames, wrong, released;
+    rushes_texture_client *client;
+    rushes_texture_server *server;
+    atomic_int closing, serving;
+};
+
+static void nap(void) {
+    struct timespec time = {0, 1000000};
+    nanosleep(&time, NULL);
+}
+
+static int32_t make(void *user, uint8_t *octets, size_t len, bool rewind) {
+    struct seen *seen = user;
+    if (len != WIDTH * HEIGHT * 4) return -1;
+    if (rewind) seen->made = 0;
+    if (seen->made == PICTURES) return 0;
+    memset(octets, seen->made++, len);
+    if (seen->server) atomic_store(&seen->serving, rushes_texture_server_close(seen->server));
+    return 1;
+}
+
+static void take(void *user, const rushes_texture_frame *frame) {
+    struct seen *seen = user;
+    int wrong = frame->len != WIDTH * HEIGHT * 4 || frame->width != WIDTH ||
+                frame->height != HEIGHT || strcmp(frame->format, "rgba8") != 0;
+    for (size_t n = 0; n < frame->len; n++) wrong |= frame->data[n] != frame->data[0];
+    if (wrong) atomic_fetch_add(&seen->wrong, 1);
+    if (seen->client) atomic_store(&seen->closing, rushes_texture_client_close(seen->client));
+    atomic_fetch_add(&seen->frames, 1);
+}
+
+static void on_release(void *user) { atomic_fetch_add(&((struct seen *)user)->released, 1); }
+
+static void pictures_of_the_application_arrive(const char *transport) {
+    struct seen seen = {0};
+    char address[32];
+    uint16_t port;
+    rushes_texture_options *options;
+    rushes_texture_server *server;
+    rushes_texture_client *client;
+    rushes_texture_client_counts counts;
+    rushes_texture_server_counts sent;
+    OK(rushes_texture_options_new(&options));
+    OK(rushes_texture_options_transport(options, transport));
+    OK(rushes_texture_options_timing(options, RUSHES_TEXTURE_TIMING_EVERY_FRAME));
+    OK(rushes_texture_options_units(options, 2));
+    OK(rushes_texture_serve_from("127.0.0.1:0", "rgba8", WIDTH, HEIGHT, 200, 1, make, &seen,
+                                 on_release, options, &server));
+    OK(rushes_texture_server_port(server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(rushes_texture_connect(address, options, take, &seen, on_release, &client));
+    EXPECT(rushes_texture_client_wait(client, RUSHES_SECONDS(20)), RUSHES_ERROR_ENDED);
+    CHECK(strlen(rushes_last_error_message()) > 0);
+    OK(rushes_texture_client_statistics(client, &counts, sizeof counts));
+    OK(rushes_texture_server_statistics(server, &sent, sizeof sent));
+    CHECK(counts.frames_whole + counts.frames_damaged + counts.frames_lost == PICTURES);
+    CHECK(strcmp(transport, "tcp") != 0 || counts.frames_whole == PICTURES);
+    CHECK(sent.frames == PICTURES);
+    OK(rushes_texture_client_close(client));
+    EXPECT(rushes_texture_client_close(client), RUSHES_ERROR_CLOSED);
+    OK(rushes_texture_server_close(server));
+    EXPECT(rushes_texture_server_close(server), RUSHES_ERROR_CLOSED);
+    CHECK(atomic_load(&seen.wrong) == 0 && atomic_load(&seen.released) == 2);
+    CHECK((unsigned)atomic_load(&seen.frames) == counts.frames_whole + counts.frames_damaged);
+    OK(rushes_texture_options_close(options));
+}
+
+static void count(void *user, const rushes_texture_frame *frame) {
+    CHECK(frame->len == WIDTH / 4 * HEIGHT / 4 * 8 && strcmp(frame->format, "bc1") == 0);
+    take(user, frame);
+}
+
+static void a_pattern_is_encoded_and_secured(bool zrtp) {
+    struct seen seen = {0}, other = {0};
+    uint8_t key[28] = {1};
+    char address[32];
+    uint16_t port;
+    rushes_texture_options *options;
+    rushes_texture_server *server;
+    rushes_texture_client *client;
+    rushes_sas here, there;
+    OK(rushes_texture_options_new(&options));
+    OK(rushes_texture_options_format(options, "bc1"));
+    OK(rushes_texture_options_units(options, 1));
+    if (zrtp) {
+        OK(rushes_texture_options_zrtp(options, NULL));
+    } else {
+        OK(rushes_texture_options_srtp(options, RUSHES_SRTP_SUITE_AEAD_AES128_GCM, key, 28));
+    }
+    OK(rushes_texture_serve("127.0.0.1:0", "pattern:64x32@100", options, &server));
+    OK(rushes_texture_server_port(server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(rushes_texture_connect(address, options, count, &seen, NULL, &client));
+    for (int n = 0; n < 20000 && atomic_load(&seen.frames) < 5; n++) nap();
+    CHECK(atomic_load(&seen.frames) >= 5);
+    if (zrtp) {
+        OK(rushes_texture_client_sas(client, &here, sizeof here));
+        OK(rushes_texture_server_sas(server, 0, &there, sizeof there));
+        CHECK(here.text[0] != 0 && strcmp(here.text, there.text) == 0);
+    } else {
+        EXPECT(rushes_texture_client_sas(client, &here, sizeof here), RUSHES_TIMEOUT);
+        EXPECT(rushes_texture_server_sas(server, 0, &there, sizeof there), RUSHES_TIMEOUT);
+    }
+    OK(rushes_texture_client_close(client));
+    OK(rushes_texture_server_close(server));
+    OK(rushes_texture_options_close(options));
+    (void)other;
+}
+
+static void hooks_cannot_close_what_calls_them(void) {
+    struct seen seen = {0}, served = {0};
+    char address[32];
+    uint16_t port;
+    OK(rushes_texture_serve_from("127.0.0.1:0", "rgba8", WIDTH, HEIGHT, 100, 1, make, &served,
+                                 NULL, NULL, &served.server));
+    OK(rushes_texture_server_port(served.server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    atomic_store(&served.serving, 1);
+    atomic_store(&seen.closing, 1);
+    OK(rushes_texture_connect(address, NULL, take, &seen, NULL, &seen.client));
+    for (int n = 0; n < 20000 && atomic_load(&seen.closing) == 1; n++) nap();
+    OK(rushes_texture_client_close(seen.client));
+    OK(rushes_texture_server_close(served.server));
+    CHECK(atomic_load(&served.serving) == RUSHES_ERROR_BUSY);
+    /* The first frame may come before the client's handle is there. */
+    CHECK(atomic_load(&seen.closing) == RUSHES_ERROR_BUSY || atomic_load(&seen.closing) == 1);
+}
+
+static void what_cannot_be_is_told(void) {
+    rushes_texture_options *options;
+    rushes_texture_server *server;
+    rushes_texture_client *client;
+    OK(rushes_texture_options_new(&options));
+    EXPECT(rushes_texture_options_format(options, "gif"), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_options_units(options, 65), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_serve("nowhere", "pattern:", NULL, &server), RUSHES_ERROR_TEXTURE);
+    EXPECT(rushes_texture_serve("127.0.0.1", "pattern:64x32", NULL, &server),
+           RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_serve("127.0.0.1:0", "/no/such.y4m", NULL, &server),
+           RUSHES_ERROR_TEXTURE);
+    CHECK(server == NULL);
+    EXPECT(rushes_texture_connect("127.0.0.1:1", NULL, take, NULL, NULL, &client),
+           RUSHES_ERROR_NET);
+    CHECK(client == NULL);
+    OK(rushes_texture_options_close(options));
+    EXPECT(rushes_texture_options_close(options), RUSHES_ERROR_CLOSED);
+}
+
+int main(void) {
+    pictures_of_the_application_arrive("tcp");
+    pictures_of_the_application_arrive("udp");
+    a_pattern_is_encoded_and_secured(false);
+    a_pattern_is_encoded_and_secured(true);
+    hooks_cannot_close_what_calls_them();
+    what_cannot_be_is_told();
+    return 0;
+}

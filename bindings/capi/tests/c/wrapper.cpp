@@ -1,0 +1,217 @@
+// The C++ wrapper: what it owns, what it throws, what its hooks are.
+#include <rushes.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <thread>
+
+#include "check.h"
+
+using namespace std::chrono_literals;
+
+static_assert(!std::is_copy_constructible_v<rushes::media_stream>);
+static_assert(!std::is_copy_constructible_v<rushes::frame>);
+static_assert(std::is_nothrow_move_constructible_v<rushes::media_stream>);
+static_assert(std::is_nothrow_move_assignable_v<rushes::frame>);
+
+static rushes::bytes bytes_of(const std::string &text) {
+    return {reinterpret_cast<const std::uint8_t *>(text.data()), text.size()};
+}
+
+static std::string text_of(const rushes::frame &frame) {
+    return {reinterpret_cast<const char *>(frame.data().data()), frame.size()};
+}
+
+// What a call throws.
+template <class F> static rushes_status thrown(F &&call) {
+    try {
+        call();
+    } catch (const rushes::error &error) {
+        CHECK(std::string(error.what()).size() > 0);
+        return error.code();
+    }
+    return RUSHES_OK;
+}
+
+struct ends {
+    rushes::media_stream receiver;
+    rushes::media_stream sender;
+};
+
+static ends open(const rushes::session &session) {
+    auto options = session.stream(rushes::codec::generic);
+    options.probation(1).reorder_time(20ms);
+    auto receiver = options.open();
+    auto sender = options.remote_port(receiver.local_port()).open();
+    return {std::move(receiver), std::move(sender)};
+}
+
+static void objects_move_and_close() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1", "127.0.0.1");
+    auto [receiver, sender] = open(session);
+    rushes::media_stream moved = std::move(sender);
+    CHECK(sender.get() == nullptr);
+    CHECK(thrown([&] { sender.push_frame(bytes_of("x")); }) == RUSHES_ERROR_NULL);
+    const std::string head = "head", tail = " and tail";
+    moved.push_frame(bytes_of("one"), 1000);
+    moved.push_frame({bytes_of(head), bytes_of(tail)});
+    const std::vector<rushes::bytes> parts(40, bytes_of(head));
+    moved.push_frame_parts(rushes::span<const rushes::bytes>(parts.data(), parts.size()));
+    auto first = receiver.pull_frame(10s);
+    auto second = receiver.pull_frame(10s);
+    CHECK(first && text_of(*first) == "one" && first->timestamp() == 1000);
+    CHECK(second && text_of(*second) == "head and tail");
+    auto third = receiver.pull_frame(10s);
+    CHECK(third && third->size() == 40 * head.size());
+    CHECK(first->ssrc() == moved.get_ssrc());
+    CHECK(!receiver.pull_frame(1ms));
+    CHECK(receiver.get_statistics().frames_received == 3 && receiver.sources().size() == 1);
+    first = std::move(second);
+    receiver.close();
+    CHECK(thrown([&] { receiver.pull_frame(1ms); }) == RUSHES_ERROR_NULL);
+    CHECK(text_of(*first) == "head and tail");
+    CHECK(thrown([&] { moved.push_frame(bytes_of("")); }) == RUSHES_ERROR_FRAME);
+    CHECK(thrown([] { rushes::context(std::string(300, 'x')); }) == RUSHES_ERROR_ARGUMENT);
+}
+
+static void lambdas_are_hooks_and_released() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1");
+    auto [receiver, sender] = open(session);
+    auto shared = std::make_shared<std::atomic<int>>(0);
+    std::atomic<bool> bye{false}, started{false};
+    std::optional<rushes::frame> kept;
+    receiver.install_event_hook([&](const rushes::event &event) {
+        if (event.kind == RUSHES_EVENT_KIND_SOURCE_STARTED) started = true;
+    });
+    receiver.get_rtcp().install_hook([&](const rushes::rtcp_event &event) {
+        if (event.kind == RUSHES_RTCP_EVENT_KIND_BYE) bye = true;
+    });
+    receiver.install_receive_hook([shared, &kept](rushes::frame frame) {
+        if (*shared == 0) kept = std::move(frame);
+        ++*shared;
+    });
+    CHECK(thrown([&] { receiver.install_receive_hook([](rushes::frame) {}); }) ==
+          RUSHES_ERROR_HOOKED);
+    CHECK(shared.use_count() == 2);
+    for (int n = 0; n < 3; ++n) sender.push_frame(bytes_of("frame"));
+    sender.get_rtcp().send_bye_packet("over");
+    for (int n = 0; n < 10000 && (*shared < 3 || !bye); ++n) std::this_thread::sleep_for(1ms);
+    CHECK(*shared == 3 && bye && started);
+    receiver.close();
+    CHECK(shared.use_count() == 1);
+    CHECK(kept && text_of(*kept) == "frame");
+}
+
+static void two_ends_agree_on_keys() {
+    rushes::context context;
+    auto here = context.create_session("127.0.0.1"), there = context.create_session("127.0.0.1");
+    std::string seen_here, seen_there;
+    auto hook = [](std::string &seen) {
+        return [&seen](const std::string &sas, bool) {
+            seen = sas;
+            return rushes::sas_answer::equal;
+        };
+    };
+    auto opening = there.stream(rushes::codec::generic).zrtp_sas_hook(hook(seen_there)).begin();
+    std::optional<rushes::media_stream> sender;
+    std::thread other([&] {
+        sender = here.stream(rushes::codec::generic)
+                     .zrtp_sas_hook(hook(seen_here))
+                     .zrtp_timeout(20s)
+                     .remote_port(opening.local_port())
+                     .open();
+    });
+    auto receiver = opening.wait(20s);
+    other.join();
+    CHECK(receiver && sender && !seen_here.empty() && seen_here == seen_there);
+    CHECK(here.get_sas() && here.get_sas()->text == seen_here && here.get_sas()->is_verified);
+    sender->push_frame(bytes_of("only you"));
+    sender->push_frame(bytes_of("only you"));
+    auto frame = receiver->pull_frame(10s);
+    CHECK(frame && text_of(*frame) == "only you");
+}
+
+static void textures_arrive() {
+    std::atomic<int> frames{0};
+    rushes::texture_options options;
+    options.transport("tcp").units(2).timing(RUSHES_TEXTURE_TIMING_EVERY_FRAME);
+    int made = 0;
+    rushes::texture_server server(
+        "127.0.0.1:0", "rgba8", 64, 32, 100,
+        [&](rushes::span<std::uint8_t> picture, bool) {
+            for (auto &octet : picture) octet = static_cast<std::uint8_t>(made);
+            return ++made <= 5;
+        },
+        options);
+    rushes::texture_client client(
+        "127.0.0.1:" + std::to_string(server.port()),
+        [&](const rushes::texture_frame &frame) {
+            if (frame.len == 64 * 32 * 4 && frame.data[0] == frame.number) ++frames;
+        },
+        options);
+    CHECK(client.wait(20s));
+    client.close();
+    CHECK(frames == 5);
+}
+
+// A hook that throws ends the process, and that is what is said of it.
+static void a_hook_that_throws_ends_the_process() {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        std::freopen("/dev/null", "w", stderr);
+        alarm(20);
+        rushes::context context;
+        auto session = context.create_session("127.0.0.1");
+        auto [receiver, sender] = open(session);
+        receiver.install_receive_hook([](rushes::frame) { throw std::runtime_error("no"); });
+        sender.push_frame(bytes_of("frame"));
+        std::this_thread::sleep_for(30s);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+// The same for a hook of C's, which nothing stands before.
+static void a_bare_hook_that_throws_ends_the_process() {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        std::freopen("/dev/null", "w", stderr);
+        alarm(20);
+        rushes::context context;
+        auto session = context.create_session("127.0.0.1");
+        auto [receiver, sender] = open(session);
+        auto hook = [](void *, rushes_frame *) { throw std::runtime_error("no"); };
+        CHECK(rushes_stream_on_frame(receiver.get(), hook, nullptr, nullptr) == RUSHES_OK);
+        sender.push_frame(bytes_of("frame"));
+        std::this_thread::sleep_for(30s);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+int main(int argc, char **) {
+    // First, while there are no threads that a child would miss.
+    if (argc == 1) {
+        a_hook_that_throws_ends_the_process();
+        a_bare_hook_that_throws_ends_the_process();
+    }
+    objects_move_and_close();
+    lambdas_are_hooks_and_released();
+    two_ends_agree_on_keys();
+    textures_arrive();
+}

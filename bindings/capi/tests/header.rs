@@ -1,0 +1,165 @@
+//! The C header is the one that the functions' declarations make.
+//!
+//! `RUSHES_WRITE_HEADER=1 cargo test -p rushes-capi --test header` writes it anew.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::path::Path;
+
+use cbindgen::{Builder, Config, DocumentationStyle, EnumConfig, ExportConfig, Language};
+use cbindgen::{FunctionConfig, Layout, RenameRule, Style};
+
+/// In the order of the header.
+const SOURCES: [&str; 18] = [
+    "error",
+    "context",
+    "hook",
+    "session",
+    "options",
+    "options_socket",
+    "options_control",
+    "options_security",
+    "zrtp",
+    "stream",
+    "frame",
+    "event",
+    "control",
+    "control_event",
+    "statistics",
+    "texture/options",
+    "texture/server",
+    "texture/client",
+];
+
+/// What types are called in C.
+const NAMES: [(&str, &str); 40] = [
+    ("Status", "status"),
+    ("Context", "context"),
+    ("Session", "session"),
+    ("Sas", "sas"),
+    ("ZrtpWarning", "zrtp_warning"),
+    ("FrameHook", "frame_hook"),
+    ("EventHook", "event_hook"),
+    ("RtcpHook", "rtcp_hook"),
+    ("SasHook", "sas_hook"),
+    ("TextureHook", "texture_hook"),
+    ("TextureSourceHook", "texture_source_hook"),
+    ("Release", "release"),
+    ("StreamOptions", "stream_options"),
+    ("Codec", "codec"),
+    ("RecoveryMode", "recovery_mode"),
+    ("SdesItem", "sdes_item"),
+    ("SrtpSuite", "srtp_suite"),
+    ("Opening", "opening"),
+    ("Stream", "stream"),
+    ("Part", "part"),
+    ("Frame", "frame"),
+    ("FrameView", "frame_view"),
+    ("EventKind", "event_kind"),
+    ("Event", "event"),
+    ("KeyFrame", "key_frame"),
+    ("RtcpEventKind", "rtcp_event_kind"),
+    ("ReportBlock", "report_block"),
+    ("SdesText", "sdes_text"),
+    ("PacketArrival", "packet_arrival"),
+    ("ControlEvent", "rtcp_event"),
+    ("Statistics", "statistics"),
+    ("Source", "source"),
+    ("Peer", "peer"),
+    ("TextureOptions", "texture_options"),
+    ("TextureTiming", "texture_timing"),
+    ("TextureServer", "texture_server"),
+    ("TextureServerStatistics", "texture_server_counts"),
+    ("TextureClient", "texture_client"),
+    ("TextureClientStatistics", "texture_client_counts"),
+    ("TextureFrame", "texture_frame"),
+];
+
+const PREAMBLE: &str = include_str!("preamble.h");
+
+fn config() -> Config {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut numbers = version.split('.');
+    let mut number =
+        |name: &str| format!("\n#define RUSHES_VERSION_{name} {}", numbers.next().unwrap());
+    let numbers = [number("MAJOR"), number("MINOR"), number("PATCH")].concat();
+    let include = ["Codec", "RecoveryMode", "SdesItem", "SrtpSuite", "ZrtpWarning", "EventKind"];
+    let more = ["KeyFrame", "RtcpEventKind", "TextureTiming"];
+    Config {
+        language: Language::C,
+        cpp_compat: true,
+        style: Style::Both,
+        include_guard: Some("RUSHES_H".into()),
+        header: Some(PREAMBLE.trim_end().into()),
+        after_includes: Some(format!(
+            "{numbers}\n#define RUSHES_VERSION \"{version}\"\n\n\
+             /* A timeout without end. */\n#define RUSHES_FOREVER UINT64_MAX\n\n\
+             /* Times in nanoseconds. */\n\
+             #define RUSHES_MILLISECONDS(n) ((uint64_t)(n) * 1000000u)\n\
+             #define RUSHES_SECONDS(n) ((uint64_t)(n) * 1000000000u)"
+        )),
+        documentation_style: DocumentationStyle::C99,
+        line_length: 96,
+        tab_width: 4,
+        usize_is_size_t: true,
+        enumeration: EnumConfig {
+            rename_variants: RenameRule::QualifiedScreamingSnakeCase,
+            ..EnumConfig::default()
+        },
+        function: FunctionConfig { args: Layout::Auto, ..FunctionConfig::default() },
+        export: ExportConfig {
+            include: include.into_iter().chain(more).map(Into::into).collect(),
+            rename: NAMES
+                .into_iter()
+                .map(|(ours, theirs)| (ours.into(), format!("rushes_{theirs}")))
+                .collect(),
+            ..ExportConfig::default()
+        },
+        ..Config::default()
+    }
+}
+
+fn generated() -> String {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut builder = Builder::new().with_config(config());
+    for source in SOURCES {
+        builder = builder.with_src(sources.join(source).with_extension("rs"));
+    }
+    let mut header = Vec::new();
+    builder.generate().unwrap().write(&mut header);
+    // A status is an error unless it is one of two.
+    String::from_utf8(header)
+        .unwrap()
+        .replace("RUSHES_STATUS_OK", "RUSHES_OK")
+        .replace("RUSHES_STATUS_TIMEOUT", "RUSHES_TIMEOUT")
+        .replace("RUSHES_STATUS_", "RUSHES_ERROR_")
+}
+
+#[test]
+fn the_header_is_what_the_functions_declare() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/rushes.h");
+    let header = generated();
+    if std::env::var_os("RUSHES_WRITE_HEADER").is_some() {
+        std::fs::write(&path, &header).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let different = header.lines().zip(committed.lines()).position(|(new, old)| new != old);
+    assert!(header == committed, "include/rushes.h is old, from line {different:?} on");
+}
+
+#[test]
+fn every_function_is_in_the_header() {
+    let header = generated();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut functions = 0;
+    for source in SOURCES {
+        let path = sources.join(source).with_extension("rs");
+        for line in std::fs::read_to_string(path).unwrap().lines() {
+            let Some(rest) = line.strip_prefix("pub extern \"C\" fn ") else { continue };
+            let name = rest.split('(').next().unwrap();
+            assert!(header.contains(&format!("{name}(")), "{name}");
+            functions += 1;
+        }
+    }
+    assert_eq!(functions, header.matches("\nrushes_status rushes_").count() + 3);
+    assert!(functions > 100, "{functions}");
+}

@@ -1,0 +1,105 @@
+//! What the installer installs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use crate::rig::{folder, have, home, install, prefix, run};
+
+/// The functions that the header declares.
+fn declared() -> BTreeSet<String> {
+    let header = fs::read_to_string(home().join("include/rushes.h")).unwrap();
+    let words = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with(' '));
+    let names = words.filter_map(|line| line.split_once('(')?.0.rsplit(['*', ' ']).next());
+    names.filter(|name| name.starts_with("rushes_")).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn the_shared_library_shows_what_the_header_declares_and_nothing_else() {
+    if !have(&["cc", "nm", "readelf"]) {
+        return;
+    }
+    let library = prefix().join("lib/librushes.so");
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+    let symbols = symbols.lines().filter_map(|line| line.rsplit(' ').next());
+    let shown: BTreeSet<_> = symbols.filter(|symbol| *symbol != "RUSHES_0.1").collect();
+    let wanted: BTreeSet<_> =
+        declared().into_iter().map(|name| format!("{name}@@RUSHES_0.1")).collect();
+    assert!(wanted.len() > 100);
+    assert_eq!(shown, wanted.iter().map(String::as_str).collect());
+    let dynamic = run(Command::new("readelf").arg("-d").arg(&library));
+    assert!(dynamic.contains("Library soname: [librushes.so.0]"), "{dynamic}");
+}
+
+#[test]
+fn the_headers_stand_alone() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    let headers = home().join("include");
+    for (compiler, language, standard, header) in [
+        ("cc", "c", "c99", "rushes.h"),
+        ("cc", "c", "c11", "rushes.h"),
+        ("c++", "c++", "c++17", "rushes.h"),
+        ("c++", "c++", "c++17", "rushes.hpp"),
+        ("c++", "c++", "c++20", "rushes.hpp"),
+    ] {
+        let source = folder(&format!("alone-{standard}-{header}")).join("alone");
+        fs::write(&source, format!("#include <{header}>\n#include <{header}>\n")).unwrap();
+        let mut command = Command::new(compiler);
+        command.args(["-x", language]).arg(format!("-std={standard}")).arg("-I").arg(&headers);
+        command.args(["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"]);
+        run(command.arg(&source));
+    }
+}
+
+#[test]
+fn an_installed_tree_can_be_moved_and_lie_anywhere() {
+    if !have(&["cc", "pkg-config"]) {
+        return;
+    }
+    let place = folder("moved");
+    let root = place.join("root");
+    let root = root.to_str().unwrap();
+    install(&["--destdir", root, "--prefix", "/opt/media tools", "--libdir", "lib/any"]);
+    let new = place.join("new");
+    fs::rename(place.join("root/opt/media tools"), &new).unwrap();
+    let left: Vec<_> =
+        fs::read_dir(&new).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing but include and lib: {left:?}");
+    let ask = |question: &str| {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", new.join("lib/any/pkgconfig")).args([question, "rushes"]);
+        run(&mut command).trim().to_owned()
+    };
+    assert_eq!(ask("--modversion"), env!("CARGO_PKG_VERSION"));
+    let headers = ask("--variable=includedir");
+    assert!(fs::metadata(format!("{headers}/rushes.hpp")).is_ok(), "{headers}");
+    let libraries = ask("--variable=libdir");
+    assert!(fs::metadata(format!("{libraries}/librushes.so.0")).is_ok(), "{libraries}");
+}
+
+#[test]
+fn the_installer_says_what_is_wrong_and_leaves_nothing() {
+    let place = folder("refused");
+    let refused = |arguments: &[&str], variable: Option<(&str, &str)>| {
+        let mut command = Command::new(home().join("install"));
+        command.args(arguments).current_dir(&place).envs(variable);
+        let output = command.output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["--colour"], None).contains("no such option: --colour"));
+    assert!(refused(&["--prefix"], None).contains("--prefix needs a value"));
+    assert!(refused(&["--libdir", "../lib"], None).contains("--libdir is a folder"));
+    let words = refused(&["--prefix", "here"], Some(("CC", "no-such-compiler")));
+    assert!(words.contains("no C compiler: no-such-compiler"), "{words}");
+    if have(&["cc"]) {
+        let words = refused(&["--prefix", "here", "--archive", "nothing.a"], None);
+        assert!(words.contains("no such archive"), "{words}");
+        let here = fs::read_dir(place.join("here")).unwrap().count();
+        assert_eq!(here, 0, "half of it was left behind");
+    }
+    let help = run(Command::new(home().join("install")).arg("--help"));
+    assert!(help.contains("--destdir"));
+}

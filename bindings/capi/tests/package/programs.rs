@@ -1,0 +1,89 @@
+//! The tests that are written in C and C++, plain and under checkers of memory.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
+
+const PROGRAMS: [&str; 4] = ["misuse.c", "streams.c", "textures.c", "wrapper.cpp"];
+
+fn compiler(source: &str) -> Command {
+    let is_cpp = Path::new(source).extension().is_some_and(|extension| extension == "cpp");
+    let mut command = Command::new(if is_cpp { "c++" } else { "cc" });
+    command.arg(if is_cpp { "-std=c++17" } else { "-std=c11" });
+    command.args(["-D_POSIX_C_SOURCE=200809L", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
+    command.arg("-I").arg(prefix().join("include")).arg(home().join("tests/c").join(source));
+    command
+}
+
+/// The tests, compiled against the shared library.
+fn plain() -> &'static [PathBuf; 4] {
+    static PLAIN: OnceLock<[PathBuf; 4]> = OnceLock::new();
+    PLAIN.get_or_init(|| {
+        let place = folder("plain");
+        PROGRAMS.map(|source| compile(source, &place, &[]))
+    })
+}
+
+/// Compiles a test against the shared library.
+fn compile(source: &str, place: &Path, flags: &[&str]) -> PathBuf {
+    let program = place.join(source).with_extension("plain");
+    let libraries = prefix().join("lib");
+    let mut command = compiler(source);
+    command.args(flags).arg("-o").arg(&program).arg("-L").arg(&libraries).arg("-lrushes");
+    run(command.arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-pthread"));
+    program
+}
+
+#[test]
+fn they_pass() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    for program in plain() {
+        run(&mut Command::new(program));
+    }
+}
+
+#[test]
+fn they_pass_under_address_sanitizer() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    let place = folder("asan");
+    let probe = place.join("probe.c");
+    std::fs::write(&probe, "int main(void) { return 0; }\n").unwrap();
+    let mut probing = Command::new("cc");
+    probing.arg("-fsanitize=address").arg(&probe).arg("-o").arg(place.join("probe"));
+    if !probing.output().is_ok_and(|output| output.status.success()) {
+        skip("the compiler has no AddressSanitizer");
+        return;
+    }
+    for source in PROGRAMS {
+        run(&mut Command::new(compile(source, &place, &["-fsanitize=address"])));
+    }
+    // And once with the library inside.
+    let program = place.join("inside");
+    let mut command = compiler(PROGRAMS[0]);
+    command.arg("-fsanitize=address").arg("-o").arg(&program);
+    run(command.args(static_flags()));
+    run(&mut Command::new(program));
+}
+
+#[test]
+fn they_pass_under_valgrind() {
+    if !have(&["cc", "c++", "valgrind"]) {
+        return;
+    }
+    for program in plain() {
+        let mut command = Command::new("valgrind");
+        // Rust's own handle of the main thread counts as possibly lost: it points into a block.
+        command.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
+        command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
+        // Threads that spin for the others would keep them from running.
+        command.arg("--fair-sched=try").arg(program);
+        // With an argument, without those that end a child by a signal.
+        run(command.arg("no-forks"));
+    }
+}

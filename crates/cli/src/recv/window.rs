@@ -1,0 +1,139 @@
+//! `rushes recv --window`: decoded by `ffmpeg`, and onto the screen.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rushes::Codec;
+use rushes::texture::Layout;
+use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, WrittenFrames};
+
+use super::decoder::{self, Decoder};
+use super::{Audience, named_codec, stream_into};
+use crate::Outcome;
+use crate::args::RecvArgs;
+use crate::interrupt::Interrupt;
+
+pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    if args.sdp.is_none() {
+        decoder::check(named_codec(args)?)?;
+    }
+    let mut options = WindowOptions::default();
+    let from = args.from.as_ref().map(|from| from.port.to_string());
+    let from = from.or_else(|| args.sdp.as_ref().map(|file| file.display().to_string()));
+    options.title = format!("{} - rushes", from.unwrap_or_default());
+    (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
+    // The window has the main thread, as systems want it; frames are received beside it.
+    std::thread::scope(|scope| {
+        let seen = Arc::default();
+        let device = String::new();
+        let mut watching = Watching { args, interrupt, scope, device, seen, thread: None };
+        let shown = rushes_gpu::show(&options, &mut watching);
+        interrupt.ask();
+        let outcome = watching.thread.map(ScopedJoinHandle::join);
+        shown.context("cannot show video (--output-file FILE needs no window)")?;
+        match outcome {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(Outcome::Done),
+        }
+    })
+}
+
+/// What is received while the window is there.
+struct Watching<'scope, 'env> {
+    args: &'env RecvArgs,
+    interrupt: &'env Interrupt,
+    scope: &'scope Scope<'scope, 'env>,
+    device: String,
+    seen: Arc<Seen>,
+    thread: Option<ScopedJoinHandle<'scope, anyhow::Result<Outcome>>>,
+}
+
+/// What the statistics say of the stream.
+#[derive(Default)]
+struct Seen {
+    width: AtomicU64,
+    height: AtomicU64,
+    access_units: AtomicU64,
+    left_out: AtomicU64,
+    packets_lost: AtomicU64,
+}
+
+impl Viewer for Watching<'_, '_> {
+    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String> {
+        self.device = gpu.name();
+        let frames = Arc::new(WrittenFrames::new(gpu));
+        let (args, interrupt) = (self.args, self.interrupt);
+        let (seen, shown) = (Arc::clone(&self.seen), Arc::clone(&frames));
+        self.thread = Some(self.scope.spawn(move || {
+            let outcome = receive(args, interrupt, &seen, (shown, waker.clone()));
+            waker.close();
+            outcome
+        }));
+        Ok(frames)
+    }
+
+    fn lines(&mut self, shown: &Shown) -> Vec<String> {
+        let seen = &self.seen;
+        vec![
+            format!("{}x{}", seen.width.load(Relaxed), seen.height.load(Relaxed)),
+            format!("picture {}", shown.number.unwrap_or_default()),
+            format!("{} shown in a second", shown.per_second),
+            format!("{:.2} ms from decoder to screen", shown.delay.as_secs_f64() * 1e3),
+            format!("{} access units", seen.access_units.load(Relaxed)),
+            format!("{} not decoded for want of time", seen.left_out.load(Relaxed)),
+            format!("{} packets lost", seen.packets_lost.load(Relaxed)),
+            self.device.clone(),
+        ]
+    }
+}
+
+fn receive(
+    args: &RecvArgs,
+    interrupt: &Interrupt,
+    seen: &Arc<Seen>,
+    (frames, waker): (Arc<WrittenFrames>, WindowWaker),
+) -> anyhow::Result<Outcome> {
+    let counted = Arc::clone(seen);
+    let decode = |codec: Codec| {
+        let mut number = 0;
+        Decoder::start(
+            codec,
+            Box::new(move |layout: &Layout, octets: &[u8]| {
+                counted.width.store(layout.width().into(), Relaxed);
+                counted.height.store(layout.height().into(), Relaxed);
+                frames.write(layout, octets, (number, Instant::now()))?;
+                number += 1;
+                waker.frame();
+                Ok(())
+            }),
+        )
+    };
+    let gather = |codec| Ok(Decoding { decoder: decode(codec)?, seen: Arc::clone(seen) });
+    stream_into(args, interrupt, gather)
+}
+
+/// A stream on its way through the decoder, and counted.
+struct Decoding {
+    decoder: Decoder,
+    seen: Arc<Seen>,
+}
+
+impl Audience for Decoding {
+    fn octets(&mut self, octets: &[u8]) {
+        self.decoder.push(octets);
+        self.seen.access_units.fetch_add(1, Relaxed);
+        self.seen.left_out.store(self.decoder.left_out(), Relaxed);
+    }
+
+    fn lost(&mut self, packets: u64) {
+        self.seen.packets_lost.store(packets, Relaxed);
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        self.decoder.finish()
+    }
+}

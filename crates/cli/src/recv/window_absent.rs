@@ -1,0 +1,12 @@
+//! `--window` in a program that was built without.
+
+use crate::Outcome;
+use crate::Usage;
+use crate::args::RecvArgs;
+use crate::interrupt::Interrupt;
+
+pub(super) fn run(_: &RecvArgs, _: &Interrupt) -> anyhow::Result<Outcome> {
+    let reason = "this program was built without windows (cargo's feature `window`); \
+                  --output-file FILE needs none";
+    Err(Usage(reason.to_owned()).into())
+}

@@ -1,0 +1,52 @@
+//! Frames that the graphics processor encodes while they are served.
+
+use crate::rig::{run, rushes, text};
+use crate::texture_rig::serving;
+
+/// Whether a device can be opened here; where the tests of graphics are required it must.
+fn has_device() -> bool {
+    let probe = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
+    let more = ["--format", "bc1", "--duration", "1ms"];
+    let output = rushes(&[&probe[..], &more].concat()).output().unwrap();
+    let is_there = !text(&output.stderr).contains("no graphics driver");
+    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
+    assert!(is_there || !required, "{}", text(&output.stderr));
+    is_there
+}
+
+fn viewed(format: &str, more: &[&str]) -> Vec<u8> {
+    let serve = ["--format", format, "--transport", "tcp", "--once", "--every-frame"];
+    let pixels = if format == "etc2" { "rgb24" } else { "rgba8" };
+    let server =
+        serving(&format!("pattern:322x182@30,{pixels},frames=5"), &[&serve, more].concat());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("film.ktx2");
+    let view = ["texture", "view", &server.address, "--output", file.to_str().unwrap()];
+    let output = run(&[&view[..], &["--every-frame"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    server.finish();
+    std::fs::read(file).unwrap()
+}
+
+#[test]
+fn frames_are_the_same_whoever_encodes_them() {
+    if !has_device() {
+        return;
+    }
+    for format in ["bc1", "ycocg-bc3"] {
+        let wanted = viewed(format, &[]);
+        assert!(wanted.len() > 5 * 322 * 182 / 2, "{format}: {} octets", wanted.len());
+        assert!(viewed(format, &["--gpu"]) == wanted, "{format}");
+    }
+    // What comes in other pixels becomes RGBA8 first; and the main processor does not encode ETC2.
+    assert!(viewed("etc2", &["--gpu"]).len() > 5 * 322 * 182 / 2);
+}
+
+#[test]
+fn what_the_device_does_not_encode_is_told() {
+    let serve = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
+    let output = run(&[&serve[..], &["--format", "rgb565", "--duration", "1s"]].concat());
+    assert!(!output.status.success());
+    let output = run(&serve);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}

@@ -1,0 +1,81 @@
+//! A received video in a window, decoded by FFmpeg, and in a file beside it.
+
+use std::process::Command;
+
+use rushes::texture::{Decoder, Format};
+
+use crate::rig::{free_port, media, run, rushes, text, units};
+use crate::window::{Display, Viewer, have, wait_for};
+
+const FILE: &str = "avc_cif_60f_baseline.264";
+const SIZE: (u32, u32) = (352, 288);
+
+/// The pictures of the file as a window should show them, RGB24.
+fn pictures() -> Vec<Vec<u8>> {
+    let filter = "scale=out_color_matrix=bt709:out_range=limited,format=yuv420p";
+    let output = Command::new("ffmpeg")
+        .args(["-v", "error", "-i", &media(FILE), "-vf", filter])
+        .args(["-f", "rawvideo", "-"])
+        .output()
+        .unwrap();
+    let decoder = Decoder::new(Format::Yuv420, SIZE.0, SIZE.1, Format::Rgb24).unwrap();
+    let decoded = |frame| {
+        let mut picture = vec![0; decoder.output().bytes()];
+        decoder.decode(frame, &mut picture).unwrap();
+        picture
+    };
+    let frames = output.stdout.chunks_exact(decoder.input().bytes());
+    frames.map(decoded).collect()
+}
+
+#[test]
+fn a_video_is_seen_in_a_window_and_written_beside_it() {
+    if !have(&["Xvfb", "xdotool", "import", "ffmpeg"]) {
+        return;
+    }
+    let pictures = pictures();
+    assert_eq!(pictures.len(), 60);
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.264");
+    let display = Display::new();
+    let port = free_port().to_string();
+    let receive = ["recv", "--from", &port, "-o", copy.to_str().unwrap(), "--window", "-q"];
+    let mut command = rushes(&receive);
+    command.args(["--idle-timeout", "1s"]);
+    command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
+    let mut viewer = Viewer(Some(command.spawn().unwrap()));
+    let window = wait_for("a window", || {
+        let found = display.xdotool(&["search", "--name", " - rushes"]);
+        found.lines().next().map(str::to_owned)
+    });
+    display.xdotool(&["windowsize", &window, "352", "288"]);
+    wait_for("black", || {
+        Some(display.pixels(&window)).filter(|all| all.len() == pictures[0].len())
+    });
+
+    let to = format!("127.0.0.1:{port}");
+    let sending =
+        std::thread::spawn(move || run(&["send", &media(FILE), "--to", &to, "--fps", "10", "-q"]));
+    wait_for("a picture of the file", || {
+        let shown = display.pixels(&window);
+        pictures.iter().position(|picture| {
+            let pairs = picture.iter().zip(&shown);
+            picture.len() == shown.len() && pairs.into_iter().all(|(a, b)| a.abs_diff(*b) <= 1)
+        })
+    });
+    let sent = sending.join().unwrap();
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+
+    // The sender said goodbye: the window closes by itself.
+    wait_for("the end", || viewer.0.as_mut().unwrap().try_wait().unwrap());
+    let output = viewer.0.take().unwrap().wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(units(&copy), units(media(FILE).as_ref()));
+}
+
+#[test]
+fn what_is_no_video_is_refused_before_anything_is_received() {
+    let output = run(&["recv", "--from", "5004", "--window"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--codec"), "{}", text(&output.stderr));
+}

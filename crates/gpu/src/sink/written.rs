@@ -1,0 +1,75 @@
+//! Frames that the main processor has as a whole: written into device memory by the driver.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use rushes_texture::Layout;
+
+use super::pool::Pool;
+use super::{LastFrame, ReceivedFrame, lock};
+use crate::decode::Path;
+use crate::device::Gpu;
+use crate::error::GpuError;
+
+/// Takes whole frames, such as a decoder makes, into device memory, and keeps the last one.
+#[derive(Debug)]
+pub struct WrittenFrames {
+    gpu: Gpu,
+    pool: Mutex<Option<(Layout, Pool)>>,
+    last: Mutex<Option<ReceivedFrame>>,
+}
+
+impl WrittenFrames {
+    /// Nothing yet, into the memory of a device.
+    pub fn new(gpu: &Gpu) -> Self {
+        Self { gpu: gpu.clone(), pool: Mutex::new(None), last: Mutex::new(None) }
+    }
+
+    /// Copies a frame of this layout in; from then on it is the last one. What `octets` lacks
+    /// stays as some frame before had it. `began_at` is when its first octet was there.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] where the device has no memory for it, [`GpuError::TooLarge`] if it
+    /// cannot read as much at once.
+    pub fn write(
+        &self,
+        layout: &Layout,
+        octets: &[u8],
+        (number, began_at): (u64, Instant),
+    ) -> Result<(), GpuError> {
+        let received_at = Instant::now();
+        let path = Path::Octets;
+        if !path.can_be(&self.gpu, layout) {
+            let most = self.gpu.device.limits().max_storage_buffer_binding_size;
+            let octets = layout.bytes() as u64;
+            return Err(GpuError::TooLarge { octets, most, driver: self.gpu.driver() });
+        }
+        let mut pool = lock(&self.pool);
+        if pool.as_ref().is_none_or(|(before, _)| before != layout) {
+            *pool = Some((*layout, Pool::new(&self.gpu, layout, path)));
+        }
+        let Some(frame) = pool.as_mut().and_then(|(_, pool)| pool.take()) else {
+            let what = "memory for a frame".to_owned();
+            return Err(GpuError::Unsupported { driver: self.gpu.driver(), what });
+        };
+        drop(pool);
+        frame.write(&self.gpu, octets);
+        *lock(&self.last) = Some(ReceivedFrame {
+            frame,
+            layout: *layout,
+            number,
+            packets_missing: 0,
+            first_at: began_at,
+            received_at,
+            copied_at: Instant::now(),
+        });
+        Ok(())
+    }
+}
+
+impl LastFrame for WrittenFrames {
+    fn last(&self) -> Option<ReceivedFrame> {
+        lock(&self.last).clone()
+    }
+}

@@ -1,0 +1,32 @@
+//! Frames that the main processor has as a whole, in device memory.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod common;
+
+use std::time::Instant;
+
+use rushes_gpu::{LastFrame as _, WrittenFrames};
+use rushes_texture::{Format, Layout};
+
+#[test]
+fn the_last_frame_stays_as_it_is_while_others_are_written() {
+    for gpu in common::devices() {
+        let frames = WrittenFrames::new(&gpu);
+        assert!(frames.last().is_none());
+        // Another size on the way, as streams have it.
+        let layouts = [(33, 7), (33, 7), (16, 9), (33, 7)];
+        let mut held = Vec::new();
+        for (number, (width, height)) in layouts.into_iter().enumerate() {
+            let layout = Layout::new(Format::Yuv420, width, height).unwrap();
+            let octets = vec![number as u8 + 1; layout.bytes()];
+            frames.write(&layout, &octets, (number as u64, Instant::now())).unwrap();
+            held.push((frames.last().unwrap(), octets));
+        }
+        for (number, (received, octets)) in held.iter().enumerate() {
+            assert_eq!(received.number, number as u64);
+            assert_eq!(received.layout.bytes(), octets.len());
+            assert_eq!(&received.frame.read(&gpu).unwrap(), octets, "{}", gpu.name());
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+}
