@@ -357,8 +357,9 @@ pub(crate) struct RecvArgs {
 /// Whether and how video is shown.
 #[derive(Args, Debug)]
 pub(crate) struct VideoWindowArgs {
-    /// Show the video in a window, decoded by the program ffmpeg. F or F11 fills the screen, S
-    /// shows statistics, Escape or Q closes
+    /// Show the video in a window, at the size of its first picture, decoded by the program ffmpeg
+    /// (5.1 or later; 7.1 for H.266). F or F11 fills the screen, S shows statistics, Escape or Q
+    /// closes it, which ends the reception
     #[arg(long, help_heading = "Window")]
     pub(crate) window: bool,
     /// Fill the screen at once

@@ -171,13 +171,16 @@ fn try_shader(device: &wgpu::Device) -> Result<(), String> {
         @group(0) @binding(0) var<storage, read> words: array<u32>;
         @vertex fn corners() -> @builtin(position) vec4f { return vec4f(); }
         @fragment fn first() -> @location(0) vec4f { return vec4f(f32(words[0])); }";
-    let scope = device.push_error_scope(wgpu::ErrorFilter::Internal);
+    // Some refuse the binding, some the shader.
+    let outer = device.push_error_scope(wgpu::ErrorFilter::Validation);
+    let inner = device.push_error_scope(wgpu::ErrorFilter::Internal);
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: None,
         source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
     });
     drop(draw::pipeline(device, (&module, "first"), None, PICTURE_FORMAT.into()));
-    let Some(error) = pollster::block_on(scope.pop()) else { return Ok(()) };
+    let (inner, outer) = (pollster::block_on(inner.pop()), pollster::block_on(outer.pop()));
+    let Some(error) = inner.or(outer) else { return Ok(()) };
     let text = error.to_string();
     let cause = text.lines().last().unwrap_or_default().trim();
     Err(format!("its shaders cannot read storage buffers ({cause})"))

@@ -60,7 +60,8 @@ impl DeviceFrame {
         }
     }
 
-    /// Copies a frame's octets in, by way of memory of the driver's own.
+    /// Copies a frame's octets in, by way of memory of the driver's own, which goes with the next
+    /// submit.
     ///
     /// What is behind the frame's end is left out. Of a texture, only whole block rows are written.
     pub fn write(&self, gpu: &Gpu, octets: &[u8]) {

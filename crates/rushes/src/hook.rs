@@ -67,6 +67,8 @@ impl Drop for Hook {
 fn run(mut receiver: StreamReceiver, mut hook: FrameHook, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         match receiver.pull_until(Instant::now() + PATIENCE) {
+            // What was told of on the way may have ended it.
+            Ok(Pulled::Frame(_)) if stop.load(Relaxed) => {}
             Ok(Pulled::Frame(frame)) => hook(frame),
             Ok(Pulled::Timeout | Pulled::Woken) => {}
             Err(error) => {

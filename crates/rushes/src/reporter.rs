@@ -6,9 +6,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::thread::ThreadId;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -67,7 +69,40 @@ pub(crate) struct Reporter {
     config: ReporterConfig,
     state: Mutex<State>,
     events: Mutex<VecDeque<ControlEvent>>,
-    hook: Mutex<Option<ReportHook>>,
+    hook: Mutex<Hooked>,
+    rested: Condvar,
+}
+
+/// The application's hook, and who runs it.
+#[derive(Default)]
+struct Hooked {
+    /// `None` while it runs, too.
+    hook: Option<ReportHook>,
+    running: Option<ThreadId>,
+}
+
+/// A hook that runs; it goes back when that is over, unless there is another by then.
+struct Running<'a> {
+    reporter: &'a Reporter,
+    hook: Option<ReportHook>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // One that panics is not called again.
+        let hook = self.hook.take().filter(|_| !std::thread::panicking());
+        let mut hooked = lock(&self.reporter.hook);
+        hooked.running = None;
+        let old = if hooked.hook.is_none() {
+            hooked.hook = hook;
+            None
+        } else {
+            hook
+        };
+        drop(hooked);
+        self.reporter.rested.notify_all();
+        drop(old);
+    }
 }
 
 struct State {
@@ -112,6 +147,7 @@ impl Reporter {
             }),
             events: Mutex::default(),
             hook: Mutex::default(),
+            rested: Condvar::new(),
         }
     }
 
@@ -201,18 +237,46 @@ impl Reporter {
         if lock(&self.events).is_empty() {
             return;
         }
-        // A hook that drives the stream must not be called while it runs.
-        let Ok(mut hook) = self.hook.try_lock() else { return };
-        let Some(hook) = &mut *hook else { return };
-        loop {
-            let event = lock(&self.events).pop_front();
-            let Some(event) = event else { return };
-            hook(event);
+        while let Some(mut running) = self.take_hook() {
+            let Some(hook) = &mut running.hook else { return };
+            // Until another takes its place.
+            while lock(&self.hook).hook.is_none() {
+                let event = lock(&self.events).pop_front();
+                let Some(event) = event else { return };
+                hook(event);
+            }
         }
     }
 
+    /// The hook, to be run by this thread; `None` if there is none, or it runs already: one that
+    /// drives the stream must not be called while it runs.
+    fn take_hook(&self) -> Option<Running<'_>> {
+        let mut hooked = lock(&self.hook);
+        let Hooked { hook, running } = &mut *hooked;
+        let hook = hook.take_if(|_| running.is_none())?;
+        *running = Some(std::thread::current().id());
+        Some(Running { reporter: self, hook: Some(hook) })
+    }
+
+    /// Whether something waits to be told, and somebody to be told it.
+    pub(crate) fn has_events(&self) -> bool {
+        let hooked = lock(&self.hook);
+        let has_hook = hooked.hook.is_some() || hooked.running.is_some();
+        drop(hooked);
+        has_hook && !lock(&self.events).is_empty()
+    }
+
+    /// Another hook. One that another thread runs has returned by then; one that sets another in its
+    /// place is not called again.
     pub(crate) fn set_hook(&self, hook: ReportHook) {
-        *lock(&self.hook) = Some(hook);
+        let own = std::thread::current().id();
+        let mut hooked = lock(&self.hook);
+        while hooked.running.is_some_and(|thread| thread != own) {
+            hooked = self.rested.wait(hooked).unwrap_or_else(PoisonError::into_inner);
+        }
+        let old = hooked.hook.replace(hook);
+        drop(hooked);
+        drop(old);
     }
 
     pub(crate) fn poll_event(&self) -> Option<ControlEvent> {

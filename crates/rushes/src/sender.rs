@@ -75,7 +75,7 @@ impl StreamSender {
             }
             let now = Instant::now();
             if let Some(due) = self.pacer.due(now, batch.bytes().len()) {
-                self.reporting.port.look();
+                self.reporting.port.look_within_frame();
                 self.pacer.wait(due);
             }
             let deadline = Instant::now() + self.sending.timeout();

@@ -333,3 +333,36 @@ fn even_port() -> u16 {
         }
     }
 }
+
+#[test]
+fn a_hook_may_set_another_in_its_place() {
+    let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
+    let (told, heard) = mpsc::channel();
+    let (rtcp, second) = (sender.rtcp(), told.clone());
+    sender.rtcp().on_event(move |event| {
+        if matches!(event, ControlEvent::KeyFrameRequested { .. }) {
+            told.send("first").unwrap();
+            let second = second.clone();
+            rtcp.on_event(move |event| {
+                if matches!(event, ControlEvent::KeyFrameRequested { .. }) {
+                    let _ = second.send("second");
+                }
+            });
+        }
+    });
+    sender.push_frame(b"frame", None).unwrap();
+    receiver.pull_frame(SECOND).unwrap().unwrap();
+    for want in ["first", "second", "second"] {
+        receiver.rtcp().request_key_frame(KeyFrameRequest::PictureLoss).unwrap();
+        let until = Instant::now() + 20 * SECOND;
+        let who = loop {
+            sender.wait_until(Instant::now() + SECOND / 100).unwrap();
+            receiver.pull_frame(SECOND / 100).unwrap();
+            if let Ok(who) = heard.try_recv() {
+                break who;
+            }
+            assert!(Instant::now() < until, "{want} was not called");
+        };
+        assert_eq!(who, want);
+    }
+}

@@ -6,8 +6,8 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use rushes::{
-    Codec, Context, ControlEvent, Discard, Error, Event, MasterKey, MediaStream, Pacing, Policy,
-    Security, SendPath, StreamBuilder, Suite,
+    Codec, Context, ControlEvent, Discard, Error, Event, KeyFrameRequest, MasterKey, MediaStream,
+    Pacing, Policy, Security, SendPath, StreamBuilder, Suite,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -204,6 +204,46 @@ fn a_key_that_is_used_up_is_announced_and_then_refused() {
     sender.set_send_key(&next).unwrap();
     sender.push_frame(&[7; 10], None).unwrap();
     assert!(receiver.pull_frame(SECOND).unwrap().is_some());
+}
+
+/// What its peer asks for comes in the middle of a frame, which is paced.
+#[test]
+fn a_hook_of_rtcp_may_change_keys_while_a_frame_goes_out() {
+    let suite = Suite::AeadAes128Gcm;
+    let paced = stream().pacing(Pacing::Rate(100_000_000)).feedback(true);
+    let (mut sender, mut receiver) =
+        pair(paced.security(shared(suite)), stream().feedback(true).security(shared(suite)));
+    let next = MasterKey::new(suite, &octets(suite.key_and_salt_len(), 9)).unwrap();
+    receiver.add_receive_key(&next).unwrap();
+    let (handle, (told, asked)) = (sender.handle(), std::sync::mpsc::channel());
+    let mut next = Some(next);
+    sender.rtcp().on_event(move |event| {
+        if matches!(event, ControlEvent::KeyFrameRequested { .. })
+            && let Some(key) = next.take()
+        {
+            handle.set_send_key(&key).unwrap();
+            told.send(()).unwrap();
+        }
+    });
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while asked.try_recv().is_err() {
+            sender.push_frame(&octets(700_000, 3), None).unwrap();
+        }
+        done.send(sender).unwrap();
+    });
+    let until = Instant::now() + 30 * SECOND;
+    let mut sender = loop {
+        assert!(Instant::now() < until, "the push never ends");
+        let _ = receiver.rtcp().request_key_frame(KeyFrameRequest::PictureLoss);
+        while receiver.pull_frame(SECOND / 100).unwrap().is_some() {}
+        if let Ok(sender) = ended.try_recv() {
+            break sender;
+        }
+    };
+    sender.push_frame(b"under the next key", None).unwrap();
+    let last = receiver.pull_frame(SECOND).unwrap().unwrap();
+    assert_eq!(&last[..], b"under the next key");
 }
 
 #[test]

@@ -42,7 +42,7 @@ const WARM_UP: u64 = 4;
 enum Way {
     /// Received into what the device reads; copied tile by tile, or once a frame is whole.
     Sink { upload: Upload, is_stepped: bool },
-    /// Received into plain memory, then handed to the driver as a whole.
+    /// Received into plain memory, gathered into one piece, then handed to the driver.
     Written,
 }
 
@@ -51,7 +51,7 @@ const WAYS: [(&str, Way); 5] = [
     ("persistent, by frame", Way::Sink { upload: Upload::Persistent, is_stepped: false }),
     ("ring, by tile", Way::Sink { upload: Upload::Ring, is_stepped: true }),
     ("ring, by frame", Way::Sink { upload: Upload::Ring, is_stepped: false }),
-    ("plain, then the driver's", Way::Written),
+    ("plain, gathered, driver's", Way::Written),
 ];
 
 /// The last frame in device memory.
@@ -102,12 +102,12 @@ fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Tri
     let turns = bench.turns();
     let start = Instant::now();
     for turn in 0..turns.frames as u64 + WARM_UP {
-        if turn > WARM_UP + 5 && start.elapsed() > turns.longest * WAYS.len() as u32 {
+        if turn > WARM_UP + 5 && start.elapsed() > turns.longest.saturating_mul(WAYS.len() as u32) {
             break;
         }
         for trial in &mut trials {
             let Some(arrival) = trial.stream.turn() else {
-                trial.missing += 1;
+                trial.missing += u64::from(turn >= WARM_UP);
                 continue;
             };
             let last = trial.last.lock().unwrap_or_else(PoisonError::into_inner).clone();

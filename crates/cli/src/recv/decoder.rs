@@ -1,7 +1,9 @@
 //! Access units into pictures, by the program `ffmpeg`.
 
 use std::io::{BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,6 +20,13 @@ use crate::Usage;
 /// Access units that wait for a slow decoder.
 const QUEUE: usize = 64;
 
+/// So few wait when it goes on after it was too slow: what is seen is late by no more.
+const QUEUE_AGAIN: usize = 4;
+
+/// How long it stays at what it has when no access unit comes that it can begin with. Streams
+/// that refresh row by row have none.
+const STANDSTILL: Duration = Duration::from_secs(1);
+
 /// How long a decoder may take to end once nothing more comes.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -32,13 +41,16 @@ pub(super) type Pictures = dyn FnMut(&Layout, &[u8]) -> anyhow::Result<()> + Sen
 pub(super) struct Decoder {
     delimit: Delimit,
     queue: Option<SyncSender<Vec<u8>>>,
-    /// Access units were left out: the next must be one to begin with.
-    is_behind: bool,
+    waiting: Arc<AtomicUsize>,
+    /// Since when access units are left out, because it was too slow.
+    behind: Option<Instant>,
     left_out: u64,
+    has_died: bool,
     child: Child,
     writing: Option<JoinHandle<()>>,
-    reading: Option<JoinHandle<anyhow::Result<u64>>>,
+    reading: Option<JoinHandle<anyhow::Result<()>>>,
     words: Option<JoinHandle<String>>,
+    pictures: Arc<AtomicU64>,
 }
 
 /// What FFmpeg calls the byte stream of a codec; an error if it is no video.
@@ -51,55 +63,86 @@ pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     }
 }
 
+fn command(name: &str) -> Command {
+    let mut command = Command::new("ffmpeg");
+    command
+        .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
+        // A picture comes out when its access unit is in, not when others are as well.
+        // (`-fflags nobuffer` would throw away what was looked at first: a whole intra frame.)
+        .args(["-flags", "low_delay", "-probesize", "32", "-analyzeduration", "0"])
+        .args(["-threads", "1", "-f", name, "-i", "pipe:0", "-an"])
+        .args(["-fps_mode", "passthrough"])
+        .args(["-vf", "scale=out_color_matrix=bt709:out_range=limited,format=yuv420p"])
+        .args(["-f", "yuv4mpegpipe", "pipe:1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // A terminal's Ctrl-C is for us, who end it when all was shown.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
 impl Decoder {
     /// Starts a decoder of a codec's byte stream.
     pub(super) fn start(codec: Codec, pictures: Box<Pictures>) -> anyhow::Result<Self> {
         let (nal, name) = check(codec)?;
-        let mut child = Command::new("ffmpeg")
-            .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
-            // A picture comes out when its access unit is in, not when others are as well.
-            // (`-fflags nobuffer` would throw away what was looked at first: a whole intra frame.)
-            .args(["-flags", "low_delay", "-probesize", "32", "-analyzeduration", "0"])
-            .args(["-threads", "1", "-f", name, "-i", "pipe:0", "-an"])
-            .args(["-fps_mode", "passthrough"])
-            .args(["-vf", "scale=out_color_matrix=bt709:out_range=limited,format=yuv420p"])
-            .args(["-f", "yuv4mpegpipe", "pipe:1"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("--window decodes with the program ffmpeg, which cannot be started")?;
+        let spawned = command(name).spawn();
+        let mut child =
+            spawned.context("--window decodes with the program ffmpeg, which cannot be started")?;
         let (queue, queued) = sync_channel(QUEUE);
-        let writing = child.stdin.take().map(|to| std::thread::spawn(move || feed(&queued, to)));
+        let (waiting, made) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
+        let (taken, counted) = (Arc::clone(&waiting), Arc::clone(&made));
+        let writing = child.stdin.take();
+        let writing = writing.map(|to| std::thread::spawn(move || feed(&queued, &taken, to)));
         let reading = child.stdout.take();
-        let reading = reading.map(|from| std::thread::spawn(move || read(from, pictures)));
-        let words = child.stderr.take().map(|from| {
-            std::thread::spawn(move || {
-                let mut words = Vec::new();
-                let mut kept = from.take(WORDS);
-                let _ = kept.read_to_end(&mut words);
-                // The rest is read as well: a full pipe would stop it.
-                let _ = std::io::copy(&mut kept.into_inner(), &mut std::io::sink());
-                String::from_utf8_lossy(&words).into_owned()
-            })
-        });
-        let delimit = Delimit::new(nal);
-        let (is_behind, left_out) = (false, 0);
-        let queue = Some(queue);
-        Ok(Self { delimit, queue, is_behind, left_out, child, writing, reading, words })
+        let reading =
+            reading.map(|from| std::thread::spawn(move || read(from, &counted, pictures)));
+        let words = child.stderr.take().map(|from| std::thread::spawn(move || listen(from)));
+        Ok(Self {
+            delimit: Delimit::new(nal),
+            queue: Some(queue),
+            waiting,
+            behind: None,
+            left_out: 0,
+            has_died: false,
+            child,
+            writing,
+            reading,
+            words,
+            pictures: made,
+        })
     }
 
-    /// Hands over the next octets. If the decoder is too slow they are left out, up to the next
-    /// access unit that it can begin with.
+    /// Hands over the next octets. If the decoder is too slow they are left out, up to where it can
+    /// go on.
     pub(super) fn push(&mut self, octets: &[u8]) {
-        let (octets, can_begin) = self.delimit.next(octets);
-        if self.is_behind && !can_begin {
+        let (octets, can_begin, has_picture) = self.delimit.next(octets);
+        let Some(queue) = &self.queue else { return };
+        let waiting = self.waiting.load(Relaxed);
+        let goes_on = self.behind.is_none_or(|since| {
+            !has_picture
+                || can_begin && waiting <= QUEUE_AGAIN
+                || waiting == 0 && since.elapsed() >= STANDSTILL
+        });
+        if !goes_on {
             self.left_out += 1;
             return;
         }
-        let Some(queue) = &self.queue else { return };
-        self.is_behind = matches!(queue.try_send(octets), Err(TrySendError::Full(_)));
-        self.left_out += u64::from(self.is_behind);
+        self.waiting.fetch_add(1, Relaxed);
+        match queue.try_send(octets) {
+            Ok(()) if has_picture => self.behind = None,
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => {
+                self.waiting.fetch_sub(1, Relaxed);
+                self.behind.get_or_insert_with(Instant::now);
+                self.left_out += 1;
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                eprintln!("rushes: ffmpeg has ended; nothing more is shown");
+                (self.queue, self.has_died) = (None, true);
+            }
+        }
     }
 
     /// Access units that it was too slow for.
@@ -107,29 +150,38 @@ impl Decoder {
         self.left_out
     }
 
-    /// Has it decode what it has; an error if no picture came of anything.
+    /// Has it decode what it has; an error if it ended before, or no picture came of anything.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         drop(self.queue.take());
-        self.wait();
-        let pictures = self.reading.take().map_or(Ok(0), |reading| {
+        let was_killed = self.wait();
+        let read = self.reading.take().map_or(Ok(()), |reading| {
             reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })?;
+        });
         let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
-        let last = words.lines().last().unwrap_or("no error").to_owned();
+        let last = words.lines().last().unwrap_or("it did not say why").to_owned();
+        anyhow::ensure!(!self.has_died, "ffmpeg ended before the stream did: {last}");
+        // One that is killed leaves half a picture behind.
+        if !was_killed {
+            read?;
+        }
+        let pictures = self.pictures.load(Relaxed);
         anyhow::ensure!(pictures > 0, "ffmpeg made no picture of what came: {last}");
         Ok(())
     }
 
-    fn wait(&mut self) {
+    /// Until it has ended; whether it had to be made to.
+    fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
+        let is_slow = matches!(self.child.try_wait(), Ok(None));
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(writing) = self.writing.take() {
             let _ = writing.join();
         }
+        is_slow
     }
 }
 
@@ -141,8 +193,9 @@ impl Drop for Decoder {
 }
 
 /// Writes what is queued; its end is the end of the decoder's input.
-fn feed(queued: &Receiver<Vec<u8>>, mut to: ChildStdin) {
+fn feed(queued: &Receiver<Vec<u8>>, waiting: &AtomicUsize, mut to: ChildStdin) {
     for octets in queued {
+        waiting.fetch_sub(1, Relaxed);
         // A decoder that has gone tells why on its standard error.
         if to.write_all(&octets).is_err() {
             return;
@@ -150,17 +203,81 @@ fn feed(queued: &Receiver<Vec<u8>>, mut to: ChildStdin) {
     }
 }
 
-/// Reads pictures; how many there were.
-fn read(from: ChildStdout, mut pictures: Box<Pictures>) -> anyhow::Result<u64> {
-    let mut count = 0;
-    let Some(mut stream) = Y4mStream::new(BufReader::with_capacity(1 << 20, from))? else {
-        return Ok(0);
-    };
+/// Reads pictures, and counts them.
+fn read(from: ChildStdout, count: &AtomicU64, mut pictures: Box<Pictures>) -> anyhow::Result<()> {
+    let reader = BufReader::with_capacity(1 << 20, from);
+    let Some(mut stream) = Y4mStream::new(reader)? else { return Ok(()) };
     let mut picture = Vec::new();
     let layout = *stream.layout();
     while stream.read_frame(&mut picture)? {
         pictures(&layout, &picture)?;
-        count += 1;
+        count.fetch_add(1, Relaxed);
     }
-    Ok(count)
+    Ok(())
+}
+
+/// Reads what a decoder says, and keeps the beginning.
+fn listen(from: ChildStderr) -> String {
+    let mut words = Vec::new();
+    let mut kept = from.take(WORDS);
+    let _ = kept.read_to_end(&mut words);
+    // The rest is read as well: a full pipe would stop it.
+    let _ = std::io::copy(&mut kept.into_inner(), &mut std::io::sink());
+    String::from_utf8_lossy(&words).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without the program there is an error, which another test sees.
+    fn started(pictures: Box<Pictures>) -> Option<Decoder> {
+        Decoder::start(Codec::H264, pictures).ok()
+    }
+
+    #[test]
+    fn a_decoder_that_dies_is_told_of() {
+        let Some(mut decoder) = started(Box::new(|_, _| Ok(()))) else { return };
+        decoder.child.kill().unwrap();
+        let slice = [vec![0, 0, 1, 0x65], vec![7; 100_000]].concat();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !decoder.has_died {
+            assert!(Instant::now() < deadline);
+            decoder.push(&slice);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let error = decoder.finish().unwrap_err().to_string();
+        assert!(error.contains("before the stream did"), "{error}");
+    }
+
+    #[test]
+    fn nonsense_makes_no_picture() {
+        let Some(mut decoder) = started(Box::new(|_, _| Ok(()))) else { return };
+        decoder.push(&[0, 0, 1, 0x65, 1, 2, 3]);
+        let error = decoder.finish().unwrap_err().to_string();
+        assert!(error.contains("no picture"), "{error}");
+    }
+
+    #[test]
+    fn a_decoder_that_is_too_slow_goes_on_where_it_can_begin() {
+        let Some(mut decoder) = started(Box::new(|_, _| Ok(()))) else { return };
+        // Nobody reads the queue.
+        let (queue, queued) = sync_channel(QUEUE);
+        decoder.queue = Some(queue);
+        let (intra, inter) = ([0, 0, 1, 0x65, 1], [0, 0, 1, 0x41, 1]);
+        for _ in 0..QUEUE {
+            decoder.push(&inter);
+        }
+        assert_eq!(decoder.left_out(), 0);
+        decoder.push(&inter);
+        decoder.push(&intra);
+        assert_eq!(decoder.left_out(), 2, "there is room for neither");
+        let taken = queued.try_iter().count();
+        decoder.waiting.fetch_sub(taken, Relaxed);
+        decoder.push(&inter);
+        assert_eq!(decoder.left_out(), 3, "it knows nothing that this builds on");
+        decoder.push(&intra);
+        decoder.push(&inter);
+        assert_eq!((decoder.left_out(), queued.try_iter().count()), (3, 2));
+    }
 }

@@ -31,9 +31,9 @@ impl Delimit {
         Self { codec, is_delimited: false, units: Vec::new() }
     }
 
-    /// The octets of an access unit, or of parameter sets, as a decoder should get them, and
-    /// whether it can begin with them.
-    pub(super) fn next(&mut self, octets: &[u8]) -> (Vec<u8>, bool) {
+    /// The octets of an access unit, or of parameter sets, as a decoder should get them; whether it
+    /// can begin with them, and whether there is a picture at all.
+    pub(super) fn next(&mut self, octets: &[u8]) -> (Vec<u8>, bool, bool) {
         let codec = self.codec;
         // Frames have start codes; what has none is the decoder's to judge.
         let is_read = find_units(octets, Framing::AnnexB, &mut self.units).is_ok();
@@ -53,7 +53,7 @@ impl Delimit {
             out.extend_from_slice(delimiter(codec));
         }
         self.is_delimited = has_picture;
-        (out, kinds.iter().any(|&kind| codec.is_random_access(kind)))
+        (out, kinds.iter().any(|&kind| codec.is_random_access(kind)), has_picture)
     }
 }
 
@@ -74,15 +74,15 @@ mod tests {
         let mut delimit = Delimit::new(NalCodec::H264);
         let aud = delimiter(NalCodec::H264);
         let sets = [0, 0, 1, 0x67, 1, 2];
-        assert_eq!(delimit.next(&sets), (sets.to_vec(), false), "no picture, so no end");
+        assert_eq!(delimit.next(&sets), (sets.to_vec(), false, false), "no picture, so no end");
         let intra = [aud, &[0, 0, 1, 0x65, 9, 9]].concat();
         assert_eq!(
             delimit.next(&intra),
-            ([&intra[..], aud].concat(), true),
+            ([&intra[..], aud].concat(), true, true),
             "the first keeps its own"
         );
         let inter = [0, 0, 1, 0x41, 7];
-        let (out, can_begin) = delimit.next(&[aud, &inter].concat());
+        let (out, can_begin, _) = delimit.next(&[aud, &inter].concat());
         assert_eq!((out, can_begin), ([&inter[..], aud].concat(), false));
         assert_eq!(delimit.next(&inter).0, [&inter[..], aud].concat());
         assert_eq!(delimit.next(&[1, 2, 3]).0, [1, 2, 3], "no access unit at all");

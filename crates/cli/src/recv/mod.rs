@@ -5,7 +5,7 @@ mod decoder;
 #[cfg(feature = "window")]
 mod delimit;
 #[cfg(feature = "window")]
-mod window;
+pub(crate) mod window;
 #[cfg(not(feature = "window"))]
 #[path = "window_absent.rs"]
 mod window;
@@ -106,10 +106,13 @@ fn stream_into<A: Audience>(
     if !args.output.quiet {
         stream.on_event(|event| security::tell(&event))?;
     }
-    let mut received = receive(args, &mut stream, &mut writer, interrupt)?;
+    let mut received = Received::default();
+    let ended = receive(args, &mut stream, &mut writer, interrupt, &mut received);
     if let Some(media) = writer.media.filter(|_| received.frames > 0) {
         media.finish()?;
     }
+    // What came whole is kept before an error is told.
+    ended?;
     let shown = if received.frames > 0 { writer.audience.finish() } else { Ok(()) };
     let outcome = print(args, &stream, agreed.as_ref(), &mut received)?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
@@ -234,9 +237,9 @@ fn receive<A: Audience>(
     stream: &mut MediaStream,
     writer: &mut Writer<A>,
     interrupt: &Interrupt,
-) -> anyhow::Result<Received> {
+    received: &mut Received,
+) -> anyhow::Result<()> {
     let mut progress = Progress::new(args.output, None);
-    let mut received = Received::default();
     let mut first = None;
     let mut last = Instant::now();
     let mut packets = 0;
@@ -272,7 +275,7 @@ fn receive<A: Audience>(
         progress.show(received.octets, || stream.statistics());
     }
     progress.finish();
-    Ok(received)
+    Ok(())
 }
 
 fn print(
@@ -289,8 +292,9 @@ fn print(
     if args.output.json {
         report::say(json!({
             "complete": complete && received.frames > 0,
-            "frames_written": received.frames,
-            "octets_written": received.octets,
+            "frames_written": args.output_file.as_ref().map(|_| received.frames),
+            "octets_written": args.output_file.as_ref().map(|_| received.octets),
+            "frames_received": received.frames,
             "frames_of_other_sources": received.others,
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": rate,

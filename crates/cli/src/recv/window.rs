@@ -13,10 +13,15 @@ use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, Writ
 use super::decoder::{self, Decoder};
 use super::{Audience, named_codec, stream_into};
 use crate::Outcome;
-use crate::args::RecvArgs;
+use crate::Usage;
+use crate::args::{DeliveryName, RecvArgs};
 use crate::interrupt::Interrupt;
 
 pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    if args.delivery == DeliveryName::NalUnit {
+        let text = "--window needs whole access units: leave --delivery nal-unit out";
+        return Err(Usage(text.to_owned()).into());
+    }
     if args.sdp.is_none() {
         decoder::check(named_codec(args)?)?;
     }
@@ -40,6 +45,15 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
             None => Ok(Outcome::Done),
         }
     })
+}
+
+/// Closes a window when its thread ends, also by a panic.
+pub(crate) struct Closing(pub(crate) WindowWaker);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// What is received while the window is there.
@@ -69,9 +83,8 @@ impl Viewer for Watching<'_, '_> {
         let (args, interrupt) = (self.args, self.interrupt);
         let (seen, shown) = (Arc::clone(&self.seen), Arc::clone(&frames));
         self.thread = Some(self.scope.spawn(move || {
-            let outcome = receive(args, interrupt, &seen, (shown, waker.clone()));
-            waker.close();
-            outcome
+            let _closing = Closing(waker.clone());
+            receive(args, interrupt, &seen, (shown, waker))
         }));
         Ok(frames)
     }

@@ -157,7 +157,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Encode by the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4. Clients cannot
-    /// wish for other formats then
+    /// wish for other formats then, and latencies begin behind the encoder
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
     /// Clients at once; more are told to come again later

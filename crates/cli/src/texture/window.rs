@@ -27,6 +27,7 @@ use super::sink::ViewSink;
 use super::view;
 use crate::Outcome;
 use crate::interrupt::Interrupt;
+use crate::recv::window::Closing;
 
 pub(super) fn run(
     args: &ViewArgs,
@@ -96,9 +97,8 @@ impl Viewer for Watching<'_, '_> {
         let (shown, seen) = (Arc::clone(&sink), Arc::clone(&self.seen));
         self.thread = Some(self.scope.spawn(move || {
             let sink = |counting| Arc::new(WindowSink { counting, shown, seen });
-            let outcome = view::receive(args, interrupt, options, sink);
-            waker.close();
-            outcome
+            let _closing = Closing(waker);
+            view::receive(args, interrupt, options, sink)
         }));
         Ok(sink)
     }
@@ -108,7 +108,7 @@ impl Viewer for Watching<'_, '_> {
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let whole = if let Some((delivery, error)) = seen.latency {
             let all = milliseconds(delivery + shown.delay);
-            format!("{all:.2} ms from encoder to screen, +-{:.2}", milliseconds(error))
+            format!("{all:.2} ms from picture to screen, +-{:.2}", milliseconds(error))
         } else {
             "the clocks are not compared yet".to_owned()
         };

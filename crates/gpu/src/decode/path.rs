@@ -14,7 +14,7 @@ use crate::device::Gpu;
 /// |---|---|---|
 /// | formats | all | of blocks, where the device has them ([`Path::can_be`]) |
 /// | work | for each pixel shown, four times where scaled | none: the texture unit's |
-/// | rounding | the processor's own | the device's: of BC up to eight apart (NVIDIA), two (Mesa) |
+/// | rounding | the processor's own | the device's: of BC up to 8 of 255 apart, of YCoCg 14 (NVIDIA); 2 and 4 (Mesa) |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Path {
     /// The fragment shader, from octets in a buffer.

@@ -68,7 +68,8 @@ pub struct ReceivedFrame {
 /// as it is for as long as it is held.
 ///
 /// Within `frame_done` a frame's octets are the device's with [`Upload::Ring`]:
-/// [`TextureFrame::copy_to`] gives zeros there.
+/// [`TextureFrame::copy_to`] gives zeros there. With [`Upload::Persistent`] it may crawl, as the
+/// memory may be the device's own; so does mending what was lost, packet by packet.
 pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,

@@ -31,7 +31,7 @@ impl WrittenFrames {
     /// # Errors
     ///
     /// [`GpuError::Unsupported`] where the device has no memory for it, [`GpuError::TooLarge`] if it
-    /// cannot read as much at once.
+    /// cannot read as much at once, [`GpuError::Device`] if it was lost.
     pub fn write(
         &self,
         layout: &Layout,
@@ -55,6 +55,10 @@ impl WrittenFrames {
         };
         drop(pool);
         frame.write(&self.gpu, octets);
+        // Nobody may be drawing: the driver keeps the octets of every write until a submit.
+        let submitted = self.gpu.queue.submit([]);
+        let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
+        self.gpu.device.poll(wait).map_err(|error| GpuError::Device(error.to_string()))?;
         *lock(&self.last) = Some(ReceivedFrame {
             frame,
             layout: *layout,

@@ -78,8 +78,12 @@ impl Port {
         }
     }
 
-    /// Lets reporters do what is due.
+    /// Lets reporters do what is due, and tells their hooks.
     pub(crate) fn serve(&self, now: Instant) {
+        self.serve_and(now, true);
+    }
+
+    fn serve_and(&self, now: Instant, tells: bool) {
         if self.due.load(Relaxed) > self.nanos(now) {
             return;
         }
@@ -90,7 +94,11 @@ impl Port {
             let reporter = lock(&self.reporters).get(n).cloned();
             let Some(reporter) = reporter else { break };
             due = earlier(due, reporter.serve(self, now));
-            reporter.dispatch();
+            if tells {
+                reporter.dispatch();
+            } else if reporter.has_events() {
+                due = earlier(due, Some(now));
+            }
         }
         if let Some(due) = due {
             self.due_at(due);
@@ -109,6 +117,16 @@ impl Port {
 
     /// Reads what is there, for a thread that only pushes; at most once a millisecond.
     pub(crate) fn look(&self) {
+        self.look_and(true);
+    }
+
+    /// The same in the middle of a frame: hooks are told later, as what they may call waits for the
+    /// frame's end.
+    pub(crate) fn look_within_frame(&self) {
+        self.look_and(false);
+    }
+
+    fn look_and(&self, tells: bool) {
         if !self.has_control() && self.due.load(Relaxed) == u64::MAX {
             return;
         }
@@ -128,7 +146,7 @@ impl Port {
                 tracing::debug!(%error, "the stream cannot read its reports");
             }
         }
-        self.serve(now);
+        self.serve_and(now, tells);
     }
 
     /// Reads reports and answers them until `deadline`, for a thread that has nothing to push.

@@ -221,8 +221,11 @@ impl Drop for TextureServer {
         self.inner.waker.wake();
         self.inner.wake_sessions();
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
-            let _ = thread.join();
+            // A source may let go of its own server.
+            if thread.thread().id() != thread::current().id() {
+                // One that panicked has said so.
+                let _ = thread.join();
+            }
         }
     }
 }
