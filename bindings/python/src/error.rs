@@ -54,7 +54,7 @@ create_exception!(rushes, TextureError, Error, "Texture video does not begin, or
 #[derive(Debug)]
 pub(crate) enum Failure {
     Closed,
-    /// A hook called what is waiting for it.
+    /// A hook called what is waiting for it, be it by way of other threads.
     Reentered,
     Rushes(rushes::Error),
     Security(String),
@@ -87,7 +87,7 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Closed => ClosedError::new_err("it is closed"),
             Failure::Reentered => StateError::new_err(
-                "a hook cannot use what has called it: let another thread do so",
+                "a hook cannot use what has called it, or what waits for it: let another thread do so",
             ),
             Failure::Rushes(error) => of_library(&error),
             Failure::Security(text) => SecurityError::new_err(text),

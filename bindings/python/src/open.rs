@@ -15,7 +15,7 @@ pub(crate) trait Close: Send + Sync {
     /// Closes it, if it is open; to be called without the interpreter lock.
     ///
     /// # Errors
-    /// [`Failure::Reentered`] if a hook that it calls in this thread asks for it.
+    /// [`Failure::Reentered`] if a hook that it calls in this thread asks for it; it stays open.
     fn close(&self) -> Result<(), Failure>;
 }
 
@@ -35,14 +35,20 @@ impl Open {
         list.push(Arc::downgrade(&open));
     }
 
-    /// Closes all of it.
+    /// Closes all of it; what refuses stays open and in the list.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         let list = std::mem::take(&mut *lock(&self.0));
         let mut outcome = Ok(());
-        for open in list.iter().filter_map(Weak::upgrade) {
+        let mut refused = Vec::new();
+        for weak in list {
+            let Some(open) = weak.upgrade() else { continue };
             let closed = open.close();
+            if closed.is_err() {
+                refused.push(weak);
+            }
             outcome = outcome.and(closed);
         }
+        lock(&self.0).append(&mut refused);
         outcome
     }
 }

@@ -1,7 +1,5 @@
 //! RTCP as the application meets it.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::proto::control::RemoteStatistics;
@@ -11,14 +9,14 @@ use rushes::{AppData, KeyFrameRequest, RtpTimestamp, Ssrc};
 use crate::error::{ConfigError, Failure};
 use crate::events;
 use crate::stats::RtcpStatistics;
-use crate::stream::{Inner, call, callable};
+use crate::stream::{Stream, call, callable};
 
 /// A stream's RTCP: what its peers report, and what it asks of them; `Stream.rtcp`.
 ///
 /// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Rtcp {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) stream: Py<Stream>,
 }
 
 impl Rtcp {
@@ -27,7 +25,8 @@ impl Rtcp {
         py: Python<'_>,
         act: impl FnOnce(&rushes::Rtcp) -> Result<T, rushes::Error> + Send,
     ) -> PyResult<T> {
-        Ok(py.detach(|| Ok::<_, Failure>(act(&self.inner.handle()?.rtcp)?))?)
+        let inner = &self.stream.get().inner;
+        Ok(py.detach(|| Ok::<_, Failure>(act(&inner.handle()?.rtcp)?))?)
     }
 }
 

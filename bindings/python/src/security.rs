@@ -133,9 +133,10 @@ impl Security {
 
     /// The ends agree on keys, on the media's own ports (RFC 6189).
     ///
-    /// `on_sas` is called once for a session, with its `Sas`, when the first stream is about to be
-    /// opened: `True` says that the peer's is the same, `False` that it is not, and the stream is
-    /// not opened; with `None` nobody has compared them yet.
+    /// `on_sas` is called with the session's `Sas` when the first stream is about to be opened, and
+    /// its answer holds for all of the session: `True` says that the peer's is the same, `False`
+    /// that it is not, and no stream is opened; with `None` nobody has compared them yet. If it
+    /// raises, the stream is not opened, and the next one's function is asked.
     #[staticmethod]
     #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,
         preshared = false, aux_secret = None, without_zrtp = "refuse"))]

@@ -1,7 +1,9 @@
 //! A session: one peer and the streams with it.
 
 use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -13,7 +15,7 @@ use crate::open::Open;
 use crate::options::{apply, codec};
 use crate::security::Security;
 use crate::stream::Stream;
-use crate::wait::lock;
+use crate::wait::{in_slices, lock};
 use crate::zrtp::{Opening, Sas, ask, warning};
 
 /// One peer, and the streams with it; made by `Context.session`.
@@ -28,14 +30,29 @@ pub(crate) struct Session {
 pub(crate) struct Shared {
     pub(crate) session: rushes::Session,
     pub(crate) open: Open,
-    /// Whether somebody was asked to compare the short authentication strings.
-    pub(crate) asked: Mutex<bool>,
+    comparison: Mutex<Comparison>,
+    /// Tells that `comparison` is another one.
+    compared: Condvar,
+}
+
+/// What is known of whether both ends have the same short authentication string.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    /// Nobody was asked yet, or nobody answered.
+    Unasked,
+    /// A function of Python's is asked on this thread.
+    Asking(ThreadId),
+    Equal,
+    Differs,
+    /// Whoever was asked cannot say.
+    NotCompared,
 }
 
 impl Session {
     pub(crate) fn new(session: rushes::Session) -> Self {
-        let shared = Shared { session, open: Open::new(), asked: Mutex::new(false) };
-        Self { shared: Arc::new(shared) }
+        let comparison = Mutex::new(Comparison::Unasked);
+        let compared = Condvar::new();
+        Self { shared: Arc::new(Shared { session, open: Open::new(), comparison, compared }) }
     }
 
     fn builder(
@@ -153,19 +170,68 @@ impl Session {
 }
 
 impl Shared {
-    /// Has the strings compared, if nobody was asked yet.
+    /// Has the strings compared, if nobody has answered yet.
     pub(crate) fn compare(&self, py: Python<'_>, on_sas: Option<&Py<PyAny>>) -> PyResult<()> {
-        let Some(hook) = on_sas else { return Ok(()) };
+        let Some(hook) = on_sas else { return allowed(*lock(&self.comparison)) };
         let Some(sas) = py.detach(|| self.session.sas()) else { return Ok(()) };
-        if std::mem::replace(&mut *lock(&self.asked), true) {
-            return Ok(());
+        let known = in_slices(py, None, |slice| self.known_within(slice))?;
+        if let Some(known) = known.filter(|&known| known != Comparison::Unasked) {
+            return allowed(known);
         }
-        let Some(are_equal) = ask(py, hook, sas)? else { return Ok(()) };
-        py.detach(|| self.session.verify_sas(are_equal));
-        if are_equal {
-            return Ok(());
+        let mut asking = Asking { shared: self, answer: Comparison::Unasked };
+        asking.answer = match ask(py, hook, sas)? {
+            Some(true) => Comparison::Equal,
+            Some(false) => Comparison::Differs,
+            None => Comparison::NotCompared,
+        };
+        let answer = asking.answer;
+        if answer != Comparison::NotCompared {
+            py.detach(|| self.session.verify_sas(answer == Comparison::Equal));
         }
-        let text = "the short authentication strings differ: somebody is in between";
-        Err(ZrtpError::new_err(text))
+        drop(asking);
+        allowed(answer)
+    }
+
+    /// What is known; `Unasked` where this thread is to ask, `None` if another is asking still.
+    fn known_within(&self, slice: Duration) -> Result<Option<Comparison>, Failure> {
+        let me = thread::current().id();
+        let mut comparison = lock(&self.comparison);
+        if let Comparison::Asking(thread) = *comparison
+            && thread != me
+        {
+            let waited = self.compared.wait_timeout(comparison, slice);
+            comparison = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match *comparison {
+            Comparison::Unasked => {
+                *comparison = Comparison::Asking(me);
+                Ok(Some(Comparison::Unasked))
+            }
+            Comparison::Asking(thread) if thread == me => Err(Failure::Reentered),
+            Comparison::Asking(_) => Ok(None),
+            known => Ok(Some(known)),
+        }
+    }
+}
+
+/// Whether a stream may be opened.
+fn allowed(comparison: Comparison) -> PyResult<()> {
+    if comparison != Comparison::Differs {
+        return Ok(());
+    }
+    let text = "the short authentication strings differ: somebody is in between";
+    Err(ZrtpError::new_err(text))
+}
+
+/// While a function is asked; afterwards its answer holds. If it has raised, the next is asked.
+struct Asking<'a> {
+    shared: &'a Shared,
+    answer: Comparison,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        *lock(&self.shared.comparison) = self.answer;
+        self.shared.compared.notify_all();
     }
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use rushes::{Hook, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
 
@@ -118,17 +119,30 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
+        if self.receiver.is_mine() || self.sender.is_mine() {
+            return Err(Failure::Reentered);
+        }
         // From here on, nobody begins to wait.
         let handle = lock(&self.handle).take();
         if let Some(handle) = &handle {
             *lock(&self.last) = handle.stream.statistics();
         }
-        let receiver = self.receiver.with(|it| Ok(std::mem::replace(it, Receiving::Closed)));
-        let sender = self.sender.with(|sender| Ok(sender.take()));
-        // Not under the locks: a hook that is still running may want them.
-        let outcome = (receiver.map(drop), sender.map(drop));
+        let halves = self.receiver.with(|receiver| {
+            self.sender
+                .with(|sender| Ok((std::mem::replace(receiver, Receiving::Closed), sender.take())))
+        });
+        match halves {
+            // Not under the locks: a hook that is still running may want them.
+            Ok(halves) => drop(halves),
+            Err(failure) => {
+                if handle.is_some() {
+                    *lock(&self.handle) = handle;
+                }
+                return Err(failure);
+            }
+        }
         drop(handle);
-        outcome.0.and(outcome.1)
+        Ok(())
     }
 }
 
@@ -139,7 +153,9 @@ impl Close for Inner {
 /// Leaving a `with` block closes it.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Stream {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
+    /// What loops of `async for` have taken and not given yet: a `rushes._aio.Kept`.
+    kept: PyOnceLock<Py<PyAny>>,
 }
 
 impl Stream {
@@ -147,7 +163,7 @@ impl Stream {
         let inner = Arc::new(Inner::new(stream)?);
         session.open.add(&inner);
         OPEN.add(&inner);
-        Ok(Self { inner })
+        Ok(Self { inner, kept: PyOnceLock::new() })
     }
 }
 
@@ -220,16 +236,22 @@ impl Stream {
     /// Frames as they come, until none has for `timeout` seconds, or until everybody who sent has
     /// said goodbye, if `until_bye` says so, or until the stream is closed.
     #[pyo3(signature = (timeout = None, *, until_bye = false))]
-    fn frames(&self, timeout: Option<f64>, until_bye: bool) -> PyResult<Frames> {
-        Ok(Frames { inner: self.inner.clone(), timeout: duration(timeout)?, until_bye })
+    fn frames(slf: Py<Self>, timeout: Option<f64>, until_bye: bool) -> PyResult<Frames> {
+        Ok(Frames { stream: slf, timeout: duration(timeout)?, until_bye })
     }
 
-    fn __iter__(&self) -> Frames {
-        Frames { inner: self.inner.clone(), timeout: None, until_bye: false }
+    fn __iter__(slf: Py<Self>) -> Frames {
+        Frames { stream: slf, timeout: None, until_bye: false }
     }
 
     fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
-        slf.py().import("rushes._aio")?.getattr("AsyncFrames")?.call1((slf,))
+        let py = slf.py();
+        let module = py.import("rushes._aio")?;
+        let kept = slf
+            .get()
+            .kept
+            .get_or_try_init(py, || Ok::<_, PyErr>(module.getattr("Kept")?.call0()?.unbind()))?;
+        module.getattr("AsyncFrames")?.call1((&slf, kept))
     }
 
     /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends when
@@ -273,8 +295,8 @@ impl Stream {
 
     /// The stream's RTCP: reports, requests, BYE.
     #[getter]
-    fn rtcp(&self) -> Rtcp {
-        Rtcp { inner: self.inner.clone() }
+    fn rtcp(slf: Py<Self>) -> Rtcp {
+        Rtcp { stream: slf }
     }
 
     /// The stream's own synchronisation source; a collision may change it.
@@ -349,7 +371,8 @@ impl Drop for Stream {
 /// The frames of a stream, one after the other; made by `Stream.frames` and by `iter`.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Frames {
-    inner: Arc<Inner>,
+    /// Kept open: a stream that nobody else has lasts as long as the loop over it.
+    stream: Py<Stream>,
     timeout: Option<Duration>,
     until_bye: bool,
 }
@@ -361,9 +384,10 @@ impl Frames {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<Frame>>> {
-        let frame = in_slices(py, self.timeout, |slice| match self.inner.pull(slice) {
+        let inner = &self.stream.get().inner;
+        let frame = in_slices(py, self.timeout, |slice| match inner.pull(slice) {
             Ok(Some(frame)) => Ok(Some(Some(frame))),
-            Ok(None) if self.until_bye && self.inner.all_have_left() => Ok(Some(None)),
+            Ok(None) if self.until_bye && inner.all_have_left() => Ok(Some(None)),
             Ok(None) => Ok(None),
             Err(Failure::Closed) => Ok(Some(None)),
             Err(error) => Err(error),

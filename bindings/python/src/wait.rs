@@ -1,8 +1,6 @@
 //! Waiting without the interpreter lock, and locks that no hook can hang on.
 
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -51,33 +49,82 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The thread that uses something, if one does.
+type User = Arc<Mutex<Option<ThreadId>>>;
+
+/// Who waits for whom: a thread, and what is used by the thread that it waits for.
+static WAITING: Mutex<Vec<(ThreadId, User)>> = Mutex::new(Vec::new());
+
 /// Something that one thread at a time uses. A thread that uses it already, as a hook does that was
-/// called meanwhile, is refused rather than left to wait for itself.
+/// called meanwhile, is refused rather than left to wait for itself. So is one that waits for itself
+/// by way of others: two hooks that want what the other's caller uses would wait for ever.
 ///
 /// To be used without the interpreter lock only: who has this one may wait for that one.
 #[derive(Debug)]
 pub(crate) struct Exclusive<T> {
     value: Mutex<T>,
-    user: Mutex<Option<ThreadId>>,
+    user: User,
 }
 
 impl<T> Exclusive<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), user: Mutex::new(None) }
+        Self { value: Mutex::new(value), user: User::default() }
+    }
+
+    /// Whether it is this thread that uses it.
+    pub(crate) fn is_mine(&self) -> bool {
+        *lock(&self.user) == Some(thread::current().id())
     }
 
     pub(crate) fn with<R>(
         &self,
         act: impl FnOnce(&mut T) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
+        let mut value = match self.value.try_lock() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => self.wait()?,
+        };
+        // Given back before the value is, also where `act` panics.
+        let _use = Use::begin(&self.user);
+        act(&mut value)
+    }
+
+    /// Waits until no thread uses it.
+    fn wait(&self) -> Result<MutexGuard<'_, T>, Failure> {
         let me = thread::current().id();
-        if *lock(&self.user) == Some(me) {
-            return Err(Failure::Reentered);
+        let mut waiting = lock(&WAITING);
+        let mut user = self.user.clone();
+        // Every step leads to another thread that waits.
+        for _ in 0..=waiting.len() {
+            let Some(thread) = *lock(&user) else { break };
+            if thread == me {
+                return Err(Failure::Reentered);
+            }
+            let next = waiting.iter().find(|(waiter, _)| *waiter == thread);
+            let Some((_, next)) = next else { break };
+            user = next.clone();
         }
-        let mut value = lock(&self.value);
-        *lock(&self.user) = Some(me);
-        let outcome = act(&mut value);
-        *lock(&self.user) = None;
-        outcome
+        waiting.push((me, self.user.clone()));
+        drop(waiting);
+        let value = lock(&self.value);
+        lock(&WAITING).retain(|(waiter, _)| *waiter != me);
+        Ok(value)
+    }
+}
+
+/// While a thread uses something.
+struct Use<'a>(&'a Mutex<Option<ThreadId>>);
+
+impl<'a> Use<'a> {
+    fn begin(user: &'a Mutex<Option<ThreadId>>) -> Self {
+        *lock(user) = Some(thread::current().id());
+        Self(user)
+    }
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        *lock(self.0) = None;
     }
 }

@@ -94,3 +94,28 @@ def program() -> Path:
     if os.environ.get("RUSHES_INTEROP") == "require":
         pytest.fail("RUSHES_PROGRAM does not name the program `rushes`")
     pytest.skip("RUSHES_PROGRAM does not name the program `rushes`")
+
+
+@pytest.fixture
+def examples() -> Path:
+    """The built examples in C and C++, whose folder RUSHES_EXAMPLES names."""
+    named = os.environ.get("RUSHES_EXAMPLES")
+    if named and (Path(named) / "send_cpp").is_file():
+        return Path(named)
+    if os.environ.get("RUSHES_INTEROP") == "require":
+        pytest.fail("RUSHES_EXAMPLES does not name a folder of built examples")
+    pytest.skip("RUSHES_EXAMPLES does not name a folder of built examples")
+
+
+def wait_for_listener(port: int) -> None:
+    """Waits until some process has a port."""
+
+    def is_taken() -> bool:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return True
+            return False
+
+    eventually(is_taken)

@@ -48,7 +48,9 @@ fn the_packages_first_example_runs() {
     }
     std::fs::copy(library(), package.join("_rushes.abi3.so")).unwrap();
 
+    // Elsewhere than where the sources are: they have no extension module.
     let mut python = Command::new("python3");
+    python.current_dir(folder.path());
     python.args(["-B", "-c", PROGRAM]).env("PYTHONPATH", folder.path());
     let output = python.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -84,6 +84,44 @@ def test_no_frame_is_lost_when_a_wait_is_cancelled(pair: Make) -> None:
     run(main)
 
 
+def test_no_frame_is_lost_to_a_loop_that_was_given_up(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> None:
+        for number in range(0, 10, 2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    async for _ in receiver:
+                        pass
+            # Its thread waits for a frame still, and takes one of these.
+            sender.push_frame(numbered(number))
+            sender.push_frame(numbered(number + 1))
+            frames = aiter(receiver)
+            assert bytes(await anext(frames)) == numbered(number)
+            assert bytes(await anext(frames)) == numbered(number + 1)
+            await frames.aclose()
+
+    run(main)
+
+
+def test_no_frame_is_lost_between_two_event_loops(pair: Make) -> None:
+    receiver, sender = pair()
+    frames = aiter(receiver)
+
+    async def in_vain() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(frames), 0.01)
+
+    async def main() -> None:
+        assert bytes(await anext(frames)) == numbered(1)
+        assert bytes(await anext(frames)) == numbered(2)
+
+    run(in_vain)
+    sender.push_frame(numbered(1))
+    sender.push_frame(numbered(2))
+    run(main)
+
+
 def test_the_loop_ends_when_the_stream_is_closed(pair: Make) -> None:
     receiver, sender = pair()
 
@@ -119,8 +157,13 @@ def test_errors_reach_whoever_awaits(pair: Make) -> None:
     receiver.on_frame(print)
 
     async def main() -> None:
-        with pytest.raises(rushes.StateError):
-            await anext(aiter(receiver))
+        frames = aiter(receiver)
+        with pytest.raises(rushes.StateError) as first:
+            await anext(frames)
+        with pytest.raises(rushes.StateError) as second:
+            await anext(frames)
+        # It was tried again.
+        assert first.value is not second.value
 
     run(main)
 

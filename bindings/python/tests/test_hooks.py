@@ -157,6 +157,114 @@ def test_a_hook_cannot_use_what_has_called_it(
     assert raised == [rushes.StateError]
 
 
+def pull_in_threads(*streams: rushes.Stream) -> list[bytes]:
+    """What comes first from each stream, all of them waited for at once."""
+    got: list[bytes] = []
+
+    def pull(stream: rushes.Stream) -> None:
+        got.append(bytes(stream.pull_frame(PATIENCE) or b""))
+
+    threads = [threading.Thread(target=pull, args=[stream], daemon=True) for stream in streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(2 * PATIENCE)
+    assert not any(thread.is_alive() for thread in threads)
+    return got
+
+
+def test_two_hooks_that_want_each_others_stream_do_not_hang(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, one), (second, two) = pair(rtcp=False), pair(rtcp=False)
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    both = threading.Barrier(2)
+
+    def wants(other: rushes.Stream) -> Callable[[rushes.Event], None]:
+        def hook(_event: rushes.Event) -> None:
+            both.wait(PATIENCE)
+            other.pull_frame(0)
+
+        return hook
+
+    first.on_event(wants(second))
+    second.on_event(wants(first))
+    one.push_frame(access_unit(b"x"))
+    two.push_frame(access_unit(b"x"))
+    assert pull_in_threads(first, second) == [access_unit(b"x")] * 2
+    # One of them gets what it wants.
+    assert raised == [rushes.StateError]
+
+
+def test_two_hooks_that_close_the_streams_they_run_in_do_not_hang(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, one), (second, two) = pair(rtcp=False), pair(rtcp=False)
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    both = threading.Barrier(2)
+
+    def closes(other: rushes.Stream) -> Callable[[rushes.Event], None]:
+        def hook(_event: rushes.Event) -> None:
+            both.wait(PATIENCE)
+            other.close()
+
+        return hook
+
+    first.on_event(closes(second))
+    second.on_event(closes(first))
+    one.push_frame(access_unit(b"x"))
+    two.push_frame(access_unit(b"x"))
+    assert pull_in_threads(first, second) == [access_unit(b"x")] * 2
+    assert raised == [rushes.StateError]
+    # One is closed, the other as open as it was.
+    assert sorted([first.closed, second.closed]) == [False, True]
+    still_open = second if first.closed else first
+    assert still_open.pull_frame(0) is None
+
+
+def test_a_hook_waits_its_turn(pair: Make) -> None:
+    receiver, sender = pair(rtcp=False)
+    back, forth = pair(rtcp=False)
+    receiver.on_event(lambda _event: forth.push_frame(access_unit(b"y")))
+    ended = threading.Event()
+
+    def wait() -> None:
+        while not ended.is_set():
+            forth.wait(0.02)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        sender.push_frame(access_unit(b"x"))
+        assert receiver.pull_frame(PATIENCE) is not None
+        assert bytes(back.pull_frame(PATIENCE) or b"") == access_unit(b"y")
+    finally:
+        ended.set()
+        thread.join(PATIENCE)
+
+
+def test_a_stream_that_refuses_to_be_closed_stays_open_whole(
+    session: rushes.Session, pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver, sender = pair(rtcp=False)
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    receiver.on_event(lambda _event: session.close())
+    sender.push_frame(access_unit(b"x"))
+    assert receiver.pull_frame(PATIENCE) is not None
+    assert raised == [rushes.StateError]
+    assert (receiver.closed, sender.closed) == (False, True)
+    assert receiver.pull_frame(0) is None
+    assert receiver.rtcp.peers() == []
+    session.close()
+    assert receiver.closed
+    # Its port is free again.
+    with session.stream("h265", local_port=receiver.local_address[1]):
+        pass
+
+
 def test_what_cannot_be_called_is_refused(pair: Make) -> None:
     receiver, _ = pair()
     for set_hook in [receiver.on_frame, receiver.on_event, receiver.rtcp.on_event]:

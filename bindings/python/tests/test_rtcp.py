@@ -129,6 +129,36 @@ def test_a_goodbye_is_told_to_a_hook(session: rushes.Session, free_port: int) ->
     assert [(bye.ssrc, bye["reason"]) for bye in goodbyes] == [(sender.ssrc, "lunch")]
 
 
+def test_a_hook_may_put_another_in_its_place(
+    session: rushes.Session, free_port: int
+) -> None:
+    receiver, sender = two_way(session, free_port)
+    first: list[rushes.Event] = []
+    second = Gathered()
+
+    def replaced(event: rushes.Event) -> None:
+        first.append(event)
+        receiver.rtcp.on_event(second)
+
+    receiver.rtcp.on_event(replaced)
+    ended = threading.Event()
+
+    def pull() -> None:
+        while not ended.is_set():
+            receiver.pull_frame(0.02)
+
+    # Were it to hang, the test would not.
+    thread = threading.Thread(target=pull, daemon=True)
+    thread.start()
+    sender.rtcp.send_app("LAST", b"")
+    sender.rtcp.send_bye("lunch")
+    second.wait_for(1)
+    ended.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert len(first) == 1
+
+
 def test_without_rtcp_nothing_can_be_asked(pair: Make) -> None:
     receiver, _ = pair(rtcp=False)
     with pytest.raises(rushes.RtcpError, match="off"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 
@@ -97,6 +98,31 @@ def test_iteration_ends_when_the_stream_is_closed(pair: Make) -> None:
         frames.append(frame)
         receiver.close()
     assert len(frames) == 1
+
+
+def test_a_stream_lasts_as_long_as_a_loop_over_it(
+    session: rushes.Session, free_port: int
+) -> None:
+    def receiver() -> rushes.Stream:
+        return session.stream("h265", local_port=free_port, probation=1)
+
+    loops: list[Callable[[], rushes.Frames]] = [
+        lambda: iter(receiver()),
+        lambda: receiver().frames(PATIENCE),
+    ]
+    for loop in loops:
+        frames = loop()
+        gc.collect()
+        with session.stream("h265", remote_port=free_port) as sender:
+            sender.push_frame(access_unit(b"x"))
+        assert bytes(next(frames)) == access_unit(b"x")
+        del frames
+
+
+def test_a_stream_lasts_as_long_as_its_rtcp(session: rushes.Session) -> None:
+    rtcp = session.stream("h265").rtcp
+    gc.collect()
+    assert rtcp.peers() == []
 
 
 def test_whoever_waits_is_told_that_the_stream_was_closed(pair: Make) -> None:

@@ -208,6 +208,26 @@ def test_what_cannot_be_is_refused() -> None:
         rushes.encode_texture(b"short", 64, 48, "bc1")
 
 
+def test_pictures_may_close_their_server() -> None:
+    closed = threading.Event()
+    servers: list[rushes.TextureServer] = []
+
+    def two() -> Iterator[bytes]:
+        yield bytes(16 * 16 * 3)
+        servers[0].close()
+        closed.set()
+        yield bytes(16 * 16 * 3)
+
+    server = rushes.TextureServer(HERE, rushes.Pictures(two(), 16, 16, rate=100))
+    servers.append(server)
+    with rushes.TextureClient(server.local_address) as client:
+        assert client.wait(PATIENCE) is not None
+        assert closed.wait(PATIENCE)
+    with pytest.raises(rushes.ClosedError):
+        server.counts()
+    server.close()
+
+
 def test_after_closing_nothing_works() -> None:
     server = rushes.TextureServer(HERE, "pattern:64x48@100")
     client = rushes.TextureClient(server.local_address)

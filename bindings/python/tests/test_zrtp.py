@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,14 @@ def connect(bobs: Security, alices: Security, **options: Any) -> tuple[Ends, End
     """Two ends that have agreed on keys: who was called, and who called."""
     bob = rushes.Context().session("127.0.0.1")
     alice = rushes.Context().session("127.0.0.1")
+    answered, called = call(bob, alice, bobs, alices, **options)
+    return (bob, answered), (alice, called)
+
+
+def call(
+    bob: rushes.Session, alice: rushes.Session, bobs: Security, alices: Security, **options: Any
+) -> tuple[rushes.Stream, rushes.Stream]:
+    """A stream of Bob's and one of Alice's, who calls."""
     with bob.begin("generic", security=bobs, **options) as opening:
         with ThreadPoolExecutor() as threads:
             port = opening.local_address[1]
@@ -29,7 +37,7 @@ def connect(bobs: Security, alices: Security, **options: Any) -> tuple[Ends, End
             answered = opening.wait(PATIENCE)
             called = calling.result(PATIENCE)
     assert answered is not None
-    return (bob, answered), (alice, called)
+    return answered, called
 
 
 def test_both_ends_have_the_same_string_and_media_flows() -> None:
@@ -80,13 +88,72 @@ def test_a_string_that_differs_opens_no_stream() -> None:
         connect(zrtp, Security.zrtp(timeout=PATIENCE, on_sas=lambda sas: False))
 
 
-def test_what_the_function_raises_reaches_the_caller() -> None:
-    def compare(_sas: rushes.Sas) -> bool:
-        raise LookupError("nobody at home")
+def test_a_string_that_differs_opens_no_later_stream_either() -> None:
+    asked: list[str] = []
+
+    def compare(sas: rushes.Sas) -> bool:
+        asked.append(sas.text)
+        return False
 
     zrtp = Security.zrtp(timeout=PATIENCE)
-    with pytest.raises(LookupError, match="nobody at home"):
-        connect(zrtp, Security.zrtp(timeout=PATIENCE, on_sas=compare))
+    asking = Security.zrtp(timeout=PATIENCE, on_sas=compare)
+    with rushes.Context().session("127.0.0.1") as bob:
+        with rushes.Context().session("127.0.0.1") as alice:
+            for security in [asking, asking, zrtp]:
+                with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
+                    call(bob, alice, zrtp, security)
+    assert len(asked) == 1
+
+
+def test_a_stream_waits_for_an_answer_about_another() -> None:
+    zrtp = Security.zrtp(timeout=PATIENCE)
+    asked: list[str] = []
+    kept: list[object] = []
+    later: list[Future[rushes.Stream]] = []
+    with (
+        ThreadPoolExecutor() as threads,
+        rushes.Context().session("127.0.0.1") as bob,
+        rushes.Context().session("127.0.0.1") as alice,
+    ):
+
+        def compare(sas: rushes.Sas) -> bool:
+            asked.append(sas.text)
+            opening = bob.begin("generic", security=zrtp)
+            port = opening.local_address[1]
+            later.append(
+                threads.submit(alice.stream, "generic", remote_port=port, security=asking)
+            )
+            kept.extend([opening, opening.wait(PATIENCE)])
+            return False
+
+        asking = Security.zrtp(timeout=PATIENCE, on_sas=compare)
+        with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
+            call(bob, alice, zrtp, asking)
+        with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
+            later[0].result(PATIENCE)
+    assert None not in kept
+    assert len(asked) == 1
+
+
+def test_what_the_function_raises_reaches_the_caller_and_it_is_asked_again() -> None:
+    answers: list[bool | Exception] = [LookupError("nobody at home"), True]
+
+    def compare(_sas: rushes.Sas) -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    zrtp = Security.zrtp(timeout=PATIENCE)
+    asking = Security.zrtp(timeout=PATIENCE, on_sas=compare)
+    with rushes.Context().session("127.0.0.1") as bob:
+        with rushes.Context().session("127.0.0.1") as alice:
+            with pytest.raises(LookupError, match="nobody at home"):
+                call(bob, alice, zrtp, asking)
+            assert alice.sas is not None and not alice.sas.is_verified
+            call(bob, alice, zrtp, asking)
+            assert answers == []
+            assert alice.sas.is_verified
 
 
 def test_strings_compared_once_hold_for_later_sessions(tmp_path: Path) -> None:
