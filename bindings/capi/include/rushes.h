@@ -13,7 +13,9 @@
  *
  * Memory. Arguments are lent for the call, also texts (UTF-8, ending with a zero octet) and hooks'
  * arguments, unless a function says otherwise. Structs may grow at their end in later versions: who
- * fills them is told their size as the caller knows it.
+ * fills them is told their size as the caller knows it, and sets what it does not know of to 0. Those
+ * that lie in arrays or in other structs (rushes_part, rushes_report_block, rushes_sdes_text,
+ * rushes_packet_arrival) stay as they are.
  *
  * Times are in nanoseconds, lengths in octets.
  *
@@ -960,8 +962,8 @@ rushes_status rushes_stream_options_feedback(const struct rushes_stream_options 
 rushes_status rushes_stream_options_reduced_size(const struct rushes_stream_options *options,
                                                  bool on);
 
-// Whether the sender is told when each packet came (RFC 8888), as RUSHES_RTCP_EVENT_ARRIVALS; by
-// default not.
+// Whether the sender is told when each packet came (RFC 8888), as RUSHES_RTCP_EVENT_KIND_ARRIVALS;
+// by default not.
 rushes_status rushes_stream_options_report_arrivals(const struct rushes_stream_options *options,
                                                     bool on);
 
@@ -1080,10 +1082,10 @@ rushes_status rushes_opening_close(struct rushes_opening *opening);
 //
 // When it returns no hook of the stream is running or will be called. On other threads a pull or a
 // wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push goes on to its end, which
-// then gives the port back. It may be called from the stream's receive
-// hook, which then is the last call of it. From an RTCP hook, or an event hook of a stream that is
-// pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each other's
-// streams at the same time: each would wait for the other.
+// then gives the port back. It may be called from the stream's receive hook, or from the event hook
+// beside one, and that is the last call of either. From an RTCP hook, or an event hook of a stream
+// that is pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each
+// other's streams at the same time: each would wait for the other.
 rushes_status rushes_stream_close(struct rushes_stream *stream);
 
 // Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's codec
@@ -1398,7 +1400,8 @@ rushes_status rushes_texture_client_sas(const struct rushes_texture_client *clie
                                         size_t size);
 
 // Closes a client: the server is told, and the hook is not called any more when it returns. From the
-// hook itself it is RUSHES_ERROR_BUSY and the client stays open.
+// hook itself it is RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks must not close
+// each other's client at the same time: each would wait for the other.
 rushes_status rushes_texture_client_close(struct rushes_texture_client *client);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 // Rushes: video and audio between machines in real time. C++17, header only, over rushes.h.
 //
-// Objects own what they stand for: they move, are not copied, and close it when they go. What fails
-// throws rushes::error. Frames are lent by the stream, and go back when the frame object goes.
+// Objects own what they stand for: they move, are not copied, and close it when they go; where it
+// cannot be closed, as from its own hook, that ends the process (std::terminate). What fails throws
+// rushes::error. Frames are lent by the stream, and go back when the frame object goes.
 //
 // Threads: every function may be called from any thread, as rushes.h says; an object itself must
 // not be moved or destroyed while another thread uses it. Hooks are called by the library's threads
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -73,6 +75,18 @@ inline bool check(rushes_status status) {
     return status != RUSHES_TIMEOUT;
 }
 
+// All that ask(index, place) gives, up to the index that there is not.
+template <class T, class F> std::vector<T> every(F &&ask) {
+    std::vector<T> all;
+    for (;;) {
+        T one{};
+        const rushes_status status = ask(all.size(), &one);
+        if (status == RUSHES_ERROR_ARGUMENT) return all;
+        check(status);
+        all.push_back(one);
+    }
+}
+
 inline std::uint64_t nanos(duration time) noexcept {
     if (time == forever) return RUSHES_FOREVER;
     return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
@@ -100,15 +114,17 @@ public:
         reset();
         return &raw_;
     }
+    // The number stays, so that other threads may use it meanwhile: it stands for nothing any more.
     void close() {
         if (!raw_) return;
-        check(Close(raw_));
-        raw_ = nullptr;
+        const rushes_status status = Close(raw_);
+        if (status != RUSHES_ERROR_CLOSED) check(status);
     }
 
 private:
+    // Left open, its hooks would call into what is gone.
     void reset() noexcept {
-        if (raw_) Close(std::exchange(raw_, nullptr));
+        if (raw_ && Close(std::exchange(raw_, nullptr)) == RUSHES_ERROR_BUSY) std::terminate();
     }
     T *raw_ = nullptr;
 };
@@ -237,12 +253,9 @@ public:
         detail::check(rushes_stream_send_bye(stream_, reason.c_str()));
     }
     std::vector<peer> peers() const {
-        std::vector<peer> all;
-        peer one{};
-        while (rushes_stream_peer(stream_, all.size(), &one, sizeof one) == RUSHES_OK) {
-            all.push_back(one);
-        }
-        return all;
+        return detail::every<peer>([this](std::size_t index, peer *one) {
+            return rushes_stream_peer(stream_, index, one, sizeof *one);
+        });
     }
     // When a frame was captured, by its sender's clock, as an NTP time stamp; none before the
     // sender's first report.
@@ -347,12 +360,9 @@ public:
         return now;
     }
     std::vector<source> sources() const {
-        std::vector<source> all;
-        source one{};
-        while (rushes_stream_source(get(), all.size(), &one, sizeof one) == RUSHES_OK) {
-            all.push_back(one);
-        }
-        return all;
+        return detail::every<source>([this](std::size_t index, source *one) {
+            return rushes_stream_source(get(), index, one, sizeof *one);
+        });
     }
     std::uint32_t get_ssrc() const {
         std::uint32_t ssrc = 0;

@@ -35,6 +35,18 @@ impl RtcpTurn {
         Self { callback: Turn::default(), listening: Once::new() }
     }
 
+    /// Sets the hook, unless the stream is closed; the one before is to be dropped without the turn.
+    fn replace(
+        &self,
+        stream: &Stream,
+        callback: Callback<RtcpHook>,
+    ) -> Result<Option<Callback<RtcpHook>>, Failure> {
+        let mut hook = self.callback.wait()?;
+        // Looked at in turn: who closes it later takes the hook away again.
+        stream.check_open()?;
+        Ok(hook.replace(callback))
+    }
+
     /// Takes the hook away, once it is not running.
     pub(crate) fn end(&self) {
         let callback = self.callback.wait().map(|mut callback| callback.take());
@@ -64,7 +76,7 @@ pub extern "C" fn rushes_stream_on_rtcp(
         }
         let stream = handle::get(stream)?;
         let turn = &stream.rtcp_hook;
-        let before = turn.callback.wait()?.replace(callback);
+        let before = turn.replace(&stream, callback)?;
         drop(before);
         turn.listening.call_once(|| {
             let turn = turn.clone();
@@ -172,4 +184,34 @@ pub extern "C" fn rushes_stream_send_bye(stream: *const Stream, reason: *const c
         let reason = pointer::optional_text(reason)?.unwrap_or_default();
         Ok(handle::get(stream)?.rtcp.send_bye(reason)?)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::rushes_stream_close;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    static RELEASED: AtomicU32 = AtomicU32::new(0);
+
+    extern "C-unwind" fn count(_: *mut c_void) {
+        RELEASED.fetch_add(1, SeqCst);
+    }
+
+    #[test]
+    fn a_closed_stream_takes_no_hook() {
+        let session = rushes::Context::new().session("127.0.0.1").unwrap();
+        let stream = session.stream(rushes::Codec::Generic).open().unwrap();
+        let handle = handle::keep(Stream::new(stream).unwrap()).unwrap();
+        // As a call on another thread has it that began before the stream was closed.
+        let stream = handle::get(handle).unwrap();
+        let callback = || Callback::<RtcpHook>::new(None, std::ptr::null_mut(), Some(count));
+        assert!(stream.rtcp_hook.replace(&stream, callback()).unwrap().is_none());
+        assert_eq!(rushes_stream_close(handle), Status::Ok);
+        assert_eq!(RELEASED.load(SeqCst), 1);
+        let refused = stream.rtcp_hook.replace(&stream, callback());
+        assert_eq!(refused.err().map(|failure| failure.status), Some(Status::Closed));
+        assert_eq!(RELEASED.load(SeqCst), 2);
+    }
 }

@@ -62,6 +62,20 @@ impl<T> Table<T> {
     }
 }
 
+impl<T> Places<T> {
+    /// A free place, or a new one below `limit`.
+    fn claim(&mut self, limit: usize) -> Option<usize> {
+        if let Some(place) = self.free.pop() {
+            return Some(place);
+        }
+        if self.places.len() >= limit {
+            return None;
+        }
+        self.places.push(Place { generation: 0, value: None });
+        Some(self.places.len() - 1)
+    }
+}
+
 /// Keeps something under a new handle.
 pub(crate) fn keep<T: Kept>(value: T) -> Result<*mut T, Failure> {
     keep_shared(Arc::new(value))
@@ -70,15 +84,13 @@ pub(crate) fn keep<T: Kept>(value: T) -> Result<*mut T, Failure> {
 /// The same for something that others hold as well.
 pub(crate) fn keep_shared<T: Kept>(value: Arc<T>) -> Result<*mut T, Failure> {
     let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
-    let Places { places, free } = &mut *table;
-    let place = free.pop().unwrap_or_else(|| {
-        places.push(Place { generation: 0, value: None });
-        places.len() - 1
-    });
-    if place >> PLACE_BITS != 0 {
+    let Some(place) = table.claim(1 << PLACE_BITS) else {
+        // What is refused may hold hooks: it goes without the lock.
+        drop(table);
+        drop(value);
         return Err(Failure::new(Status::System, format!("too many handles of a {}", T::NAME)));
-    }
-    let taken = &mut places[place];
+    };
+    let taken = &mut table.places[place];
     taken.value = Some(value);
     let number = (taken.generation << PLACE_BITS | place) << TAG_BITS | T::KIND << 1 | 1;
     Ok(ptr::without_provenance_mut(number))
@@ -173,6 +185,15 @@ mod tests {
     }
 
     static NOTHING: Thing = Thing(0);
+
+    #[test]
+    fn places_are_limited() {
+        let mut places = Places::<Thing> { places: Vec::new(), free: Vec::new() };
+        assert_eq!([0; 4].map(|_| places.claim(2)), [Some(0), Some(1), None, None]);
+        assert_eq!(places.places.len(), 2);
+        places.free.push(1);
+        assert_eq!([0; 2].map(|_| places.claim(2)), [Some(1), None]);
+    }
 
     #[test]
     fn threads_get_what_is_theirs() {

@@ -110,8 +110,8 @@ pub extern "C" fn rushes_stream_options_reduced_size(
     change(options, |builder| Ok(builder.reduced_size(on)))
 }
 
-/// Whether the sender is told when each packet came (RFC 8888), as RUSHES_RTCP_EVENT_ARRIVALS; by
-/// default not.
+/// Whether the sender is told when each packet came (RFC 8888), as RUSHES_RTCP_EVENT_KIND_ARRIVALS;
+/// by default not.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_report_arrivals(
     options: *const StreamOptions,

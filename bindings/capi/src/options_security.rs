@@ -52,7 +52,7 @@ pub enum SrtpSuite {
 }
 
 pub(crate) fn suite(number: i32) -> Result<Suite, Failure> {
-    let at = usize::try_from(number - 1).ok();
+    let at = number.checked_sub(1).and_then(|at| usize::try_from(at).ok());
     let suite = at.and_then(|at| SUITES.get(at).copied());
     suite.ok_or_else(|| argument(format!("{number} is no suite of SRTP")))
 }
@@ -211,15 +211,18 @@ pub extern "C" fn rushes_stream_options_zrtp_sas_hook(
     user: *mut c_void,
     release: Release,
 ) -> Status {
-    let callback = Callback::new(hook, user, release);
-    change_all(options, |settings| {
+    let mut callback = Some(Arc::new(Callback::new(hook, user, release)));
+    let status = change_all(options, |settings| {
         if hook.is_none() {
             return Err(Failure::new(Status::Null, "the hook is null"));
         }
         settings.secrets.set_zrtp();
-        settings.sas_hook = Some(Arc::new(callback));
+        std::mem::swap(&mut settings.sas_hook, &mut callback);
         Ok(())
-    })
+    });
+    // The one before, or a refused one: its release may want something of the settings.
+    drop(callback);
+    status
 }
 
 /// A key with the identifier that tells it from others, if it has any.
@@ -298,7 +301,7 @@ mod tests {
         for (number, suite) in (1..).zip(Suite::ALL) {
             assert_eq!(self::suite(number).unwrap(), suite);
         }
-        assert!(suite(0).is_err() && suite(11).is_err() && suite(i32::MIN + 1).is_err());
+        assert!(suite(0).is_err() && suite(11).is_err() && suite(i32::MIN).is_err());
         assert_eq!(suite(SrtpSuite::AeadAes128Gcm as i32).unwrap(), Suite::AeadAes128Gcm);
         assert_eq!(suite(SrtpSuite::AesCm128NullAuth as i32).unwrap(), Suite::AesCm128NullAuth);
     }

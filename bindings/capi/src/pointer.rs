@@ -93,13 +93,20 @@ pub(crate) fn give<T: Copy>(place: *mut T, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives C as much of a struct as it knows of: `size` octets of what only grows at its end.
+/// Octets by which a struct may have grown in a later version; a larger `size` is no struct's.
+const GROWTH_MAX: usize = 4096;
+
+/// Gives C as much of a struct as it knows of: `size` octets of what only grows at its end. A caller
+/// that knows of more, from a later version's header, finds zeros there.
 pub(crate) fn give_part<T: Copy>(place: *mut T, size: usize, value: T) -> Result<(), Failure> {
     check(place)?;
     let len = size.min(size_of::<T>());
-    let from = (&raw const value).cast::<u8>();
+    let more = (size - len).min(GROWTH_MAX);
+    let (from, to) = ((&raw const value).cast::<u8>(), place.cast::<u8>());
     // SAFETY: C promises `size` octets there; they are another's than the value's.
-    unsafe { ptr::copy_nonoverlapping(from, place.cast(), len) };
+    unsafe { ptr::copy_nonoverlapping(from, to, len) };
+    // SAFETY: the same octets, from the `len`th on.
+    unsafe { ptr::write_bytes(to.wrapping_add(len), 0, more) };
     Ok(())
 }
 
@@ -158,10 +165,19 @@ mod tests {
 
     #[test]
     fn a_caller_that_knows_less_gets_less() {
-        let mut place = [0_u32; 2];
+        let mut place = [9_u32; 2];
         assert!(give_part(&raw mut place, 4, [1, 2]).is_ok());
-        assert_eq!(place, [1, 0]);
-        assert!(give_part(&raw mut place, 400, [1, 2]).is_ok());
-        assert_eq!(place, [1, 2]);
+        assert_eq!(place, [1, 9]);
+    }
+
+    #[test]
+    fn a_caller_that_knows_more_finds_zeros() {
+        let mut place = [9_u32; 4];
+        assert!(give_part((&raw mut place).cast::<[u32; 2]>(), 12, [1, 2]).is_ok());
+        assert_eq!(place, [1, 2, 0, 9]);
+        let mut large = vec![9_u32; 3 + GROWTH_MAX / 4];
+        assert!(give_part(large.as_mut_ptr().cast::<[u32; 2]>(), usize::MAX, [1, 2]).is_ok());
+        assert_eq!(large[..3], [1, 2, 0]);
+        assert_eq!(large[large.len() - 2..], [0, 9]);
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::c_char;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -48,7 +49,7 @@ pub struct Stream {
     pub(crate) rtcp: Rtcp,
     pub(crate) rtcp_hook: Arc<RtcpTurn>,
     pub(crate) handle: StreamHandle,
-    is_closed: AtomicBool,
+    is_closed: Arc<AtomicBool>,
 }
 kept!(Stream, 3, "stream");
 
@@ -60,7 +61,8 @@ struct Sending {
 
 /// Where received frames go.
 enum Receiving {
-    Pulled(StreamReceiver),
+    /// With its event hook, which the receiver owns.
+    Pulled(StreamReceiver, Weak<Callback<EventHook>>),
     Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
     Nowhere,
 }
@@ -77,15 +79,15 @@ impl Stream {
         let (sender, receiver) = stream.split()?;
         Ok(Self {
             sender: Turn::new(Sending { sender, whole: Vec::new() }),
-            receiver: Turn::new(Receiving::Pulled(receiver)),
+            receiver: Turn::new(Receiving::Pulled(receiver, Weak::new())),
             rtcp,
             rtcp_hook: Arc::new(RtcpTurn::new()),
             handle,
-            is_closed: AtomicBool::new(false),
+            is_closed: Arc::default(),
         })
     }
 
-    fn check_open(&self) -> Result<(), Failure> {
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
         if self.is_closed.load(Relaxed) {
             return Err(Failure::new(Status::Closed, "the stream was closed meanwhile"));
         }
@@ -94,7 +96,7 @@ impl Stream {
 
     fn pull(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
         let mut receiver = self.receiver.take()?;
-        let Receiving::Pulled(receiver) = &mut *receiver else {
+        let Receiving::Pulled(receiver, _) = &mut *receiver else {
             return Err(rushes::Error::Hooked.into());
         };
         // Most frames are there in the first slice, and the clock need not be read.
@@ -128,6 +130,53 @@ impl Stream {
         Ok(sending.sender.push_frame_captured(frame, timestamp, captured)?)
     }
 
+    /// Gives its frames to a hook.
+    fn start_hook(
+        &self,
+        hook: extern "C-unwind" fn(*mut c_void, *mut Frame),
+        callback: &Arc<Callback<FrameHook>>,
+    ) -> Result<(), Failure> {
+        let mut receiving = self.receiver.take()?;
+        let (receiver, event_hook) = match std::mem::replace(&mut *receiving, Receiving::Nowhere) {
+            Receiving::Pulled(receiver, event_hook) => (receiver, event_hook.upgrade()),
+            other => {
+                *receiving = other;
+                return Err(rushes::Error::Hooked.into());
+            }
+        };
+        let (callback, is_closed) = (callback.clone(), self.is_closed.clone());
+        let started = receiver.on_frame(move |frame| {
+            if !is_closed.load(Relaxed) {
+                lend(frame, hook, &callback);
+            }
+        });
+        let outcome = started.map(|started| *receiving = Receiving::Hooked(started));
+        // If no thread started, the receiver has gone: its hooks are released without the turn.
+        drop(receiving);
+        drop(event_hook);
+        Ok(outcome?)
+    }
+
+    /// Sets an event hook; the one before is to be dropped without the turn.
+    fn replace_event_hook(
+        &self,
+        hook: extern "C-unwind" fn(*mut c_void, *const event::Event),
+        callback: Arc<Callback<EventHook>>,
+    ) -> Result<Option<Arc<Callback<EventHook>>>, Failure> {
+        let mut receiving = self.receiver.take()?;
+        let Receiving::Pulled(receiver, event_hook) = &mut *receiving else {
+            return Err(rushes::Error::Hooked.into());
+        };
+        let before = std::mem::replace(event_hook, Arc::downgrade(&callback)).upgrade();
+        let is_closed = self.is_closed.clone();
+        receiver.on_event(move |event| {
+            if !is_closed.load(Relaxed) {
+                callback.call(|_, user| event::with(&event, |event| hook(user, event)));
+            }
+        });
+        Ok(before)
+    }
+
     /// Ends its hooks, and with the last call in progress the stream.
     fn close(&self) {
         self.is_closed.store(true, Relaxed);
@@ -146,10 +195,10 @@ impl Stream {
 ///
 /// When it returns no hook of the stream is running or will be called. On other threads a pull or a
 /// wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push goes on to its end, which
-/// then gives the port back. It may be called from the stream's receive
-/// hook, which then is the last call of it. From an RTCP hook, or an event hook of a stream that is
-/// pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each other's
-/// streams at the same time: each would wait for the other.
+/// then gives the port back. It may be called from the stream's receive hook, or from the event hook
+/// beside one, and that is the last call of either. From an RTCP hook, or an event hook of a stream
+/// that is pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each
+/// other's streams at the same time: each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
     guard(|| {
@@ -302,21 +351,10 @@ pub extern "C" fn rushes_stream_on_frame(
     user: *mut c_void,
     release: Release,
 ) -> Status {
-    let callback = Callback::new(hook, user, release);
+    let callback = Arc::new(Callback::new(hook, user, release));
     guard(|| {
         let hook = hook.ok_or_else(|| Failure::new(Status::Null, "the hook is null"))?;
-        let stream = handle::get(stream)?;
-        let mut receiving = stream.receiver.take()?;
-        let receiver = match std::mem::replace(&mut *receiving, Receiving::Nowhere) {
-            Receiving::Pulled(receiver) => receiver,
-            other => {
-                *receiving = other;
-                return Err(rushes::Error::Hooked.into());
-            }
-        };
-        let started = receiver.on_frame(move |frame| lend(frame, hook, &callback))?;
-        *receiving = Receiving::Hooked(started);
-        Ok(())
+        handle::get(stream)?.start_hook(hook, &callback)
     })
 }
 
@@ -346,17 +384,11 @@ pub extern "C" fn rushes_stream_on_event(
     user: *mut c_void,
     release: Release,
 ) -> Status {
-    let callback = Callback::new(hook, user, release);
+    let callback = Arc::new(Callback::new(hook, user, release));
     guard(|| {
         let hook = hook.ok_or_else(|| Failure::new(Status::Null, "the hook is null"))?;
-        let stream = handle::get(stream)?;
-        let mut receiving = stream.receiver.take()?;
-        let Receiving::Pulled(receiver) = &mut *receiving else {
-            return Err(rushes::Error::Hooked.into());
-        };
-        receiver.on_event(move |event| {
-            callback.call(|_, user| event::with(&event, |event| hook(user, event)));
-        });
+        let before = handle::get(stream)?.replace_event_hook(hook, callback)?;
+        drop(before);
         Ok(())
     })
 }

@@ -13,7 +13,9 @@
  *
  * Memory. Arguments are lent for the call, also texts (UTF-8, ending with a zero octet) and hooks'
  * arguments, unless a function says otherwise. Structs may grow at their end in later versions: who
- * fills them is told their size as the caller knows it.
+ * fills them is told their size as the caller knows it, and sets what it does not know of to 0. Those
+ * that lie in arrays or in other structs (rushes_part, rushes_report_block, rushes_sdes_text,
+ * rushes_packet_arrival) stay as they are.
  *
  * Times are in nanoseconds, lengths in octets.
  *

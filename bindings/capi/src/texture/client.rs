@@ -94,6 +94,8 @@ pub struct TextureClientStatistics {
 #[derive(Debug)]
 struct Sink {
     callback: Callback<TextureHook>,
+    /// Held around a call: frames of an old shape and of a new one may end at the same time.
+    calling: Mutex<()>,
     stream: Mutex<Stream>,
 }
 
@@ -119,9 +121,15 @@ impl TextureSink for Sink {
     }
 
     fn frame_done(&self, frame: &rushes::texture::TextureFrame<'_>) {
+        let _calling = self.calling.lock().unwrap_or_else(PoisonError::into_inner);
+        // A late frame of a shape that is gone lies in none of the blocks there are.
+        let first = frame.with_unit(0, |octets| octets.as_ptr().addr());
         let (block, format) = {
             let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(block) = stream.blocks.get(frame.slot()) else { return };
+            let block = stream.blocks.get(frame.slot());
+            let Some(block) = block.filter(|block| first == Some(block.whole().0.addr())) else {
+                return;
+            };
             (block.clone(), stream.format.clone())
         };
         let (data, len) = block.whole();
@@ -165,7 +173,7 @@ pub extern "C" fn rushes_texture_connect(
             return Err(Failure::new(Status::Null, "the hook is null"));
         }
         let server = self::address(pointer::text(address)?)?;
-        let sink = Arc::new(Sink { callback, stream: Mutex::default() });
+        let sink = Arc::new(Sink { callback, calling: Mutex::default(), stream: Mutex::default() });
         let options = settings(options)?.client;
         let new = rushes::texture::TextureClient::connect(server, sink.clone(), options)?;
         let new = TextureClient { client: Turn::new(Some(Arc::new(new))), sink };
@@ -239,16 +247,21 @@ pub extern "C" fn rushes_texture_client_sas(
 }
 
 /// Closes a client: the server is told, and the hook is not called any more when it returns. From the
-/// hook itself it is RUSHES_ERROR_BUSY and the client stays open.
+/// hook itself it is RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks must not close
+/// each other's client at the same time: each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Status {
     guard(|| {
-        if handle::get(client)?.sink.callback.is_running_here() {
+        let kept = handle::get(client)?;
+        if kept.sink.callback.is_running_here() {
             return Err(busy("a texture client cannot be closed from its own hook"));
         }
-        let client = handle::take(client)?;
+        // The turn first: without it the handle stays.
+        let mut turn = kept.client.wait()?;
+        handle::take(client)?;
+        let mut inner = turn.take();
+        drop(turn);
         // Whoever waits with it gives it back within one slice.
-        let mut inner = client.client.wait()?.take();
         while let Some(shared) = inner.take() {
             match Arc::try_unwrap(shared) {
                 Ok(last) => drop(last),

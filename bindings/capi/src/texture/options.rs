@@ -71,7 +71,7 @@ pub enum TextureTiming {
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_new(options: *mut *mut TextureOptions) -> Status {
     guard(|| {
-        pointer::check(options)?;
+        pointer::give(options, std::ptr::null_mut())?;
         pointer::give(options, handle::keep(TextureOptions::default())?)
     })
 }

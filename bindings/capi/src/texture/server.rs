@@ -188,13 +188,49 @@ pub extern "C" fn rushes_texture_server_sas(
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Status {
     guard(|| {
-        let callback = handle::get(server)?.callback.clone();
-        if callback.is_some_and(|callback| callback.is_running_here()) {
+        let kept = handle::get(server)?;
+        if kept.callback.as_ref().is_some_and(|callback| callback.is_running_here()) {
             return Err(busy("a texture server cannot be closed from its source's hook"));
         }
-        let server = handle::take(server)?;
-        let ending = server.server.wait()?.take();
+        // The turn first: without it the handle stays.
+        let mut turn = kept.server.wait()?;
+        handle::take(server)?;
+        let ending = turn.take();
+        drop(turn);
         drop(ending);
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_server_that_cannot_be_closed_stays_open() {
+        let mut server = ptr::null_mut();
+        let (local, pattern) = (c"127.0.0.1:0".as_ptr(), c"pattern:64x32".as_ptr());
+        let status = rushes_texture_serve(local, pattern, ptr::null(), &raw mut server);
+        assert_eq!(status, Status::Ok);
+        let kept = handle::get(server).unwrap();
+        let call = Turn::new(());
+        std::thread::scope(|scope| {
+            let (started, has_started) = mpsc::channel();
+            let (done, is_done) = mpsc::channel::<()>();
+            scope.spawn(move || {
+                let _turn = kept.server.wait().unwrap();
+                started.send(()).unwrap();
+                is_done.recv().unwrap();
+            });
+            has_started.recv().unwrap();
+            // As in a hook, which must not wait.
+            let _within = call.wait().unwrap();
+            assert_eq!(rushes_texture_server_close(server), Status::Busy);
+            done.send(()).unwrap();
+        });
+        assert_eq!(rushes_texture_server_close(server), Status::Ok);
+        assert_eq!(rushes_texture_server_close(server), Status::Closed);
+    }
 }

@@ -104,6 +104,7 @@ static void arguments_out_of_range_are_told(void) {
     EXPECT(rushes_stream_options_recovery(options, 7, 0), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_interface(options, "\xff"), RUSHES_ERROR_TEXT);
     EXPECT(rushes_stream_options_srtp(options, 0, key, 28), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_stream_options_srtp(options, INT32_MIN, key, 28), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_srtp(options, RUSHES_SRTP_SUITE_AEAD_AES128_GCM, key, 27),
            RUSHES_ERROR_KEY);
     OK(rushes_stream_options_mtu(options, 99));
@@ -271,6 +272,67 @@ static void a_refused_hook_is_released_at_once(void) {
     pair_close(&pair);
 }
 
+static void closes_the_stream(void *user, const rushes_event *event) {
+    struct tried *tried = user;
+    (void)event;
+    tried->close = rushes_stream_close(tried->stream);
+    atomic_fetch_add(&tried->calls, 1);
+}
+
+static void is_given_a_frame(void *user, rushes_frame *frame) {
+    (void)frame;
+    atomic_fetch_add(&((struct tried *)user)->calls, 100);
+}
+
+static void an_event_hook_that_closes_is_the_last_to_be_called(void) {
+    struct pair pair = pair_open();
+    struct tried tried = {.stream = pair.receiver};
+    OK(rushes_stream_on_event(pair.receiver, closes_the_stream, &tried, released));
+    /* Read at once: a frame is there with the event that its source has started. */
+    for (int n = 0; n < 5; n++) {
+        OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"x", 1, NULL));
+    }
+    OK(rushes_stream_on_frame(pair.receiver, is_given_a_frame, &tried, released));
+    wait_for(&tried.released, 2);
+    CHECK(tried.close == RUSHES_OK && atomic_load(&tried.calls) == 1);
+    pair.receiver = NULL;
+    pair_close(&pair);
+}
+
+/* What a release may do: all that its caller may. */
+static void pulls_on_release(void *user) {
+    struct tried *tried = user;
+    rushes_frame *none;
+    tried->pull = rushes_stream_pull_frame(tried->stream, 0, &none);
+    released(user);
+}
+
+static rushes_stream_options *options_of_release;
+
+static void sets_on_release(void *user) {
+    ((struct tried *)user)->push = rushes_stream_options_mtu(options_of_release, 1400);
+    released(user);
+}
+
+static void a_release_is_called_without_locks(void) {
+    struct pair pair = pair_open();
+    struct tried tried = {.stream = pair.receiver};
+    OK(rushes_stream_on_event(pair.receiver, closes_the_stream, &tried, pulls_on_release));
+    OK(rushes_stream_on_event(pair.receiver, closes_the_stream, &tried, NULL));
+    CHECK(atomic_load(&tried.released) == 1 && tried.pull == RUSHES_TIMEOUT);
+    options_of_release = generic_options(&pair);
+    EXPECT(rushes_stream_options_zrtp_sas_hook(options_of_release, NULL, &tried, sets_on_release),
+           RUSHES_ERROR_NULL);
+    CHECK(atomic_load(&tried.released) == 2 && tried.push == RUSHES_OK);
+    OK(rushes_stream_options_zrtp_sas_hook(options_of_release, (rushes_sas_hook)abort, &tried,
+                                           sets_on_release));
+    CHECK(atomic_load(&tried.released) == 2);
+    OK(rushes_stream_options_zrtp_sas_hook(options_of_release, (rushes_sas_hook)abort, NULL, NULL));
+    CHECK(atomic_load(&tried.released) == 3 && tried.push == RUSHES_OK);
+    OK(rushes_stream_options_close(options_of_release));
+    pair_close(&pair);
+}
+
 static void *says_nothing(void *user) {
     (void)user;
     return (void *)(intptr_t)strlen(rushes_last_error_message());
@@ -299,6 +361,8 @@ int main(void) {
     a_receive_hook_may_close_its_own_stream();
     an_rtcp_hook_is_busy_rather_than_stuck();
     a_refused_hook_is_released_at_once();
+    an_event_hook_that_closes_is_the_last_to_be_called();
+    a_release_is_called_without_locks();
     messages_are_each_threads_own();
     return 0;
 }

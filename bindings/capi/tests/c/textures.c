@@ -118,6 +118,47 @@ static void a_pattern_is_encoded_and_secured(bool zrtp) {
     (void)other;
 }
 
+/* A format that changes while a hook is slow. */
+struct change {
+    rushes_texture_server *server;
+    atomic_int inside, overlaps, wrong, before, after;
+};
+
+static void is_slow_once(void *user, const rushes_texture_frame *frame) {
+    struct change *change = user;
+    const bool is_new = strcmp(frame->format, "bc1") == 0;
+    const size_t len = is_new ? WIDTH / 4 * HEIGHT / 4 * 8 : WIDTH * HEIGHT * 3;
+    if (atomic_fetch_add(&change->inside, 1) != 0) atomic_fetch_add(&change->overlaps, 1);
+    if (frame->len != len) atomic_fetch_add(&change->wrong, 1);
+    if (!is_new && atomic_load(&change->after) > 0) atomic_fetch_add(&change->wrong, 1);
+    if (atomic_fetch_add(is_new ? &change->after : &change->before, 1) == 0 && !is_new) {
+        OK(rushes_texture_server_set_format(change->server, "bc1"));
+        /* For longer than the library waits for it. */
+        for (int n = 0; n < 2000; n++) nap();
+    }
+    atomic_fetch_sub(&change->inside, 1);
+}
+
+static void a_format_changes_between_two_calls(void) {
+    struct change change = {0};
+    char address[32];
+    uint16_t port;
+    rushes_texture_options *options;
+    rushes_texture_client *client;
+    OK(rushes_texture_options_new(&options));
+    OK(rushes_texture_options_units(options, 2));
+    OK(rushes_texture_serve("127.0.0.1:0", "pattern:64x32@100", options, &change.server));
+    OK(rushes_texture_server_port(change.server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(rushes_texture_connect(address, options, is_slow_once, &change, NULL, &client));
+    for (int n = 0; n < 20000 && atomic_load(&change.after) < 5; n++) nap();
+    OK(rushes_texture_client_close(client));
+    OK(rushes_texture_server_close(change.server));
+    OK(rushes_texture_options_close(options));
+    CHECK(atomic_load(&change.before) > 0 && atomic_load(&change.after) >= 5);
+    CHECK(atomic_load(&change.overlaps) == 0 && atomic_load(&change.wrong) == 0);
+}
+
 static void hooks_cannot_close_what_calls_them(void) {
     struct seen seen = {0}, served = {0};
     char address[32];
@@ -162,6 +203,7 @@ int main(void) {
     pictures_of_the_application_arrive("udp");
     a_pattern_is_encoded_and_secured(false);
     a_pattern_is_encoded_and_secured(true);
+    a_format_changes_between_two_calls();
     hooks_cannot_close_what_calls_them();
     what_cannot_be_is_told();
     return 0;

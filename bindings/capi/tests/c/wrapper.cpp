@@ -74,7 +74,10 @@ static void objects_move_and_close() {
     CHECK(receiver.get_statistics().frames_received == 3 && receiver.sources().size() == 1);
     first = std::move(second);
     receiver.close();
-    CHECK(thrown([&] { receiver.pull_frame(1ms); }) == RUSHES_ERROR_NULL);
+    receiver.close();
+    CHECK(thrown([&] { receiver.pull_frame(1ms); }) == RUSHES_ERROR_CLOSED);
+    CHECK(thrown([&] { receiver.sources(); }) == RUSHES_ERROR_CLOSED);
+    CHECK(thrown([&] { receiver.get_rtcp().peers(); }) == RUSHES_ERROR_CLOSED);
     CHECK(text_of(*first) == "head and tail");
     CHECK(thrown([&] { moved.push_frame(bytes_of("")); }) == RUSHES_ERROR_FRAME);
     CHECK(thrown([] { rushes::context(std::string(300, 'x')); }) == RUSHES_ERROR_ARGUMENT);
@@ -182,6 +185,28 @@ static void a_hook_that_throws_ends_the_process() {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+// So does a stream that goes while it cannot be closed: its hooks would stay without it.
+static void a_stream_that_goes_in_its_hook_ends_the_process() {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        std::freopen("/dev/null", "w", stderr);
+        alarm(20);
+        rushes::context context;
+        auto session = context.create_session("127.0.0.1");
+        auto [receiver, sender] = open(session);
+        std::optional<rushes::media_stream> stream(std::move(receiver));
+        stream->install_event_hook([&](const rushes::event &) { stream.reset(); });
+        sender.push_frame(bytes_of("frame"));
+        stream->pull_frame(15s);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 // The same for a hook of C's, which nothing stands before.
 static void a_bare_hook_that_throws_ends_the_process() {
     std::fflush(nullptr);
@@ -208,6 +233,7 @@ int main(int argc, char **) {
     // First, while there are no threads that a child would miss.
     if (argc == 1) {
         a_hook_that_throws_ends_the_process();
+        a_stream_that_goes_in_its_hook_ends_the_process();
         a_bare_hook_that_throws_ends_the_process();
     }
     objects_move_and_close();

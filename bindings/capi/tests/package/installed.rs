@@ -6,6 +6,24 @@ use std::process::Command;
 
 use crate::rig::{folder, have, home, install, prefix, run};
 
+/// The major and the minor version, which say together what may be used with what.
+fn promised() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    version.rsplit_once('.').unwrap().0.to_owned()
+}
+
+#[test]
+fn every_text_names_this_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let read = |name: &str| fs::read_to_string(home().join(name)).unwrap();
+    assert!(read("rushes.map").contains(&format!("\nRUSHES_{} {{\n", promised())));
+    assert!(read("install").contains(&format!("lib/librushes.so.{version} ")));
+    let page = read("../../docs/from-c++.md");
+    assert!(page.contains(&format!("`lib/librushes.so.{version}`")));
+    assert!(page.contains(&format!("`RUSHES_{}`", promised())));
+    assert!(page.contains(&format!("find_package(rushes {})", promised())));
+}
+
 /// The functions that the header declares.
 fn declared() -> BTreeSet<String> {
     let header = fs::read_to_string(home().join("include/rushes.h")).unwrap();
@@ -22,13 +40,15 @@ fn the_shared_library_shows_what_the_header_declares_and_nothing_else() {
     let library = prefix().join("lib/librushes.so");
     let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
     let symbols = symbols.lines().filter_map(|line| line.rsplit(' ').next());
-    let shown: BTreeSet<_> = symbols.filter(|symbol| *symbol != "RUSHES_0.1").collect();
+    let since = format!("RUSHES_{}", promised());
+    let shown: BTreeSet<_> = symbols.filter(|symbol| *symbol != since).collect();
     let wanted: BTreeSet<_> =
-        declared().into_iter().map(|name| format!("{name}@@RUSHES_0.1")).collect();
+        declared().into_iter().map(|name| format!("{name}@@{since}")).collect();
     assert!(wanted.len() > 100);
     assert_eq!(shown, wanted.iter().map(String::as_str).collect());
     let dynamic = run(Command::new("readelf").arg("-d").arg(&library));
-    assert!(dynamic.contains("Library soname: [librushes.so.0]"), "{dynamic}");
+    let soname = format!("Library soname: [librushes.so.{}]", promised());
+    assert!(dynamic.contains(&soname), "{dynamic}");
 }
 
 #[test]
@@ -76,7 +96,67 @@ fn an_installed_tree_can_be_moved_and_lie_anywhere() {
     let headers = ask("--variable=includedir");
     assert!(fs::metadata(format!("{headers}/rushes.hpp")).is_ok(), "{headers}");
     let libraries = ask("--variable=libdir");
-    assert!(fs::metadata(format!("{libraries}/librushes.so.0")).is_ok(), "{libraries}");
+    let library = format!("{libraries}/librushes.so.{}", promised());
+    assert!(fs::metadata(&library).is_ok(), "{library}");
+}
+
+#[test]
+fn cmake_takes_the_versions_that_this_one_is() {
+    if !have(&["cc", "cmake"]) {
+        return;
+    }
+    let script = folder("versions").join("ask.cmake");
+    let file = prefix().join("lib/cmake/rushes/rushes-config-version.cmake");
+    let words =
+        format!("include(\"{}\")\nmessage(\"${{PACKAGE_VERSION_COMPATIBLE}}\")\n", file.display());
+    fs::write(&script, words).unwrap();
+    let answer = |wanted: &str| {
+        let mut command = Command::new("cmake");
+        command.arg(format!("-DPACKAGE_FIND_VERSION={wanted}"));
+        let parts = wanted.split('.').filter(|part| !part.is_empty()).count();
+        command.arg(format!("-DPACKAGE_FIND_VERSION_COUNT={parts}")).arg("-P").arg(&script);
+        run(&mut command).trim().to_owned()
+    };
+    let numbers: Vec<u32> =
+        env!("CARGO_PKG_VERSION").split('.').map(|number| number.parse().unwrap()).collect();
+    let [major, minor, patch] = numbers[..] else { panic!("three numbers") };
+    let same = [String::new(), major.to_string(), promised(), env!("CARGO_PKG_VERSION").to_owned()];
+    for wanted in same {
+        assert_eq!(answer(&wanted), "TRUE", "{wanted:?}");
+    }
+    let other = [
+        (major + 1).to_string(),
+        format!("{major}.{}", minor + 1),
+        format!("{major}.{minor}.{}", patch + 1),
+    ];
+    for wanted in other {
+        assert_eq!(answer(&wanted), "FALSE", "{wanted:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn cmake_finds_the_prefix_through_a_link() {
+    if !have(&["cc", "cmake"]) {
+        return;
+    }
+    let place = folder("linked");
+    std::os::unix::fs::symlink(prefix().join("lib"), place.join("lib")).unwrap();
+    let project = "cmake_minimum_required(VERSION 3.16)\nproject(linked C)\n\
+        find_package(rushes REQUIRED)\n\
+        get_target_property(folder rushes::rushes INTERFACE_INCLUDE_DIRECTORIES)\n\
+        get_target_property(system rushes::static INTERFACE_LINK_LIBRARIES)\n\
+        list(LENGTH system count)\n\
+        message(\"include=${folder};count=${count}\")\n";
+    fs::write(place.join("CMakeLists.txt"), project).unwrap();
+    let mut cmake = Command::new("cmake");
+    cmake.arg("-S").arg(&place).arg("-B").arg(place.join("build"));
+    cmake.arg(format!("-Drushes_DIR={}", place.join("lib/cmake/rushes").display()));
+    let said = run(&mut cmake);
+    let real = fs::canonicalize(prefix()).unwrap();
+    // The archive is given, so the libraries are the installer's own list.
+    let wanted = format!("include={};count=7", real.join("include").display());
+    assert!(said.contains(&wanted), "{said}");
 }
 
 #[test]
