@@ -31,7 +31,7 @@ pub(super) struct Setup {
 }
 
 /// Gives a picture whenever it is asked to, of those in memory.
-struct Gate {
+pub(super) struct Gate {
     layout: Layout,
     pictures: Vec<Frame>,
     next: usize,
@@ -93,6 +93,14 @@ impl Arrival {
     }
 }
 
+/// Into plain memory, told at once.
+pub(super) fn plain(tell: Told) -> Arc<dyn TextureSink> {
+    Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
+        // Nobody listens once the last turn is over.
+        let _ = tell.send(Arrival::of(frame, frame.done_at()));
+    }))
+}
+
 /// Both sides of one delivery.
 pub(super) struct Stream {
     ask: mpsc::Sender<()>,
@@ -106,16 +114,20 @@ pub(super) struct Stream {
 impl Stream {
     /// Frames are received into plain memory.
     pub(super) fn open(setup: &Setup) -> anyhow::Result<Self> {
-        Self::open_into(setup, |tell: Told| {
-            Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
-                // Nobody listens once the last turn is over.
-                let _ = tell.send(Arrival::of(frame, frame.done_at()));
-            }))
-        })
+        Self::open_into(setup, plain)
     }
 
     pub(super) fn open_into(
         setup: &Setup,
+        sink: impl FnOnce(Told) -> Arc<dyn TextureSink>,
+    ) -> anyhow::Result<Self> {
+        Self::open_between(setup, |gate| Ok(Box::new(gate)), sink)
+    }
+
+    /// With another source around the one that has the pictures.
+    pub(super) fn open_between(
+        setup: &Setup,
+        source: impl FnOnce(Gate) -> anyhow::Result<Box<dyn Source>>,
         sink: impl FnOnce(Told) -> Arc<dyn TextureSink>,
     ) -> anyhow::Result<Self> {
         let (ask, asked) = mpsc::channel();
@@ -132,7 +144,7 @@ impl Stream {
         (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
         (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);
         let (udp, tcp) = (options.udp.clone(), options.tcp.clone());
-        let server = TextureServer::serve(([127, 0, 0, 1], 0).into(), gate, options)?;
+        let server = TextureServer::serve(([127, 0, 0, 1], 0).into(), source(gate)?, options)?;
         let (tell, arrivals) = mpsc::channel();
         let mut options = ClientOptions::default();
         (options.udp, options.tcp) = (udp, tcp);

@@ -2,7 +2,7 @@
 //!
 //! **What it is.** [`Gpu`] is a device; [`DeviceFrame`] is memory of it for one frame;
 //! [`FrameDecoder`] draws such frames, decoding the pixels that are seen. [`GpuEncoder`] makes frames
-//! from pictures.
+//! from pictures, [`EncodedSource`] while they are sent.
 //!
 //! **What it is not.** It receives nothing itself (`rushes::texture` does), and the plain library
 //! does not depend on it: whoever shows nothing builds no graphics code.
@@ -55,7 +55,7 @@ mod window;
 
 pub use decode::{FrameDecoder, Path, Place};
 pub use device::{Gpu, GpuOptions, Interface};
-pub use encode::GpuEncoder;
+pub use encode::{EncodedSource, GpuEncoder};
 pub use error::GpuError;
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};

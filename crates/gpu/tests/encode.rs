@@ -5,8 +5,9 @@ mod common;
 #[path = "common/content.rs"]
 mod content;
 
-use rushes_gpu::{Gpu, GpuEncoder, GpuError, GpuOptions, Interface};
-use rushes_texture::{CodecError, Encoder, Format, InstructionSet, Layout};
+use rushes_gpu::{EncodedSource, Gpu, GpuEncoder, GpuError, GpuOptions, Interface};
+use rushes_texture::source::{GrowingFrame, RawHint, Source, Taker, open};
+use rushes_texture::{CodecError, Encoder, Format, Frame, InstructionSet, Layout};
 
 use content::{CONTENTS, Content, encoded, picture};
 
@@ -199,5 +200,45 @@ fn how_long_a_large_frame_takes() {
                 );
             }
         }
+    }
+}
+
+/// Takes frames, and notes how much of each there was whenever it was told.
+#[derive(Default)]
+struct Stripes {
+    frame: Option<GrowingFrame>,
+    so_far: Vec<usize>,
+}
+
+impl Taker for Stripes {
+    fn take(&mut self, _: Frame) {
+        panic!("a frame was given as a whole");
+    }
+
+    fn begin(&mut self, frame: &GrowingFrame) {
+        self.so_far = vec![frame.so_far()];
+        self.frame = Some(frame.clone());
+    }
+
+    fn grown(&mut self) {
+        self.so_far.extend(self.frame.as_ref().map(GrowingFrame::so_far));
+    }
+}
+
+#[test]
+fn a_source_gives_its_frames_stripe_by_stripe() {
+    for gpu in common::devices() {
+        // 300 rows of blocks, of 16 octets each.
+        let open = || open("pattern:8x1200@60,rgb24,frames=3".as_ref(), &RawHint::default());
+        let mut whole = EncodedSource::new(&gpu, open().unwrap(), Format::Bc1).unwrap();
+        let mut source = EncodedSource::new(&gpu, open().unwrap(), Format::Bc1).unwrap();
+        let mut taker = Stripes::default();
+        while let Some(wanted) = whole.next_frame().unwrap() {
+            assert!(source.give_frame(&mut taker).unwrap());
+            assert_eq!(taker.so_far, [0, 68, 136, 204, 272, 300].map(|rows| rows * 16));
+            let frame = taker.frame.take().unwrap();
+            assert_same(frame.whole().unwrap(), &wanted, || gpu.name().to_owned());
+        }
+        assert!(!source.give_frame(&mut taker).unwrap());
     }
 }

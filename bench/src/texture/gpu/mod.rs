@@ -2,6 +2,7 @@
 
 mod draw;
 mod encode;
+mod send;
 mod transfer;
 
 use std::time::Instant;
@@ -18,6 +19,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let mut figures = vec![transfer::measure(bench, &gpu)?];
     figures.push(draw::measure(bench, &gpu)?);
     figures.push(encode::measure(bench, &gpu)?);
+    figures.push(send::measure(bench, &gpu)?);
     if let Some(complaint) = gpu.complaint() {
         anyhow::bail!("{}: {complaint}", gpu.name());
     }

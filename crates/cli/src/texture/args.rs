@@ -156,8 +156,8 @@ pub(crate) struct ServeArgs {
     /// What frames are encoded to for clients that do not wish otherwise; by default the source's
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Encode by the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4. Clients cannot
-    /// wish for other formats then, and latencies begin behind the encoder
+    /// Encode by the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4, and send the
+    /// first rows while it makes the others. Clients cannot wish for other formats then
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
     /// Clients at once; more are told to come again later

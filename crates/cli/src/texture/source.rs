@@ -14,6 +14,7 @@ use rushes::texture::source::Preloaded;
 use rushes::texture::source::RawHint;
 use rushes::texture::source::Source;
 use rushes::texture::source::SourceError;
+use rushes::texture::source::Taker;
 
 use super::args::SourceArgs;
 use super::encoded;
@@ -111,6 +112,15 @@ impl Source for Played {
         let frame = self.log.note(self.source.next_frame())?;
         self.taken += u64::from(frame.is_some());
         Ok(frame)
+    }
+
+    fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
+        if self.most.is_some_and(|most| self.taken >= most) {
+            return Ok(false);
+        }
+        let more = self.log.note(self.source.give_frame(to))?;
+        self.taken += u64::from(more);
+        Ok(more)
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

@@ -2,6 +2,7 @@
 
 mod pipeline;
 mod pixels;
+mod source;
 mod stripe;
 
 use std::ops::Range;
@@ -15,6 +16,8 @@ use crate::encode::pipeline::Pipeline;
 use crate::encode::pixels::Pixels;
 use crate::encode::stripe::Stripe;
 use crate::error::GpuError;
+
+pub use source::EncodedSource;
 
 /// Stripes that are on their way at once: one copied in, one encoded, one read back, one to spare.
 const UNDER_WAY: u32 = 4;

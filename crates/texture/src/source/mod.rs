@@ -8,6 +8,7 @@
 
 mod error;
 mod frame;
+mod growing;
 mod images;
 mod open;
 mod pattern;
@@ -19,6 +20,7 @@ use crate::rate::Rate;
 
 pub use error::SourceError;
 pub use frame::Frame;
+pub use growing::GrowingFrame;
 pub use images::Images;
 pub use open::{RawHint, open};
 pub use pattern::{Pattern, PatternError, PatternSpec, read_counter};
@@ -46,12 +48,44 @@ pub trait Source: Send {
     /// [`Self::rewind`].
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError>;
 
+    /// The next frame to who takes it; false at the end.
+    ///
+    /// A source that encodes what it gives does so here, to let others begin with the first rows
+    /// while it goes on. All others give the frame of [`Self::next_frame`] once it is there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::next_frame`]; a frame that was begun stays as far as it is.
+    fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
+        let frame = self.next_frame()?;
+        let more = frame.is_some();
+        if let Some(frame) = frame {
+            to.take(frame);
+        }
+        Ok(more)
+    }
+
     /// Goes back to the first frame.
     ///
     /// # Errors
     ///
     /// [`SourceError`] if what frames are read from cannot be read again.
     fn rewind(&mut self) -> Result<(), SourceError>;
+}
+
+/// Who takes frames from a source, one at a time.
+///
+/// Both ways to give one return when it is the frame's time, which may be later.
+pub trait Taker {
+    /// A frame that is whole.
+    fn take(&mut self, frame: Frame);
+
+    /// A frame whose picture is there, and nothing of it is encoded yet. It is whole before
+    /// [`Source::give_frame`] returns.
+    fn begin(&mut self, frame: &GrowingFrame);
+
+    /// There is more of the frame that was begun last.
+    fn grown(&mut self);
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -69,6 +103,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
         (**self).next_frame()
+    }
+
+    fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
+        (**self).give_frame(to)
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

@@ -7,9 +7,13 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_texture::Frame;
 use rushes_texture::Source;
+use rushes_texture::source::GrowingFrame;
+use rushes_texture::source::Taker;
 
 use super::super::lock;
+use super::encoding::Picture;
 use super::work::Work;
 use crate::pace::sleep_until;
 
@@ -122,36 +126,24 @@ impl Feed {
     fn play(&self, source: &mut dyn Source, timing: Timing, loops: bool) -> Result<(), String> {
         let bytes = source.layout().bytes();
         let interval = source.rate().interval();
-        let mut due = Instant::now();
+        let due = Instant::now();
+        let mut round =
+            Round { feed: self, timing, interval, due, bytes, begun: None, wrong: None };
         loop {
             let sessions = self.sessions();
             if sessions.is_empty() || self.is_stopped() {
                 return Ok(());
             }
-            let next = source.next_frame().map_err(|error| error.to_string())?;
-            let Some(picture) = next else {
-                if loops {
-                    source.rewind().map_err(|error| error.to_string())?;
-                    continue;
-                }
-                self.end(&sessions);
-                return Ok(());
-            };
-            if picture.len() != bytes {
-                let have = picture.len();
+            let more = source.give_frame(&mut round).map_err(|error| error.to_string())?;
+            round.end();
+            if let Some(have) = round.wrong {
                 return Err(format!("the source gave a frame of {have} octets instead of {bytes}"));
             }
-            if timing != Timing::Live {
-                self.wait_for_room(&sessions);
-            }
-            if timing != Timing::FlatOut {
-                self.sleep_until(due);
-                // A source that is late does not hurry afterwards.
-                due = (due + interval).max(Instant::now());
-            }
-            let now = Instant::now();
-            for work in self.sessions() {
-                work.push(picture.clone(), now);
+            if !more && loops {
+                source.rewind().map_err(|error| error.to_string())?;
+            } else if !more {
+                self.end(&sessions);
+                return Ok(());
             }
         }
     }
@@ -209,6 +201,75 @@ impl Feed {
     fn wake_all(&self) {
         for work in self.sessions() {
             work.wake();
+        }
+    }
+}
+
+/// What a source gives its frames to: the sessions, when it is time.
+struct Round<'a> {
+    feed: &'a Feed,
+    timing: Timing,
+    interval: Duration,
+    due: Instant,
+    /// Octets of each frame.
+    bytes: usize,
+    /// The frame that is being made.
+    begun: Option<GrowingFrame>,
+    /// Octets of a frame that had fewer or more; nothing is given after it.
+    wrong: Option<usize>,
+}
+
+impl Round<'_> {
+    fn is_right(&mut self, have: usize) -> bool {
+        if have != self.bytes {
+            self.wrong.get_or_insert(have);
+        }
+        self.wrong.is_none()
+    }
+
+    /// Nothing more comes of the frame that was begun.
+    fn end(&mut self) {
+        if let Some(frame) = self.begun.take() {
+            self.is_right(frame.so_far());
+        }
+    }
+
+    fn give(&mut self, picture: &Picture) {
+        let feed = self.feed;
+        if self.timing != Timing::Live {
+            feed.wait_for_room(&feed.sessions());
+        }
+        if self.timing != Timing::FlatOut {
+            feed.sleep_until(self.due);
+            // A source that is late does not hurry afterwards.
+            self.due = (self.due + self.interval).max(Instant::now());
+        }
+        let now = Instant::now();
+        for work in feed.sessions() {
+            work.push(picture.clone(), now);
+        }
+    }
+}
+
+impl Taker for Round<'_> {
+    fn take(&mut self, frame: Frame) {
+        self.end();
+        if self.is_right(frame.len()) {
+            self.give(&Picture::Whole(frame));
+        }
+    }
+
+    fn begin(&mut self, frame: &GrowingFrame) {
+        self.end();
+        if self.is_right(frame.bytes()) {
+            self.begun = Some(frame.clone());
+            self.give(&Picture::Growing(frame.clone()));
+        }
+    }
+
+    fn grown(&mut self) {
+        for work in self.feed.sessions() {
+            work.grown();
         }
     }
 }

@@ -28,6 +28,19 @@ pub(super) struct Job {
     pub(super) captured_at: Instant,
 }
 
+impl Job {
+    /// Whether a tile's stripe can be encoded.
+    fn is_ready(&self, tile: usize, index: usize) -> bool {
+        match &self.picture {
+            Picture::Whole(_) => true,
+            Picture::Growing(_) => {
+                let stripe = self.encoding.shape().plan().stripe(tile, index);
+                stripe.is_some_and(|stripe| self.encoding.is_ready(&self.picture, &stripe))
+            }
+        }
+    }
+}
+
 /// A frame that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
@@ -168,6 +181,13 @@ impl Work {
         !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
     }
 
+    /// There is more of a picture that still grows.
+    pub(super) fn grown(&self) {
+        // Whoever has just looked is waiting before it is told.
+        drop(lock(&self.state));
+        self.begun.notify_all();
+    }
+
     fn begin(&self, state: &mut MutexGuard<'_, State>) {
         if state.job.is_some() {
             return;
@@ -210,9 +230,9 @@ impl Work {
     }
 
     fn choose(&self, state: &State, unit: usize) -> Option<usize> {
-        state.job.as_ref()?;
+        let job = state.job.as_ref()?;
         let left = |&tile: &usize| state.tiles[tile].1 - state.tiles[tile].0;
-        let open = |tile: &usize| left(tile) > 0;
+        let open = |tile: &usize| left(tile) > 0 && job.is_ready(*tile, state.tiles[*tile].0);
         let own = (unit..state.tiles.len()).step_by(self.units.max(1)).find(open);
         own.or_else(|| (0..state.tiles.len()).filter(open).max_by_key(left))
     }
@@ -287,6 +307,8 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use rushes_texture::Format;
+    use rushes_texture::Frame;
+    use rushes_texture::source::GrowingFrame;
 
     use super::super::super::shape::TextureShape;
     use super::*;
@@ -301,7 +323,7 @@ mod tests {
     }
 
     fn picture() -> Picture {
-        Picture::new(vec![0; 2_048 * 256 * 4])
+        Picture::Whole(Frame::new(vec![0; 2_048 * 256 * 4]))
     }
 
     #[test]
@@ -343,6 +365,46 @@ mod tests {
         }
         assert!(work.poll_sent().is_some());
         assert_eq!(work.poll_sent().map(|sent| sent.dropped), Some(2));
+    }
+
+    #[test]
+    fn a_stripe_is_taken_once_its_rows_are_there() {
+        let work = work(2);
+        // Parts of three quarters of a stripe.
+        let frame = GrowingFrame::new(2_048 * 256 * 4, 3 << 16);
+        work.push(Picture::Growing(frame.clone()), Instant::now());
+        let mut taken = 0;
+        while !frame.is_whole() {
+            let left = frame.bytes() - frame.so_far();
+            assert!(frame.add(&vec![taken as u8; left.min(3 << 16)]));
+            work.grown();
+            while work.choose(&lock(&work.state), 1).is_some() {
+                let (job, stripe) = work.take(1).unwrap();
+                let mut scratch = Vec::new();
+                let octets = job.encoding.stripe(&job.picture, &stripe, &mut scratch).unwrap();
+                assert_eq!(octets.len(), 1 << 18);
+                work.sent(1, &job);
+                taken += 1;
+            }
+            // The second tile's begin after the first one's.
+            assert_eq!(taken, frame.so_far() >> 18);
+        }
+        assert_eq!((taken, work.poll_sent().map(|sent| sent.frame)), (8, Some(0)));
+    }
+
+    #[test]
+    fn who_waits_for_more_of_a_picture_is_woken() {
+        let work = work(1);
+        let frame = GrowingFrame::new(2_048 * 256 * 4, 1 << 18);
+        work.push(Picture::Growing(frame.clone()), Instant::now());
+        std::thread::scope(|scope| {
+            let unit = scope.spawn(|| (0..8).map(|_| work.take(0).unwrap().1.index).sum::<usize>());
+            for _ in 0..8 {
+                assert!(frame.add(&vec![0; 1 << 18]));
+                work.grown();
+            }
+            assert_eq!(unit.join().unwrap(), 12);
+        });
     }
 
     #[test]

@@ -1,0 +1,153 @@
+//! A source whose frames the graphics processor encodes.
+
+use std::fmt;
+
+use rushes_texture::Decoder;
+use rushes_texture::Format;
+use rushes_texture::Frame;
+use rushes_texture::Layout;
+use rushes_texture::Source;
+use rushes_texture::source::GrowingFrame;
+use rushes_texture::source::SourceError;
+use rushes_texture::source::Taker;
+
+use crate::device::Gpu;
+use crate::encode::GpuEncoder;
+use crate::error::GpuError;
+
+/// Rows of blocks that are encoded at once: enough to do, and little to wait for.
+const STRIPE_ROWS: u32 = 68;
+
+/// Frames whose memory is kept; who holds more than these at once has others made.
+const FRAMES_MAX: usize = 4;
+
+/// Another source's pictures as frames of [`GpuEncoder`]'s formats.
+///
+/// A server sends the first rows of such a frame while the device makes the others. Pictures that
+/// are not RGBA8 are made so by the main processor first.
+///
+/// ```no_run
+/// use rushes::texture::{ServerOptions, TextureServer};
+/// use rushes::texture::source::{RawHint, open};
+/// use rushes_gpu::{EncodedSource, Gpu, GpuOptions};
+/// use rushes_texture::Format;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gpu = Gpu::open(GpuOptions::default())?;
+/// let pictures = open("pattern:1920x1080@60,rgba8".as_ref(), &RawHint::default())?;
+/// let frames = EncodedSource::new(&gpu, pictures, Format::Bc1)?;
+/// let server = TextureServer::serve("0.0.0.0:7000".parse()?, frames, ServerOptions::default())?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct EncodedSource<S> {
+    source: S,
+    encoding: Encoding,
+    frames: Vec<GrowingFrame>,
+}
+
+/// How pictures become frames.
+struct Encoding {
+    /// What makes RGBA8 of pictures that are something else.
+    decoder: Option<Decoder>,
+    pixels: Vec<u8>,
+    encoder: GpuEncoder,
+}
+
+impl<S> fmt::Debug for EncodedSource<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncodedSource")
+            .field("encoder", &self.encoding.encoder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Source> EncodedSource<S> {
+    /// The pictures of `source` as frames of `format`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`GpuEncoder::new`]; [`GpuError::Codec`] also if there is no way from the source's
+    /// format to RGBA8.
+    pub fn new(gpu: &Gpu, source: S, format: Format) -> Result<Self, GpuError> {
+        let input = source.layout();
+        let (width, height) = (input.width(), input.height());
+        let (mut decoder, mut pixels) = (None, Vec::new());
+        if input.format() != Format::Rgba8 {
+            let made = Decoder::new(input.format(), width, height, Format::Rgba8)?;
+            pixels.resize(made.output().bytes(), 0);
+            decoder = Some(made);
+        }
+        let encoder = GpuEncoder::new(gpu, format, width, height)?;
+        let encoding = Encoding { decoder, pixels, encoder };
+        Ok(Self { source, encoding, frames: Vec::new() })
+    }
+
+    /// A frame that nobody reads any more, or a new one.
+    fn empty_frame(&mut self) -> GrowingFrame {
+        if let Some(frame) = self.frames.iter_mut().find_map(|it| it.renew().then_some(it)) {
+            return frame.clone();
+        }
+        let layout = self.encoding.encoder.output();
+        let stripe = STRIPE_ROWS as usize * layout.planes()[0].row_bytes;
+        let frame = GrowingFrame::new(layout.bytes(), stripe);
+        if self.frames.len() == FRAMES_MAX {
+            self.frames.remove(0);
+        }
+        self.frames.push(frame.clone());
+        frame
+    }
+}
+
+impl Encoding {
+    /// Encodes a picture; `ready` is given each stripe.
+    fn encode(&mut self, picture: &[u8], mut ready: impl FnMut(&[u8])) -> Result<(), SourceError> {
+        let failed = |error: &dyn ToString| SourceError::Encoder(error.to_string());
+        let pixels = if let Some(decoder) = &self.decoder {
+            decoder.decode(picture, &mut self.pixels).map_err(|error| failed(&error))?;
+            &self.pixels[..]
+        } else {
+            picture
+        };
+        let encoded = self.encoder.encode(pixels, STRIPE_ROWS, |_, octets| ready(octets));
+        encoded.map_err(|error| failed(&error))
+    }
+}
+
+impl<S: Source> Source for EncodedSource<S> {
+    fn layout(&self) -> &Layout {
+        self.encoding.encoder.output()
+    }
+
+    fn rate(&self) -> rushes_texture::Rate {
+        self.source.rate()
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.source.length()
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        let Some(picture) = self.source.next_frame()? else { return Ok(None) };
+        let mut frame = Vec::with_capacity(self.layout().bytes());
+        self.encoding.encode(&picture, |octets| frame.extend_from_slice(octets))?;
+        Ok(Some(Frame::new(frame)))
+    }
+
+    fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
+        let Some(picture) = self.source.next_frame()? else { return Ok(false) };
+        let frame = self.empty_frame();
+        to.begin(&frame);
+        let mut fits = true;
+        self.encoding.encode(&picture, |octets| {
+            fits &= frame.add(octets);
+            to.grown();
+        })?;
+        // A device that gave other stripes than it was asked for.
+        if fits { Ok(true) } else { Err(SourceError::Encoder("a stripe is missing".to_owned())) }
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.source.rewind()
+    }
+}

@@ -1,0 +1,207 @@
+//! One frame's octets, shared while they are still being made.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::OnceLock;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+/// A frame that an encoder makes one stripe after the other, and that others read as far as it is.
+///
+/// A clone is the same frame. What was added never changes; who reads sees it at once, but is not
+/// woken: that is for [`Taker::grown`](super::Taker::grown).
+///
+/// ```
+/// use rushes_texture::source::GrowingFrame;
+///
+/// let frame = GrowingFrame::new(10, 6);
+/// let reader = frame.clone();
+/// assert!(frame.add(b"stripes"[..6].as_ref()));
+/// let mut scratch = Vec::new();
+/// assert_eq!((reader.so_far(), reader.get(2..6, &mut scratch)), (6, Some(&b"ripe"[..])));
+/// assert_eq!(reader.get(2..10, &mut scratch), None);
+/// assert!(frame.add(b" end"));
+/// assert_eq!(reader.get(4..10, &mut scratch), Some(&b"pe end"[..]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct GrowingFrame(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    bytes: usize,
+    part_bytes: usize,
+    parts: Vec<OnceLock<Vec<u8>>>,
+    so_far: AtomicUsize,
+    /// All of them in one, for who cannot do with less.
+    whole: OnceLock<Vec<u8>>,
+    /// Memory of a frame that nobody reads any more.
+    free: Mutex<Vec<Vec<u8>>>,
+}
+
+impl GrowingFrame {
+    /// A frame of so many octets, of which there are none yet; they will come in parts of
+    /// `part_bytes`, the last perhaps shorter. A part of 0 is taken as 1.
+    pub fn new(bytes: usize, part_bytes: usize) -> Self {
+        let part_bytes = part_bytes.max(1);
+        let mut parts = Vec::new();
+        parts.resize_with(bytes.div_ceil(part_bytes), OnceLock::new);
+        let (so_far, whole) = (AtomicUsize::new(0), OnceLock::new());
+        Self(Arc::new(Inner { bytes, part_bytes, parts, so_far, whole, free: Mutex::default() }))
+    }
+
+    /// Octets that it has once it is whole.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+
+    /// Octets that there are, from its beginning.
+    pub fn so_far(&self) -> usize {
+        self.0.so_far.load(Ordering::Acquire)
+    }
+
+    /// Whether all of it is there.
+    pub fn is_whole(&self) -> bool {
+        self.so_far() == self.0.bytes
+    }
+
+    /// Adds its next part; false if that is none: of another length, or beyond the end.
+    ///
+    /// One thread adds. Of two that do at once, one is told false.
+    #[must_use]
+    pub fn add(&self, octets: &[u8]) -> bool {
+        let Inner { bytes, part_bytes, parts, so_far, .. } = &*self.0;
+        let at = so_far.load(Ordering::Acquire);
+        if octets.len() != (bytes - at).min(*part_bytes) {
+            return false;
+        }
+        let Some(place) = parts.get(at / part_bytes) else { return false };
+        let mut part = self.0.free().pop().unwrap_or_default();
+        part.clear();
+        part.extend_from_slice(octets);
+        let added = place.set(part).is_ok();
+        if added {
+            so_far.store(at + octets.len(), Ordering::Release);
+        }
+        added
+    }
+
+    /// The octets of a range: where they lie, or in `scratch` if they lie in two parts.
+    ///
+    /// `None` as long as one of them is not there.
+    pub fn get<'a>(
+        &'a self,
+        range: std::ops::Range<usize>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
+        let Inner { part_bytes, parts, .. } = &*self.0;
+        if range.start > range.end || range.end > self.so_far() {
+            return None;
+        }
+        if range.is_empty() {
+            return Some(&[]);
+        }
+        let (first, last) = (range.start / part_bytes, (range.end - 1) / part_bytes);
+        let piece = |number: usize| {
+            let begin = number * part_bytes;
+            let part = parts.get(number)?.get()?;
+            let end = (range.end - begin).min(part.len());
+            part.get(range.start.saturating_sub(begin)..end)
+        };
+        if first == last {
+            return piece(first);
+        }
+        scratch.clear();
+        for number in first..=last {
+            scratch.extend_from_slice(piece(number)?);
+        }
+        Some(scratch)
+    }
+
+    /// All octets in one piece, put together once for all who ask; `None` until it is whole.
+    pub fn whole(&self) -> Option<&[u8]> {
+        if !self.is_whole() {
+            return None;
+        }
+        let joined = || {
+            let mut all = Vec::with_capacity(self.0.bytes);
+            self.0.parts.iter().filter_map(OnceLock::get).for_each(|it| all.extend_from_slice(it));
+            all
+        };
+        Some(self.0.whole.get_or_init(joined))
+    }
+
+    /// Empties it, to be made anew in the same memory; false, and it stays, if there are clones.
+    #[must_use]
+    pub fn renew(&mut self) -> bool {
+        let Some(own) = Arc::get_mut(&mut self.0) else { return false };
+        let free = own.free.get_mut().unwrap_or_else(PoisonError::into_inner);
+        free.extend(own.parts.iter_mut().filter_map(OnceLock::take));
+        own.whole = OnceLock::new();
+        *own.so_far.get_mut() = 0;
+        true
+    }
+}
+
+impl Inner {
+    fn free(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_added_is_what_is_read(
+            octets in prop::collection::vec(any::<u8>(), 0..200),
+            part_bytes in 1_usize..80,
+            ranges in prop::collection::vec((0_usize..210, 0_usize..210), 1..20),
+        ) {
+            let mut frame = GrowingFrame::new(octets.len(), part_bytes);
+            for _ in 0..2 {
+                let mut scratch = Vec::new();
+                for part in octets.chunks(part_bytes) {
+                    prop_assert_eq!(frame.whole(), None);
+                    prop_assert!(frame.add(part));
+                    let there = &octets[..frame.so_far()];
+                    for &(start, end) in &ranges {
+                        let wanted = there.get(start..end);
+                        prop_assert_eq!(frame.get(start..end, &mut scratch), wanted);
+                    }
+                }
+                prop_assert_eq!(frame.whole(), Some(&octets[..]));
+                prop_assert!(frame.renew());
+                prop_assert_eq!(frame.so_far(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_is_not_taken() {
+        let frame = GrowingFrame::new(5, 3);
+        assert!(!frame.add(&[0; 2]) && !frame.add(&[0; 4]) && !frame.add(&[]));
+        assert!(frame.add(&[0; 3]) && !frame.add(&[0; 3]) && frame.add(&[0; 2]));
+        assert!(!frame.add(&[]) && !frame.add(&[0]) && frame.is_whole());
+    }
+
+    #[test]
+    fn memory_is_used_again_once_nobody_reads() {
+        let mut frame = GrowingFrame::new(8, 4);
+        assert!(frame.add(&[1; 4]));
+        let mut scratch = Vec::new();
+        let at = frame.get(0..4, &mut scratch).map(<[u8]>::as_ptr);
+        let reader = frame.clone();
+        assert!(!frame.renew());
+        assert_eq!(reader.get(0..4, &mut Vec::new()), Some(&[1; 4][..]));
+        drop(reader);
+        assert!(frame.renew());
+        assert!(frame.add(&[2; 4]));
+        assert_eq!(frame.get(0..4, &mut scratch).map(<[u8]>::as_ptr), at);
+    }
+}
