@@ -237,7 +237,7 @@ fn a_source_gives_its_frames_stripe_by_stripe() {
             assert!(source.give_frame(&mut taker).unwrap());
             assert_eq!(taker.so_far, [0, 68, 136, 204, 272, 300].map(|rows| rows * 16));
             let frame = taker.frame.take().unwrap();
-            assert_same(frame.whole().unwrap(), &wanted, || gpu.name().to_owned());
+            assert_same(frame.whole().unwrap(), &wanted, || gpu.name());
         }
         assert!(!source.give_frame(&mut taker).unwrap());
     }

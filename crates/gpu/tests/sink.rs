@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
+#[path = "../../rushes/tests/texture_world/mod.rs"]
+mod texture_world;
 
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use rushes::texture::source::{Frame, Source, SourceError};
@@ -16,9 +18,14 @@ use rushes_gpu::{
     DeviceFrame, FrameDecoder, Gpu, GpuSink, PICTURE_FORMAT, Path, Picture, Place, ReceivedFrame,
     Upload,
 };
-use rushes_texture::Decoder;
+use rushes_texture::{Decoder, Tiling};
+
+use texture_world::relay::{Relay, Weather};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Held for writing by the one that looks at the whole process's memory.
+static MEMORY: RwLock<()> = RwLock::new(());
 
 /// Frames of which none is like the one before, so many in all.
 struct Changing {
@@ -121,19 +128,21 @@ fn stream(
     sink
 }
 
-fn uploads(gpu: &Gpu) -> Vec<Upload> {
-    if gpu.name().contains("Vulkan") {
-        vec![Upload::Persistent, Upload::Ring]
-    } else {
-        vec![Upload::Ring]
+fn uploads(gpu: &Gpu) -> &'static [Upload] {
+    let name = gpu.name();
+    match name.rsplit_once('(') {
+        Some((_, "vulkan)")) => &[Upload::Persistent, Upload::Ring],
+        Some((_, "gl)")) => &[Upload::Ring],
+        _ => panic!("neither Vulkan nor OpenGL: {name}"),
     }
 }
 
 /// Tiles that begin and end anywhere in a word, and units of one row.
 #[test]
 fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
+    let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
     for gpu in common::devices() {
-        for upload in uploads(&gpu) {
+        for &upload in uploads(&gpu) {
             for (turn, format) in Format::ALL.into_iter().enumerate() {
                 let layout = Layout::new(format, 37, 23).unwrap();
                 let transport = [Transport::Udp, Transport::Tcp][turn % 2];
@@ -152,11 +161,81 @@ fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
     assert_eq!(common::complaints(), Vec::<String>::new());
 }
 
+/// A frame as it was received: its number, packets that did not come, its octets.
+type Received = (u64, u32, Vec<u8>);
+
+/// Frames that came through a network that loses some packets, into 3 units; packets of 501 octets.
+fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> Vec<Received> {
+    let mut options = ServerOptions::default();
+    (options.units, options.transport, options.payload) = (3, Transport::Udp, 501);
+    (options.timing, options.bit_rate) = (Timing::EveryFrame, 400_000_000);
+    let source = Changing { layout, length: 30, next: 0 };
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap();
+    let weather = Weather { lost: 50, seed: 7, ..Weather::default() };
+    let relay = Relay::new(server.local_address(), weather);
+
+    let (told, frames) = mpsc::channel();
+    let device = gpu.clone();
+    let sink = GpuSink::new(gpu, upload, move |received: &ReceivedFrame| {
+        let octets = received.frame.read(&device).unwrap();
+        let _ = told.send((received.number, received.packets_missing, octets));
+    })
+    .with_path(Path::Octets);
+    let sink = Arc::new(if is_stepped { sink } else { sink.with_whole_frames() });
+    let mut options = ClientOptions::default();
+    options.deadline_max = SECOND / 20;
+    let client = TextureClient::connect(relay.address(), sink, options).unwrap();
+    let plan = client.shape().unwrap().plan().clone();
+    assert_eq!(plan.payload(), 501);
+    let end = client.wait(60 * SECOND).unwrap();
+    assert!(end.text.contains("source has ended"), "{}: {end}", gpu.name());
+    client.stop();
+    frames.try_iter().collect()
+}
+
+#[test]
+fn what_is_lost_is_what_the_frame_before_had_there() {
+    let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
+    for gpu in common::devices() {
+        for &upload in uploads(&gpu) {
+            // Tiles and packets begin anywhere in a word.
+            let layout = Layout::new(Format::Rgb24, 103, 61).unwrap();
+            let tiling = Tiling::balanced(&layout, 3);
+            for is_stepped in [true, false] {
+                let frames = lossy(&gpu, layout, upload, is_stepped);
+                let mut mended = 0;
+                let mut before = vec![0; layout.bytes()];
+                for (number, missing, octets) in frames {
+                    let sent = octets_of(&layout, number);
+                    let mut concealed = 0;
+                    for tile in tiling.tiles() {
+                        let packets = octets[tile.bytes.clone()].chunks(501);
+                        let sent = sent[tile.bytes.clone()].chunks(501);
+                        let before = before[tile.bytes.clone()].chunks(501);
+                        for (have, (sent, before)) in packets.zip(sent.zip(before)) {
+                            let is_old = have != sent;
+                            concealed += u32::from(is_old);
+                            assert!(!is_old || have == before, "{upload:?}: frame {number}");
+                        }
+                    }
+                    assert_eq!(concealed, missing, "{upload:?}: frame {number}");
+                    mended += missing;
+                    before = octets;
+                }
+                assert!(mended > 20, "{upload:?}: {mended} packets were lost");
+            }
+        }
+        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+    }
+    assert_eq!(common::complaints(), Vec::<String>::new());
+}
+
 /// Rows of blocks that are no multiple of what copies to textures take, and one that is.
 #[test]
 fn blocks_arrive_in_textures_as_they_were_sent() {
+    let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
     for gpu in common::devices() {
-        for upload in uploads(&gpu) {
+        for &upload in uploads(&gpu) {
             for (format, width) in [(Format::Bc1, 322), (Format::Bc3, 256), (Format::Etc2Rgb, 37)] {
                 let layout = Layout::new(format, width, 39).unwrap();
                 let path = Path::Texture;
@@ -186,8 +265,9 @@ fn resident() -> Option<u64> {
 
 #[test]
 fn a_thousand_frames_by_udp_and_tcp_are_drawn_from_every_sink_without_growth() {
+    let _alone = MEMORY.write().unwrap_or_else(PoisonError::into_inner);
     for gpu in common::devices() {
-        for upload in uploads(&gpu) {
+        for &upload in uploads(&gpu) {
             for transport in [Transport::Udp, Transport::Tcp] {
                 let layout = Layout::new(Format::Bc1, 322, 182).unwrap();
                 let trial = Trial {

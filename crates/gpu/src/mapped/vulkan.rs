@@ -74,7 +74,7 @@ impl Persistent {
         let descriptor = wgpu::BufferDescriptor {
             label: Some("received"),
             size: octets,
-            usage: wgpu::BufferUsages::COPY_SRC,
+            usage: wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         };
         // SAFETY: made from this device with this size and use, and initialised above.
@@ -90,7 +90,7 @@ impl Persistent {
         }))
     }
 
-    /// The buffer to copy from.
+    /// The buffer to copy from, and where something was lost, to.
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
         // It is taken by `drop` only.
         self.buffer.as_ref().unwrap_or_else(|| unreachable!())
@@ -142,7 +142,7 @@ impl Drop for Persistent {
 /// at which it must be written at least.
 ///
 /// Octets received straight into the device's memory need not cross to it once more. Reading them
-/// there crawls, but that is for lost packets only, which are mended from the frame before. Where
+/// there crawls, but nobody does: what was lost the device copies from the frame before. Where
 /// writing crawls as well, as it may in virtual machines, memory of the processor's own is better.
 fn kinds() -> [(vk::MemoryPropertyFlags, f64); 3] {
     use vk::MemoryPropertyFlags as Kind;
@@ -188,7 +188,7 @@ impl Memory {
         let failed = |error: vk::Result| format!("Vulkan gives no memory to map: {error}");
         let asked = vk::BufferCreateInfo::default()
             .size(octets)
-            .usage(vk::BufferUsageFlags::TRANSFER_SRC)
+            .usage(vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST)
             .sharing_mode(vk::SharingMode::EXCLUSIVE);
         // SAFETY: the size is not 0, the structure is whole and the device is alive.
         let buffer = unsafe { device.create_buffer(&asked, None) }.map_err(failed)?;

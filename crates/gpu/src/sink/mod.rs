@@ -6,6 +6,7 @@ mod staging;
 mod written;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -14,7 +15,7 @@ use std::sync::TryLockError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use rushes::texture::{FrameMemory, TextureFrame, TextureShape, TextureSink};
+use rushes::texture::{FrameMemory, Gap, TextureFrame, TextureShape, TextureSink};
 
 use rushes_texture::Layout;
 
@@ -69,7 +70,8 @@ pub struct ReceivedFrame {
 ///
 /// Within `frame_done` a frame's octets are the device's with [`Upload::Ring`]:
 /// [`TextureFrame::copy_to`] gives zeros there. With [`Upload::Persistent`] it may crawl, as the
-/// memory may be the device's own; so does mending what was lost, packet by packet.
+/// memory may be the device's own. What was lost is copied from the frame before: by the device
+/// with [`Upload::Persistent`], by the main processor with [`Upload::Ring`], which may crawl, too.
 pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,
@@ -89,6 +91,29 @@ struct Stream {
     state: Mutex<State>,
     /// Tiles that are whole: slot and unit.
     whole: Mutex<Vec<(usize, usize)>>,
+    /// What the device is to copy into them before it copies them.
+    concealed: Mutex<Vec<Concealed>>,
+}
+
+/// Octets that did not come, of the frame in a slot; those of the frame before are in another.
+struct Concealed {
+    slot: usize,
+    previous: usize,
+    unit: usize,
+    octets: Range<usize>,
+}
+
+impl Stream {
+    /// Records what is missing of a tile, from the frame before.
+    fn conceal(&self, recorder: &mut wgpu::CommandEncoder, (slot, unit): (usize, usize)) {
+        lock(&self.concealed).retain(|lost| {
+            let is_here = (lost.slot, lost.unit) == (slot, unit);
+            if let (true, Some(from)) = (is_here, self.slots.get(lost.previous)) {
+                self.slots[slot].conceal(recorder, from, &lost.octets);
+            }
+            !is_here
+        });
+    }
 }
 
 struct State {
@@ -170,6 +195,7 @@ impl GpuSink {
         let mut recorder = self.gpu.recorder();
         for &(slot, unit) in &whole {
             let Some(tile) = stream.shape.tiling().tiles().get(unit) else { continue };
+            stream.conceal(&mut recorder, (slot, unit));
             let State { pool, frames, .. } = &mut *state;
             let Some(frame) = frames.get_mut(slot) else { continue };
             if frame.is_none() {
@@ -235,6 +261,7 @@ impl TextureSink for GpuSink {
             slots: stagings,
             state: Mutex::new(state),
             whole: Mutex::new(Vec::new()),
+            concealed: Mutex::new(Vec::new()),
         }));
         Ok(memory)
     }
@@ -245,6 +272,25 @@ impl TextureSink for GpuSink {
         if self.is_stepped {
             self.copy_whole(&stream);
         }
+    }
+
+    fn conceal(&self, slot: usize, previous: usize, gap: &Gap) -> Range<usize> {
+        let Gap { unit, bytes } = gap;
+        let none = bytes.start..bytes.start;
+        let Some(stream) = self.now() else { return none };
+        let (Some(staging), Some(tile)) =
+            (stream.slots.get(slot), stream.shape.tiling().tiles().get(*unit))
+        else {
+            return none;
+        };
+        let start = tile.bytes.start;
+        let octets = staging.words(start + bytes.start..start + bytes.end);
+        if octets.is_empty() {
+            return none;
+        }
+        let own = octets.start - start..octets.end - start;
+        lock(&stream.concealed).push(Concealed { slot, previous, unit: *unit, octets });
+        own
     }
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {

@@ -11,6 +11,9 @@ use crate::frame::{DeviceFrame, padded};
 use crate::mapped::{Persistent, Slice};
 use crate::sink::ring::Ring;
 
+/// Copies are of whole words.
+const WORD: usize = wgpu::COPY_BUFFER_ALIGNMENT as usize;
+
 /// How received octets reach the device.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Upload {
@@ -82,6 +85,29 @@ impl Staging {
                 frame.copy_tile(recorder, (memory.buffer(), tile.bytes.start as u64), tile, true);
             }
             Self::Ring(ring) => ring.copy(recorder, (unit, tile), frame),
+        }
+    }
+
+    /// The octets of a frame that the device can copy here from the frame before: whole words.
+    pub(super) fn words(&self, octets: Range<usize>) -> Range<usize> {
+        let start = octets.start.next_multiple_of(WORD).min(octets.end);
+        match self {
+            Self::Persistent(_) => start..(octets.end - octets.end % WORD).max(start),
+            // wgpu maps nothing that is copied to.
+            Self::Ring(_) => start..start,
+        }
+    }
+
+    /// Records the copy of such octets from the frame before.
+    pub(super) fn conceal(
+        &self,
+        recorder: &mut wgpu::CommandEncoder,
+        previous: &Self,
+        octets: &Range<usize>,
+    ) {
+        if let (Self::Persistent(to), Self::Persistent(from)) = (self, previous) {
+            let (at, length) = (octets.start as u64, octets.len() as u64);
+            recorder.copy_buffer_to_buffer(from.buffer(), at, to.buffer(), at, length);
         }
     }
 

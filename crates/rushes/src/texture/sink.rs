@@ -1,6 +1,7 @@
 //! Where received frames go.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -58,6 +59,15 @@ pub trait TextureSink: Send + Sync {
     /// Tiles of different frames may be told in any order, and so may those of one frame. A tile
     /// that lacked packets is told after they were concealed, before `frame_done`.
     fn tile_ready(&self, _slot: usize, _unit: usize) {}
+
+    /// Octets of a unit did not come in time; those of the slot `previous`, which is the frame before
+    /// and stays as it is until `frame_done` has returned, are to stand there. Which of them
+    /// the sink copies itself: the client copies the others, then tells the tile.
+    ///
+    /// For memory that a graphics processor copies faster than the processor reads it.
+    fn conceal(&self, _slot: usize, _previous: usize, gap: &Gap) -> Range<usize> {
+        gap.bytes.start..gap.bytes.start
+    }
 
     /// A frame is whole, or its missing octets are those of the frame before it.
     ///
