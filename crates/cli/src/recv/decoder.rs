@@ -20,6 +20,9 @@ use crate::Usage;
 /// Access units that wait for a slow decoder.
 const QUEUE: usize = 64;
 
+/// Octets of them, whatever their number; a single one may have more.
+const QUEUE_OCTETS: usize = 64 << 20;
+
 /// So few wait when it goes on after it was too slow: what is seen is late by no more.
 const QUEUE_AGAIN: usize = 4;
 
@@ -41,7 +44,7 @@ pub(super) type Pictures = dyn FnMut(&Layout, &[u8]) -> anyhow::Result<()> + Sen
 pub(super) struct Decoder {
     delimit: Delimit,
     queue: Option<SyncSender<Vec<u8>>>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
     /// Since when access units are left out, because it was too slow.
     behind: Option<Instant>,
     left_out: u64,
@@ -51,6 +54,33 @@ pub(super) struct Decoder {
     reading: Option<JoinHandle<anyhow::Result<()>>>,
     words: Option<JoinHandle<String>>,
     pictures: Arc<AtomicU64>,
+}
+
+/// Access units in the queue, and their octets.
+#[derive(Debug, Default)]
+struct Waiting {
+    number: AtomicUsize,
+    octets: AtomicUsize,
+}
+
+impl Waiting {
+    fn number(&self) -> usize {
+        self.number.load(Relaxed)
+    }
+
+    fn has_room(&self, octets: usize) -> bool {
+        self.number() == 0 || self.octets.load(Relaxed).saturating_add(octets) <= QUEUE_OCTETS
+    }
+
+    fn add(&self, octets: usize) {
+        self.number.fetch_add(1, Relaxed);
+        self.octets.fetch_add(octets, Relaxed);
+    }
+
+    fn remove(&self, octets: usize) {
+        self.number.fetch_sub(1, Relaxed);
+        self.octets.fetch_sub(octets, Relaxed);
+    }
 }
 
 /// What FFmpeg calls the byte stream of a codec; an error if it is no video.
@@ -91,7 +121,7 @@ impl Decoder {
         let mut child =
             spawned.context("--window decodes with the program ffmpeg, which cannot be started")?;
         let (queue, queued) = sync_channel(QUEUE);
-        let (waiting, made) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
+        let (waiting, made) = (Arc::<Waiting>::default(), Arc::<AtomicU64>::default());
         let (taken, counted) = (Arc::clone(&waiting), Arc::clone(&made));
         let writing = child.stdin.take();
         let writing = writing.map(|to| std::thread::spawn(move || feed(&queued, &taken, to)));
@@ -119,7 +149,7 @@ impl Decoder {
     pub(super) fn push(&mut self, octets: &[u8]) {
         let (octets, can_begin, has_picture) = self.delimit.next(octets);
         let Some(queue) = &self.queue else { return };
-        let waiting = self.waiting.load(Relaxed);
+        let waiting = self.waiting.number();
         let goes_on = self.behind.is_none_or(|since| {
             !has_picture
                 || can_begin && waiting <= QUEUE_AGAIN
@@ -129,12 +159,16 @@ impl Decoder {
             self.left_out += 1;
             return;
         }
-        self.waiting.fetch_add(1, Relaxed);
-        match queue.try_send(octets) {
+        let length = octets.len();
+        let has_room = self.waiting.has_room(length);
+        self.waiting.add(length);
+        let result =
+            if has_room { queue.try_send(octets) } else { Err(TrySendError::Full(octets)) };
+        match result {
             Ok(()) if has_picture => self.behind = None,
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
-                self.waiting.fetch_sub(1, Relaxed);
+                self.waiting.remove(length);
                 self.behind.get_or_insert_with(Instant::now);
                 self.left_out += 1;
             }
@@ -193,9 +227,9 @@ impl Drop for Decoder {
 }
 
 /// Writes what is queued; its end is the end of the decoder's input.
-fn feed(queued: &Receiver<Vec<u8>>, waiting: &AtomicUsize, mut to: ChildStdin) {
+fn feed(queued: &Receiver<Vec<u8>>, waiting: &Waiting, mut to: ChildStdin) {
     for octets in queued {
-        waiting.fetch_sub(1, Relaxed);
+        waiting.remove(octets.len());
         // A decoder that has gone tells why on its standard error.
         if to.write_all(&octets).is_err() {
             return;
@@ -272,12 +306,24 @@ mod tests {
         decoder.push(&inter);
         decoder.push(&intra);
         assert_eq!(decoder.left_out(), 2, "there is room for neither");
-        let taken = queued.try_iter().count();
-        decoder.waiting.fetch_sub(taken, Relaxed);
+        for octets in queued.try_iter() {
+            decoder.waiting.remove(octets.len());
+        }
         decoder.push(&inter);
         assert_eq!(decoder.left_out(), 3, "it knows nothing that this builds on");
         decoder.push(&intra);
         decoder.push(&inter);
         assert_eq!((decoder.left_out(), queued.try_iter().count()), (3, 2));
+    }
+
+    #[test]
+    fn large_access_units_wait_up_to_their_octets() {
+        let Some(mut decoder) = started(Box::new(|_, _| Ok(()))) else { return };
+        let (queue, queued) = sync_channel(QUEUE);
+        decoder.queue = Some(queue);
+        let slice = |octets: usize| [vec![0, 0, 1, 0x65], vec![7; octets]].concat();
+        decoder.push(&slice(QUEUE_OCTETS));
+        decoder.push(&slice(100));
+        assert_eq!((decoder.left_out(), queued.try_iter().count()), (1, 1));
     }
 }

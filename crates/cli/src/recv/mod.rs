@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.window.window {
         return window::run(args, &interrupt);
     }
-    stream_into(args, &interrupt, |_| Ok(Nobody))
+    stream_into(args, build(args)?, &interrupt, |_| Ok(Nobody))
 }
 
 /// Whoever is shown a stream.
@@ -79,10 +79,10 @@ impl Audience for Nobody {
 /// that gathers once it is known what frames are.
 fn stream_into<A: Audience>(
     args: &RecvArgs,
+    Described { builder, codec, parameter_sets }: Described,
     interrupt: &Interrupt,
     gather: impl FnOnce(Codec) -> anyhow::Result<A>,
 ) -> anyhow::Result<Outcome> {
-    let Described { builder, codec, parameter_sets } = build(args)?;
     let audience = gather(codec)?;
     let tells = !args.output.quiet && !args.output.json;
     let opened = zrtp::open(builder, interrupt, |address| {

@@ -11,7 +11,7 @@ use rushes::texture::Layout;
 use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, WrittenFrames};
 
 use super::decoder::{self, Decoder};
-use super::{Audience, named_codec, stream_into};
+use super::{Audience, Described, build, stream_into};
 use crate::Outcome;
 use crate::Usage;
 use crate::args::{DeliveryName, RecvArgs};
@@ -22,9 +22,9 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         let text = "--window needs whole access units: leave --delivery nal-unit out";
         return Err(Usage(text.to_owned()).into());
     }
-    if args.sdp.is_none() {
-        decoder::check(named_codec(args)?)?;
-    }
+    // Nothing flashes up for what cannot be shown.
+    let described = build(args)?;
+    decoder::check(described.codec)?;
     let mut options = WindowOptions::default();
     let from = args.from.as_ref().map(|from| from.port.to_string());
     let from = from.or_else(|| args.sdp.as_ref().map(|file| file.display().to_string()));
@@ -34,7 +34,9 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
     std::thread::scope(|scope| {
         let seen = Arc::default();
         let device = String::new();
-        let mut watching = Watching { args, interrupt, scope, device, seen, thread: None };
+        let described = Some(described);
+        let mut watching =
+            Watching { args, described, interrupt, scope, device, seen, thread: None };
         let shown = rushes_gpu::show(&options, &mut watching);
         interrupt.ask();
         let outcome = watching.thread.map(ScopedJoinHandle::join);
@@ -59,6 +61,8 @@ impl Drop for Closing {
 /// What is received while the window is there.
 struct Watching<'scope, 'env> {
     args: &'env RecvArgs,
+    /// The stream, until it is received.
+    described: Option<Described>,
     interrupt: &'env Interrupt,
     scope: &'scope Scope<'scope, 'env>,
     device: String,
@@ -81,10 +85,11 @@ impl Viewer for Watching<'_, '_> {
         self.device = gpu.name();
         let frames = Arc::new(WrittenFrames::new(gpu));
         let (args, interrupt) = (self.args, self.interrupt);
+        let described = self.described.take().ok_or("a window that opens twice")?;
         let (seen, shown) = (Arc::clone(&self.seen), Arc::clone(&frames));
         self.thread = Some(self.scope.spawn(move || {
             let _closing = Closing(waker.clone());
-            receive(args, interrupt, &seen, (shown, waker))
+            receive(args, described, interrupt, &seen, (shown, waker))
         }));
         Ok(frames)
     }
@@ -106,6 +111,7 @@ impl Viewer for Watching<'_, '_> {
 
 fn receive(
     args: &RecvArgs,
+    described: Described,
     interrupt: &Interrupt,
     seen: &Arc<Seen>,
     (frames, waker): (Arc<WrittenFrames>, WindowWaker),
@@ -126,7 +132,7 @@ fn receive(
         )
     };
     let gather = |codec| Ok(Decoding { decoder: decode(codec)?, seen: Arc::clone(seen) });
-    stream_into(args, interrupt, gather)
+    stream_into(args, described, interrupt, gather)
 }
 
 /// A stream on its way through the decoder, and counted.

@@ -78,4 +78,14 @@ fn what_is_no_video_is_refused_before_anything_is_received() {
     let output = run(&["recv", "--from", "5004", "--window"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--codec"), "{}", text(&output.stderr));
+    // Also what a description describes; there is no screen that a window could flash up on.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audio.sdp");
+    let lines = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
+        m=audio 5004 RTP/AVP 96\r\na=rtpmap:96 opus/48000/2\r\n";
+    std::fs::write(&file, lines).unwrap();
+    let mut command = rushes(&["recv", "--sdp", file.to_str().unwrap(), "--window"]);
+    let output = command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("shows video"), "{}", text(&output.stderr));
 }
