@@ -39,9 +39,6 @@ use crate::turn::is_within_call;
 /// How long a call waits before it looks whether the stream was closed meanwhile.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a wait keeps others from pushing.
-const WAIT_SLICE: Duration = Duration::from_millis(5);
-
 /// A stream of media to and from a peer.
 pub struct Stream {
     sender: Turn<Sending>,
@@ -305,9 +302,8 @@ pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status
         loop {
             stream.check_open()?;
             let left = time.saturating_sub(start.elapsed());
-            let until = Instant::now() + left.min(WAIT_SLICE);
-            stream.sender.wait()?.sender.wait_until(until)?;
-            if left <= WAIT_SLICE {
+            stream.handle.wait_until(Instant::now() + left.min(PATIENCE))?;
+            if left <= PATIENCE {
                 return Ok(());
             }
         }

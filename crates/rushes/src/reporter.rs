@@ -23,6 +23,8 @@ use rushes_proto::stream::Event;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::SourceStatistics;
 
+use crate::error::Error;
+use crate::pace::sleep_until;
 use crate::port::Inbox;
 use crate::port::Port;
 use crate::sending::Sending;
@@ -457,6 +459,15 @@ impl Reporting {
         let reporter = Arc::new(reporter);
         port.add_reporter(reporter.clone());
         Self { port, reporter }
+    }
+
+    /// Answers requests and reports until `deadline`.
+    pub(crate) fn wait_until(&self, deadline: Instant) -> Result<(), Error> {
+        if !self.port.has_control() {
+            sleep_until(deadline);
+            return Ok(());
+        }
+        self.port.look_until(deadline)
     }
 }
 

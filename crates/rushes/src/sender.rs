@@ -11,7 +11,6 @@ use rushes_proto::stream::SendStatistics;
 
 use crate::error::Error;
 use crate::pace::Pacer;
-use crate::pace::sleep_until;
 use crate::reporter::Reporting;
 use crate::rtcp::Rtcp;
 use crate::sending::SendCore;
@@ -125,12 +124,7 @@ impl StreamSender {
     /// # Errors
     /// [`Error::Net`] if the socket cannot be read.
     pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
-        let port = &self.reporting.port;
-        if !port.has_control() {
-            sleep_until(deadline);
-            return Ok(());
-        }
-        port.look_until(deadline)
+        self.reporting.wait_until(deadline)
     }
 
     /// The stream's RTCP.

@@ -188,4 +188,13 @@ impl StreamHandle {
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics()
     }
+
+    /// Waits until `deadline`, answering requests and reports meanwhile, as
+    /// [`StreamSender::wait_until`] does; another thread may push at the same time.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the socket cannot be read.
+    pub fn wait_until(&self, deadline: Instant) -> Result<(), Error> {
+        self.shared.reporting.wait_until(deadline)
+    }
 }

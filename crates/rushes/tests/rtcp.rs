@@ -96,6 +96,38 @@ fn a_key_frame_is_asked_for_on_the_way_back() {
 }
 
 #[test]
+fn another_thread_may_wait_for_requests_while_one_pushes() {
+    let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
+    let (handle, (told, asked)) = (sender.handle(), mpsc::channel());
+    sender.rtcp().on_event(move |event| {
+        if matches!(event, ControlEvent::KeyFrameRequested { .. }) {
+            told.send(()).unwrap();
+        }
+    });
+    sender.push_frame(b"frame", None).unwrap();
+    receiver.pull_frame(SECOND).unwrap().unwrap();
+    let waiting = std::thread::spawn(move || {
+        let until = Instant::now() + PATIENCE;
+        while asked.try_recv().is_err() {
+            assert!(Instant::now() < until, "the request was not seen");
+            handle.wait_until(Instant::now() + SECOND / 5).unwrap();
+        }
+    });
+    receiver.rtcp().request_key_frame(KeyFrameRequest::PictureLoss).unwrap();
+    // Nobody but the waiting thread reads what comes to the sender.
+    waiting.join().unwrap();
+    let waiting = std::thread::spawn({
+        let handle = sender.handle();
+        move || handle.wait_until(Instant::now() + SECOND / 2)
+    });
+    for _ in 0..100 {
+        sender.push_frame(b"frame", None).unwrap();
+        assert_eq!(receiver.pull_frame(SECOND).unwrap().unwrap()[..], *b"frame");
+    }
+    waiting.join().unwrap().unwrap();
+}
+
+#[test]
 fn arrivals_of_every_packet_are_reported() {
     let (mut sender, mut receiver) = pair(|builder| builder.report_arrivals(true));
     let mut arrived = std::collections::BTreeSet::new();
