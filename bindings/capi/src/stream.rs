@@ -39,6 +39,9 @@ use crate::turn::is_within_call;
 /// How long a call waits before it looks whether the stream was closed meanwhile.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// How long a wait may keep the port of a stream that was closed meanwhile.
+const WAIT_SLICE: Duration = Duration::from_millis(5);
+
 /// A stream of media to and from a peer.
 pub struct Stream {
     sender: Turn<Sending>,
@@ -302,8 +305,8 @@ pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status
         loop {
             stream.check_open()?;
             let left = time.saturating_sub(start.elapsed());
-            stream.handle.wait_until(Instant::now() + left.min(PATIENCE))?;
-            if left <= PATIENCE {
+            stream.handle.wait_until(Instant::now() + left.min(WAIT_SLICE))?;
+            if left <= WAIT_SLICE {
                 return Ok(());
             }
         }

@@ -165,7 +165,8 @@ fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
 type Received = (u64, u32, Vec<u8>);
 
 /// Frames that came through a network that loses some packets, into 3 units; packets of 501 octets.
-fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> Vec<Received> {
+/// And how many octets of them the device has copied from others.
+fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Received>, u64) {
     let mut options = ServerOptions::default();
     (options.units, options.transport, options.payload) = (3, Transport::Udp, 501);
     (options.timing, options.bit_rate) = (Timing::EveryFrame, 400_000_000);
@@ -184,13 +185,13 @@ fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> Vec<Rec
     let sink = Arc::new(if is_stepped { sink } else { sink.with_whole_frames() });
     let mut options = ClientOptions::default();
     options.deadline_max = SECOND / 20;
-    let client = TextureClient::connect(relay.address(), sink, options).unwrap();
+    let client = TextureClient::connect(relay.address(), sink.clone(), options).unwrap();
     let plan = client.shape().unwrap().plan().clone();
     assert_eq!(plan.payload(), 501);
     let end = client.wait(60 * SECOND).unwrap();
     assert!(end.text.contains("source has ended"), "{}: {end}", gpu.name());
     client.stop();
-    frames.try_iter().collect()
+    (frames.try_iter().collect(), sink.concealed())
 }
 
 #[test]
@@ -202,8 +203,8 @@ fn what_is_lost_is_what_the_frame_before_had_there() {
             let layout = Layout::new(Format::Rgb24, 103, 61).unwrap();
             let tiling = Tiling::balanced(&layout, 3);
             for is_stepped in [true, false] {
-                let frames = lossy(&gpu, layout, upload, is_stepped);
-                let mut mended = 0;
+                let (frames, by_device) = lossy(&gpu, layout, upload, is_stepped);
+                let (mut mended, mut octets_mended) = (0, 0);
                 let mut before = vec![0; layout.bytes()];
                 for (number, missing, octets) in frames {
                     let sent = octets_of(&layout, number);
@@ -215,6 +216,7 @@ fn what_is_lost_is_what_the_frame_before_had_there() {
                         for (have, (sent, before)) in packets.zip(sent.zip(before)) {
                             let is_old = have != sent;
                             concealed += u32::from(is_old);
+                            octets_mended += if is_old && number > 0 { have.len() } else { 0 };
                             assert!(!is_old || have == before, "{upload:?}: frame {number}");
                         }
                     }
@@ -223,6 +225,8 @@ fn what_is_lost_is_what_the_frame_before_had_there() {
                     before = octets;
                 }
                 assert!(mended > 20, "{upload:?}: {mended} packets were lost");
+                let wanted = if upload == Upload::Ring { 0 } else { octets_mended as u64 };
+                assert_eq!(by_device, wanted, "{upload:?}");
             }
         }
         assert_eq!(gpu.complaint(), None, "{}", gpu.name());

@@ -166,8 +166,8 @@ impl MediaStream {
     }
 }
 
-/// What any thread may ask of a stream while others push and pull: its counters, and to change its
-/// keys. Cheap to clone. The stream's socket stays open as long as there is one.
+/// What any thread may do with a stream while others push and pull: read its counters, change its
+/// keys, answer requests. Cheap to clone. The stream's socket stays open as long as there is one.
 #[derive(Clone, Debug)]
 pub struct StreamHandle {
     pub(crate) shared: SharedReceiver,
@@ -190,7 +190,8 @@ impl StreamHandle {
     }
 
     /// Waits until `deadline`, answering requests and reports meanwhile, as
-    /// [`StreamSender::wait_until`] does; another thread may push at the same time.
+    /// [`StreamSender::wait_until`] does; another thread may push at the same time. Nothing ends it
+    /// earlier: a stream that may be dropped meanwhile is better waited for in short steps.
     ///
     /// # Errors
     /// [`Error::Net`] if the socket cannot be read.

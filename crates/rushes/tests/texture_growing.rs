@@ -33,34 +33,62 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Parts of a frame; the first tile of two lies in the first two of them.
 const PARTS: usize = 3;
 
-/// What a source does once the client has a frame's first tile.
+/// What holds a source up before it makes a frame's last part.
+enum Until {
+    /// The client has the first tile.
+    Tile(mpsc::Receiver<usize>),
+    /// Somebody says so; without anybody left it fails.
+    Told(mpsc::Receiver<()>),
+    /// So long after each part.
+    Passed(Duration),
+}
+
+/// What a source does then.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Then {
     /// It makes the rest.
     Completes,
-    /// It has made the rest before that.
-    IsDone,
+    /// It does so, and tells nobody.
+    Hides,
     /// It fails.
     Fails,
     /// It says that the frame is there, and it is not.
     Forgets,
 }
 
-/// A source that makes the end of a frame when its beginning has come to the client.
-struct Careful {
+/// A source that makes the end of a frame some time after its beginning.
+struct Slow {
     noise: Noise,
-    tiles: mpsc::Receiver<usize>,
+    until: Until,
     then: Then,
     frame: Option<GrowingFrame>,
 }
 
-impl Source for Careful {
+impl Slow {
+    fn wait(&self, part: usize) -> Result<(), SourceError> {
+        let failed = |error: &dyn ToString| SourceError::Encoder(error.to_string());
+        match &self.until {
+            Until::Tile(tiles) if part == PARTS - 1 => {
+                let tile = tiles.recv_timeout(10 * SECOND).map_err(|error| failed(&error))?;
+                assert_eq!(tile, 0);
+            }
+            Until::Told(told) if part == PARTS - 1 => {
+                told.recv_timeout(10 * SECOND).map_err(|error| failed(&error))?;
+            }
+            Until::Passed(time) => std::thread::sleep(*time),
+            Until::Tile(_) | Until::Told(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Source for Slow {
     fn layout(&self) -> &Layout {
         self.noise.layout()
     }
 
     fn rate(&self) -> Rate {
-        self.noise.rate()
+        Rate::new(10, 1).unwrap()
     }
 
     fn length(&self) -> Option<u64> {
@@ -80,21 +108,22 @@ impl Source for Careful {
         self.frame = Some(frame.clone());
         to.begin(&frame);
         for (number, octets) in octets.chunks(part).enumerate() {
-            if number == PARTS - 1 && self.then != Then::IsDone {
-                let tile = self.tiles.recv_timeout(10 * SECOND);
-                let tile = tile.map_err(|error| SourceError::Encoder(error.to_string()))?;
-                assert_eq!((tile, frame.is_whole()), (0, false));
+            self.wait(number)?;
+            if number == PARTS - 1 {
+                assert!(!frame.is_whole());
                 match self.then {
-                    Then::Completes | Then::IsDone => {}
+                    Then::Completes | Then::Hides => {}
                     Then::Fails => return Err(SourceError::Encoder("no more of it".to_owned())),
                     Then::Forgets => return Ok(true),
                 }
             }
             assert!(frame.add(octets));
-            to.grown();
+            if self.then != Then::Hides {
+                to.grown();
+            }
         }
-        if self.then == Then::Completes {
-            assert_eq!(self.tiles.recv_timeout(10 * SECOND), Ok(1));
+        if let (Until::Tile(tiles), Then::Completes) = (&self.until, self.then) {
+            assert_eq!(tiles.recv_timeout(10 * SECOND), Ok(1));
         }
         Ok(true)
     }
@@ -125,40 +154,114 @@ impl TextureSink for Watching {
     }
 }
 
-/// A server of such a source, and its client.
-fn begin(
-    then: Then,
-    format: Option<Format>,
-    transport: Transport,
-) -> (TextureServer, TextureClient, mpsc::Receiver<Received>, Vec<Frame>) {
-    let noise = Noise::new(Layout::new(Format::Rgb24, 100, 90).unwrap(), 5);
-    let expected = noise.frames.clone();
-    let (told, tiles) = mpsc::channel();
-    let source = Careful { noise, tiles, then, frame: None };
+fn noise() -> Noise {
+    Noise::new(Layout::new(Format::Rgb24, 100, 90).unwrap(), 5)
+}
+
+/// A server of 2 units for such a source.
+fn serve(until: Until, then: Then, mut options: ServerOptions) -> TextureServer {
+    let source = Slow { noise: noise(), until, then, frame: None };
+    options.units = 2;
+    TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap()
+}
+
+fn by(transport: Transport, timing: Timing) -> ServerOptions {
     let mut options = ServerOptions::default();
-    (options.units, options.transport, options.format) = (2, transport, format);
-    options.timing = Timing::FlatOut;
-    let local = "127.0.0.1:0".parse().unwrap();
-    let server = TextureServer::serve(local, source, options).unwrap();
-    let (seen, frames) = mpsc::channel();
-    let sink = Arc::new(Watching { tiles: told, frames: seen });
-    let mut options = ClientOptions::default();
-    (options.deadline_min, options.deadline_max) = (10 * SECOND, 10 * SECOND);
-    let client = TextureClient::connect(server.local_address(), sink, options).unwrap();
-    (server, client, frames, expected)
+    (options.transport, options.timing) = (transport, timing);
+    options
+}
+
+/// A client, and where it tells of frames; tiles are told to `tiles`.
+fn view(
+    server: &TextureServer,
+    tiles: mpsc::Sender<usize>,
+) -> (TextureClient, mpsc::Receiver<Received>) {
+    let (frames, seen) = mpsc::channel();
+    let sink = Arc::new(Watching { tiles, frames });
+    let options = ClientOptions::default();
+    (TextureClient::connect(server.local_address(), sink, options).unwrap(), seen)
 }
 
 #[test]
 fn the_beginning_of_a_frame_arrives_before_its_end_is_made() {
-    for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
-        let (_server, client, frames, expected) = begin(Then::Completes, None, transport);
-        for (number, expected) in expected.iter().enumerate() {
+    let (told, tiles) = mpsc::channel();
+    let options = by(Transport::Tcp, Timing::FlatOut);
+    let server = serve(Until::Tile(tiles), Then::Completes, options);
+    let (client, frames) = view(&server, told);
+    for (number, expected) in noise().frames.iter().enumerate() {
+        let (is_whole, octets) = frames.recv_timeout(20 * SECOND).unwrap();
+        assert!(is_whole && octets == **expected, "frame {number}");
+    }
+    let end = client.wait(10 * SECOND).unwrap();
+    assert!(end.text.contains("the source has ended"), "{end}");
+}
+
+/// With the deadlines that clients have by default, of a tenth of a second at most.
+#[test]
+fn a_frame_that_is_made_slowly_is_given_up_by_nobody() {
+    // The first tile needs two parts of three.
+    let pause = Duration::from_millis(120);
+    for (transport, timing) in
+        [(Transport::Udp, Timing::Live), (Transport::Rtp, Timing::EveryFrame)]
+    {
+        let server = serve(Until::Passed(pause), Then::Completes, by(transport, timing));
+        let (client, frames) = view(&server, mpsc::channel().0);
+        for (number, expected) in noise().frames.iter().enumerate() {
             let (is_whole, octets) = frames.recv_timeout(20 * SECOND).unwrap();
             assert!(is_whole && octets == **expected, "{transport}: frame {number}");
         }
-        let end = client.wait(10 * SECOND).unwrap();
-        assert!(end.text.contains("the source has ended"), "{transport}: {end}");
+        assert!(client.wait(10 * SECOND).is_some());
     }
+}
+
+#[test]
+fn clients_come_and_go_and_formats_change_within_a_frame() {
+    let (go, told) = mpsc::channel();
+    let mut options = by(Transport::Tcp, Timing::FlatOut);
+    options.loops = true;
+    let server = serve(Until::Told(told), Then::Completes, options);
+    let (tiles, first_tiles) = mpsc::channel();
+    let (first, first_frames) = view(&server, tiles);
+    assert_eq!(first_tiles.recv_timeout(20 * SECOND), Ok(0));
+    // The source waits; another client comes.
+    let (tiles, second_tiles) = mpsc::channel();
+    let (second, second_frames) = view(&server, tiles);
+    let expected = noise().frames;
+    let is_one_of = |(is_whole, octets): Received| {
+        assert!(is_whole && expected.iter().any(|frame| **frame == octets));
+    };
+    go.send(()).unwrap();
+    is_one_of(first_frames.recv_timeout(20 * SECOND).unwrap());
+    // It gets the next frame, of which the beginning comes at once; and the first client leaves.
+    assert_eq!(second_tiles.recv_timeout(20 * SECOND), Ok(0));
+    drop(first);
+    go.send(()).unwrap();
+    is_one_of(second_frames.recv_timeout(20 * SECOND).unwrap());
+    // Another format, in the middle of the frame behind that.
+    assert_eq!(second_tiles.recv_timeout(20 * SECOND), Ok(1));
+    assert_eq!(second_tiles.recv_timeout(20 * SECOND), Ok(0));
+    server.set_format(Format::Bc1).unwrap();
+    let encoder = Encoder::new(Format::Rgb24, Format::Bc1, 100, 90).unwrap();
+    let blocks = expected.iter().map(|frame| {
+        let mut blocks = vec![0; encoder.output().bytes()];
+        encoder.encode(frame, &mut blocks).unwrap();
+        blocks
+    });
+    let blocks: Vec<_> = blocks.collect();
+    loop {
+        go.send(()).unwrap();
+        let (is_whole, octets) = second_frames.recv_timeout(20 * SECOND).unwrap();
+        assert!(is_whole);
+        if octets.len() == encoder.output().bytes() {
+            assert!(blocks.contains(&octets));
+            break;
+        }
+        assert!(expected.iter().any(|frame| **frame == octets));
+    }
+    // The source waits again, and fails when nobody is left to tell it: the server need not wait.
+    drop(go);
+    drop(server);
+    assert!(second.wait(10 * SECOND).is_some());
 }
 
 #[test]
@@ -167,7 +270,9 @@ fn a_source_that_fails_within_a_frame_ends_the_stream() {
         (Then::Fails, "no more of it"),
         (Then::Forgets, "the source gave a frame of 18000 octets instead of 27000"),
     ] {
-        let (server, client, frames, _) = begin(then, None, Transport::Tcp);
+        let (told, tiles) = mpsc::channel();
+        let server = serve(Until::Tile(tiles), then, by(Transport::Tcp, Timing::FlatOut));
+        let (client, frames) = view(&server, told);
         let end = client.wait(20 * SECOND).unwrap();
         assert!(end.text.contains(words), "{end}");
         // What there was of it may be shown, with the rest concealed.
@@ -178,15 +283,52 @@ fn a_source_that_fails_within_a_frame_ends_the_stream() {
 }
 
 #[test]
-fn what_must_be_encoded_waits_for_the_whole_picture() {
-    let (_server, client, frames, expected) =
-        begin(Then::IsDone, Some(Format::Bc1), Transport::Tcp);
-    let encoder = Encoder::new(Format::Rgb24, Format::Bc1, 100, 90).unwrap();
-    for expected in expected {
+fn a_source_need_not_say_that_a_frame_has_grown() {
+    let options = by(Transport::Tcp, Timing::EveryFrame);
+    let server = serve(Until::Passed(Duration::ZERO), Then::Hides, options);
+    let (client, frames) = view(&server, mpsc::channel().0);
+    for expected in noise().frames {
         let (is_whole, octets) = frames.recv_timeout(20 * SECOND).unwrap();
-        let mut blocks = vec![0; encoder.output().bytes()];
-        encoder.encode(&expected, &mut blocks).unwrap();
-        assert!(is_whole && octets == blocks);
+        assert!(is_whole && octets == *expected);
     }
     assert!(client.wait(10 * SECOND).is_some());
+}
+
+/// A source that says that it gave a frame.
+struct Liar(Layout);
+
+impl Source for Liar {
+    fn layout(&self) -> &Layout {
+        &self.0
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::DEFAULT
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        Ok(None)
+    }
+
+    fn give_frame(&mut self, _: &mut dyn Taker) -> Result<bool, SourceError> {
+        Ok(true)
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_source_that_gives_nothing_is_found_out() {
+    let source = Liar(Layout::new(Format::Rgb24, 8, 8).unwrap());
+    let local = "127.0.0.1:0".parse().unwrap();
+    let server = TextureServer::serve(local, source, ServerOptions::default()).unwrap();
+    let (client, _frames) = view(&server, mpsc::channel().0);
+    let end = client.wait(20 * SECOND).unwrap();
+    assert!(end.text.contains("gave no frame"), "{end}");
 }

@@ -22,7 +22,7 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         let text = "--window needs whole access units: leave --delivery nal-unit out";
         return Err(Usage(text.to_owned()).into());
     }
-    // Nothing flashes up for what cannot be shown.
+    // No window flashes up for a description that cannot be shown.
     let described = build(args)?;
     decoder::check(described.codec)?;
     let mut options = WindowOptions::default();

@@ -157,7 +157,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Encode by the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4, and send the
-    /// first rows while it makes the others. Clients cannot wish for other formats then
+    /// first rows while it makes the others (over UDP and RTP if that takes less than half the time
+    /// between frames, and 25 ms). Clients cannot wish for other formats then
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
     /// Clients at once; more are told to come again later

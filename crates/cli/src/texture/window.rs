@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rushes::texture::ClientOptions;
 use rushes::texture::FrameMemory;
+use rushes::texture::Gap;
 use rushes::texture::TextureFrame;
 use rushes::texture::TextureShape;
 use rushes::texture::TextureSink;
@@ -146,6 +147,10 @@ impl TextureSink for WindowSink {
         self.shown.tile_ready(slot, unit);
     }
 
+    fn conceal(&self, slot: usize, previous: usize, gaps: &[Gap]) -> bool {
+        self.shown.conceal(slot, previous, gaps)
+    }
+
     fn frame_done(&self, frame: &TextureFrame<'_>) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.frames += 1;
@@ -155,5 +160,10 @@ impl TextureSink for WindowSink {
         drop(seen);
         self.shown.frame_done(frame);
         self.counting.frame_done(frame);
+    }
+
+    fn end(&self) {
+        self.shown.end();
+        self.counting.end();
     }
 }

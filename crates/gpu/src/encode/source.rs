@@ -23,8 +23,10 @@ const FRAMES_MAX: usize = 4;
 
 /// Another source's pictures as frames of [`GpuEncoder`]'s formats.
 ///
-/// A server sends the first rows of such a frame while the device makes the others. Pictures that
-/// are not RGBA8 are made so by the main processor first.
+/// A server sends the first rows of such a frame while the device makes the others; where packets
+/// may be lost (UDP, RTP) only if that takes less than half the time between frames and 25 ms, as a
+/// client takes what comes much later for lost. Pictures that are not RGBA8 are made so by the main
+/// processor first.
 ///
 /// ```no_run
 /// use rushes::texture::{ServerOptions, TextureServer};
@@ -44,6 +46,8 @@ pub struct EncodedSource<S> {
     source: S,
     encoding: Encoding,
     frames: Vec<GrowingFrame>,
+    /// The same of frames that were given whole.
+    whole: Vec<Frame>,
 }
 
 /// How pictures become frames.
@@ -80,7 +84,7 @@ impl<S: Source> EncodedSource<S> {
         }
         let encoder = GpuEncoder::new(gpu, format, width, height)?;
         let encoding = Encoding { decoder, pixels, encoder };
-        Ok(Self { source, encoding, frames: Vec::new() })
+        Ok(Self { source, encoding, frames: Vec::new(), whole: Vec::new() })
     }
 
     /// A frame that nobody reads any more, or a new one.
@@ -96,6 +100,22 @@ impl<S: Source> EncodedSource<S> {
         }
         self.frames.push(frame.clone());
         frame
+    }
+}
+
+impl<S: Source> EncodedSource<S> {
+    /// Memory of a whole frame that nobody reads any more, or new memory.
+    fn empty_memory(&mut self) -> Vec<u8> {
+        for _ in 0..self.whole.len() {
+            match self.whole.remove(0).try_into_vec() {
+                Ok(mut memory) => {
+                    memory.clear();
+                    return memory;
+                }
+                Err(frame) => self.whole.push(frame),
+            }
+        }
+        Vec::with_capacity(self.layout().bytes())
     }
 }
 
@@ -129,9 +149,13 @@ impl<S: Source> Source for EncodedSource<S> {
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
         let Some(picture) = self.source.next_frame()? else { return Ok(None) };
-        let mut frame = Vec::with_capacity(self.layout().bytes());
+        let mut frame = self.empty_memory();
         self.encoding.encode(&picture, |octets| frame.extend_from_slice(octets))?;
-        Ok(Some(Frame::new(frame)))
+        let frame = Frame::new(frame);
+        if self.whole.len() < FRAMES_MAX {
+            self.whole.push(frame.clone());
+        }
+        Ok(Some(frame))
     }
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {

@@ -1,7 +1,8 @@
 //! A Vulkan buffer that is mapped once, and read by copies that wgpu records.
 //!
 //! wgpu does not know that it is mapped; who writes where, and when the device reads, is kept apart
-//! by the sinks, which copy a tile only when its octets are in place.
+//! by the sinks, which copy a tile only when its octets are in place. The device writes only what was
+//! lost, from the frame before ([`Persistent::copy_from`]), which wgpu does not know either.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -74,7 +75,7 @@ impl Persistent {
         let descriptor = wgpu::BufferDescriptor {
             label: Some("received"),
             size: octets,
-            usage: wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            usage: wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         };
         // SAFETY: made from this device with this size and use, and initialised above.
@@ -90,10 +91,75 @@ impl Persistent {
         }))
     }
 
-    /// The buffer to copy from, and where something was lost, to.
+    /// The buffer to copy from.
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
         // It is taken by `drop` only.
         self.buffer.as_ref().unwrap_or_else(|| unreachable!())
+    }
+
+    /// Has the device copy octets from the same places of `from`, and waits until they are there for
+    /// both processors. Nobody may use the octets of either meanwhile.
+    pub(crate) fn copy_from(&self, from: &Self, octets: &[Range<usize>]) -> Result<(), String> {
+        let most = self.length.min(from.length);
+        if octets.iter().any(|part| part.start > part.end || part.end > most) {
+            return Err("octets beyond the memory's end".to_owned());
+        }
+        let parts = octets.iter().filter(|part| !part.is_empty()).map(|part| {
+            let (at, length) = (part.start as u64, part.len() as u64);
+            vk::BufferCopy { src_offset: at, dst_offset: at, size: length }
+        });
+        let parts: Vec<vk::BufferCopy> = parts.collect();
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let mut recorder = self.gpu.recorder();
+        // SAFETY: only commands are recorded, all of them here.
+        let recorded = unsafe { self.record(&mut recorder, from, &parts) };
+        recorded.ok_or("the device is not spoken to by Vulkan")?;
+        let work = self.gpu.queue.submit([recorder.finish()]);
+        let wait = wgpu::PollType::Wait { submission_index: Some(work), timeout: None };
+        self.gpu.device.poll(wait).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Records the copies between barriers: behind what the device wrote before, and so that both
+    /// processors see what it writes now.
+    ///
+    /// # Safety
+    ///
+    /// The parts are inside both memories, and the recorder's work is done before either goes.
+    unsafe fn record(
+        &self,
+        recorder: &mut wgpu::CommandEncoder,
+        from: &Self,
+        parts: &[vk::BufferCopy],
+    ) -> Option<()> {
+        use vk::AccessFlags as Access;
+        use vk::PipelineStageFlags as Stage;
+
+        // SAFETY: the device is asked for its functions, and not destroyed here.
+        let hal = unsafe { self.gpu.device.as_hal::<Vulkan>() }?;
+        let (device, none) = (hal.raw_device(), vk::DependencyFlags::empty());
+        let (source, destination) = (from.memory.buffer, self.memory.buffer);
+        let by_device = Access::TRANSFER_READ | Access::TRANSFER_WRITE;
+        let by_both = by_device | Access::HOST_READ | Access::HOST_WRITE;
+        let barrier =
+            |to| [vk::MemoryBarrier::default().src_access_mask(by_device).dst_access_mask(to)];
+        let record = |encoder: Option<&mut wgpu::hal::vulkan::CommandEncoder>| {
+            // SAFETY: it is being recorded to by wgpu, whose work ends after this.
+            let commands = unsafe { encoder?.raw_handle() };
+            let (copy, both) = (Stage::TRANSFER, Stage::TRANSFER | Stage::HOST);
+            let (before, behind) = (barrier(by_device), barrier(by_both));
+            // SAFETY: the commands are of this device, and the barrier is whole.
+            unsafe { device.cmd_pipeline_barrier(commands, copy, copy, none, &before, &[], &[]) };
+            // SAFETY: the buffers were made to be copied from and to, are bound, and the parts are
+            // inside them, as the caller says.
+            unsafe { device.cmd_copy_buffer(commands, source, destination, parts) };
+            // SAFETY: as for the one before.
+            unsafe { device.cmd_pipeline_barrier(commands, copy, both, none, &behind, &[], &[]) };
+            Some(())
+        };
+        // SAFETY: commands are recorded and nothing else; wgpu ends the recording.
+        unsafe { recorder.as_hal_mut::<Vulkan, _, _>(record) }
     }
 
     /// The memory in parts, which lie in order and inside it; given once, `None` from then on.
@@ -116,7 +182,8 @@ impl Slice {
         let at = unsafe { self.of.octets.add(self.range.start) };
         let part = NonNull::slice_from_raw_parts(at, self.range.len());
         // SAFETY: the memory stays mapped while `of` is there; no other slice has these octets, for
-        // they are given once and without overlap; it was initialised.
+        // they are given once and without overlap; it was initialised. The device writes here only
+        // while it conceals what did not come, when the client leaves the frame alone.
         unsafe { &mut *part.as_ptr() }
     }
 }

@@ -82,6 +82,7 @@ pub struct GpuSink {
     last: Mutex<Option<ReceivedFrame>>,
     submits: AtomicU64,
     tiles: AtomicU64,
+    concealed: AtomicU64,
 }
 
 /// What lasts until the stream's shape changes.
@@ -91,29 +92,6 @@ struct Stream {
     state: Mutex<State>,
     /// Tiles that are whole: slot and unit.
     whole: Mutex<Vec<(usize, usize)>>,
-    /// What the device is to copy into them before it copies them.
-    concealed: Mutex<Vec<Concealed>>,
-}
-
-/// Octets that did not come, of the frame in a slot; those of the frame before are in another.
-struct Concealed {
-    slot: usize,
-    previous: usize,
-    unit: usize,
-    octets: Range<usize>,
-}
-
-impl Stream {
-    /// Records what is missing of a tile, from the frame before.
-    fn conceal(&self, recorder: &mut wgpu::CommandEncoder, (slot, unit): (usize, usize)) {
-        lock(&self.concealed).retain(|lost| {
-            let is_here = (lost.slot, lost.unit) == (slot, unit);
-            if let (true, Some(from)) = (is_here, self.slots.get(lost.previous)) {
-                self.slots[slot].conceal(recorder, from, &lost.octets);
-            }
-            !is_here
-        });
-    }
 }
 
 struct State {
@@ -140,6 +118,7 @@ impl GpuSink {
             last: Mutex::new(None),
             submits: AtomicU64::new(0),
             tiles: AtomicU64::new(0),
+            concealed: AtomicU64::new(0),
         }
     }
 
@@ -163,6 +142,11 @@ impl GpuSink {
     /// Tiles that were copied, and submits that this took.
     pub fn copies(&self) -> (u64, u64) {
         (self.tiles.load(Ordering::Relaxed), self.submits.load(Ordering::Relaxed))
+    }
+
+    /// Octets that did not come in time, and that the device copied from the frame before.
+    pub fn concealed(&self) -> u64 {
+        self.concealed.load(Ordering::Relaxed)
     }
 
     /// Frames of device memory that there are: it stays the same while the shape does.
@@ -195,7 +179,6 @@ impl GpuSink {
         let mut recorder = self.gpu.recorder();
         for &(slot, unit) in &whole {
             let Some(tile) = stream.shape.tiling().tiles().get(unit) else { continue };
-            stream.conceal(&mut recorder, (slot, unit));
             let State { pool, frames, .. } = &mut *state;
             let Some(frame) = frames.get_mut(slot) else { continue };
             if frame.is_none() {
@@ -261,7 +244,6 @@ impl TextureSink for GpuSink {
             slots: stagings,
             state: Mutex::new(state),
             whole: Mutex::new(Vec::new()),
-            concealed: Mutex::new(Vec::new()),
         }));
         Ok(memory)
     }
@@ -274,23 +256,23 @@ impl TextureSink for GpuSink {
         }
     }
 
-    fn conceal(&self, slot: usize, previous: usize, gap: &Gap) -> Range<usize> {
-        let Gap { unit, bytes } = gap;
-        let none = bytes.start..bytes.start;
-        let Some(stream) = self.now() else { return none };
-        let (Some(staging), Some(tile)) =
-            (stream.slots.get(slot), stream.shape.tiling().tiles().get(*unit))
-        else {
-            return none;
+    fn conceal(&self, slot: usize, previous: usize, gaps: &[Gap]) -> bool {
+        let Some(stream) = self.now() else { return false };
+        let (Some(to), Some(from)) = (stream.slots.get(slot), stream.slots.get(previous)) else {
+            return false;
         };
-        let start = tile.bytes.start;
-        let octets = staging.words(start + bytes.start..start + bytes.end);
-        if octets.is_empty() {
-            return none;
+        let tiles = stream.shape.tiling().tiles();
+        let lost = gaps.iter().filter_map(|gap| {
+            let start = tiles.get(gap.unit)?.bytes.start;
+            Some(start + gap.bytes.start..start + gap.bytes.end)
+        });
+        let lost: Vec<Range<usize>> = lost.collect();
+        let is_copied = to.copy_from(from, &lost);
+        if is_copied {
+            let octets: usize = lost.iter().map(Range::len).sum();
+            self.concealed.fetch_add(octets as u64, Ordering::Relaxed);
         }
-        let own = octets.start - start..octets.end - start;
-        lock(&stream.concealed).push(Concealed { slot, previous, unit: *unit, octets });
-        own
+        is_copied
     }
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {

@@ -11,9 +11,6 @@ use crate::frame::{DeviceFrame, padded};
 use crate::mapped::{Persistent, Slice};
 use crate::sink::ring::Ring;
 
-/// Copies are of whole words.
-const WORD: usize = wgpu::COPY_BUFFER_ALIGNMENT as usize;
-
 /// How received octets reach the device.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Upload {
@@ -88,27 +85,13 @@ impl Staging {
         }
     }
 
-    /// The octets of a frame that the device can copy here from the frame before: whole words.
-    pub(super) fn words(&self, octets: Range<usize>) -> Range<usize> {
-        let start = octets.start.next_multiple_of(WORD).min(octets.end);
-        match self {
-            Self::Persistent(_) => start..(octets.end - octets.end % WORD).max(start),
-            // wgpu maps nothing that is copied to.
-            Self::Ring(_) => start..start,
-        }
-    }
-
-    /// Records the copy of such octets from the frame before.
-    pub(super) fn conceal(
-        &self,
-        recorder: &mut wgpu::CommandEncoder,
-        previous: &Self,
-        octets: &Range<usize>,
-    ) {
-        if let (Self::Persistent(to), Self::Persistent(from)) = (self, previous) {
-            let (at, length) = (octets.start as u64, octets.len() as u64);
-            recorder.copy_buffer_to_buffer(from.buffer(), at, to.buffer(), at, length);
-        }
+    /// Has the device copy octets from the same places of another frame, and waits for it; false if
+    /// it cannot.
+    pub(super) fn copy_from(&self, other: &Self, octets: &[Range<usize>]) -> bool {
+        // wgpu maps no ring that is copied to.
+        let (Self::Persistent(to), Self::Persistent(from)) = (self, other) else { return false };
+        let copied = to.copy_from(from, octets);
+        copied.inspect_err(|reason| tracing::error!("what was lost: {reason}")).is_ok()
     }
 
     /// What must be written behind the tiles of a whole frame.

@@ -1,7 +1,6 @@
 //! Where received frames go.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -60,13 +59,13 @@ pub trait TextureSink: Send + Sync {
     /// that lacked packets is told after they were concealed, before `frame_done`.
     fn tile_ready(&self, _slot: usize, _unit: usize) {}
 
-    /// Octets of a unit did not come in time; those of the slot `previous`, which is the frame before
-    /// and stays as it is until `frame_done` has returned, are to stand there. Which of them
-    /// the sink copies itself: the client copies the others, then tells the tile.
+    /// Octets of a frame did not come in time: puts those there that the frame before has, which is
+    /// in the slot `previous`. Nobody uses the memory of either until this returns. False leaves it to
+    /// the client, which copies them by way of [`Region::octets`]; a sink around another asks that.
     ///
-    /// For memory that a graphics processor copies faster than the processor reads it.
-    fn conceal(&self, _slot: usize, _previous: usize, gap: &Gap) -> Range<usize> {
-        gap.bytes.start..gap.bytes.start
+    /// For memory of a graphics processor, which the main processor reads slowly.
+    fn conceal(&self, _slot: usize, _previous: usize, _gaps: &[Gap]) -> bool {
+        false
     }
 
     /// A frame is whole, or its missing octets are those of the frame before it.

@@ -1,6 +1,5 @@
 //! Packets into the sink's memory, whichever thread they come by.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
@@ -325,28 +324,21 @@ impl Frames {
         drop(self.room.wait_while(lock(&self.assembly), is_telling));
     }
 
-    /// What of a gap the sink does not fill by itself: before that, and behind.
-    fn left_to_conceal(&self, ending: &Ending, gap: &Gap) -> [Range<usize>; 2] {
-        let Range { start, end } = gap.bytes;
-        let Some(previous) = ending.previous else { return [start..end, end..end] };
-        let own = self.sink.conceal(ending.slot, previous, gap);
-        let first = own.start.clamp(start, end);
-        [start..first, own.end.clamp(first, end)..end]
-    }
-
     fn hand_over_one(&self, ending: Ending, gaps: &[Gap]) {
         self.wait_until_told(ending.slot);
         let memory = &self.memory[ending.slot];
         let mut units_concealed = 0;
+        let is_concealed = ending.previous.is_some_and(|previous| {
+            !gaps.is_empty() && self.sink.conceal(ending.slot, previous, gaps)
+        });
         for (at, gap) in gaps.iter().enumerate() {
-            let left = self.left_to_conceal(&ending, gap);
             let mut to = lock(&memory[gap.unit]);
-            for bytes in left.into_iter().filter(|bytes| !bytes.is_empty()) {
-                let octets = &mut to.octets()[bytes.clone()];
+            if !is_concealed {
+                let octets = &mut to.octets()[gap.bytes.clone()];
                 match ending.previous {
                     Some(slot) => {
                         let mut from = lock(&self.memory[slot][gap.unit]);
-                        octets.copy_from_slice(&from.octets()[bytes]);
+                        octets.copy_from_slice(&from.octets()[gap.bytes.clone()]);
                     }
                     None => octets.fill(0),
                 }

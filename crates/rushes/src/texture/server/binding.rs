@@ -118,6 +118,7 @@ impl Binding {
         };
         let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
         let waker = Arc::new(waker);
+        let is_reliable = choice.transport == Transport::Tcp;
         let state = State {
             connections: vec![None; count],
             bound: 0,
@@ -128,7 +129,7 @@ impl Binding {
         };
         Ok(Arc::new(Self {
             token,
-            work: Arc::new(Work::new(count, waker.clone())),
+            work: Arc::new(Work::new(count, waker.clone(), is_reliable)),
             waker,
             peer: control.peer_address().ip().to_canonical(),
             bucket: Bucket::new(

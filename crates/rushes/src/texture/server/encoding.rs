@@ -1,5 +1,7 @@
 //! Pictures into stripes of a shape.
 
+use std::time::Duration;
+
 use rushes_proto::delivery::Stripe;
 use rushes_texture::CodecError;
 use rushes_texture::Encoder;
@@ -16,7 +18,11 @@ pub(super) enum Picture {
     /// All of them are there.
     Whole(Frame),
     /// More come.
-    Growing(GrowingFrame),
+    Growing {
+        frame: GrowingFrame,
+        /// How long the last ones took to be whole, if there were some.
+        takes: Option<Duration>,
+    },
 }
 
 impl Picture {
@@ -24,7 +30,7 @@ impl Picture {
     fn so_far(&self) -> usize {
         match self {
             Self::Whole(frame) => frame.len(),
-            Self::Growing(frame) => frame.so_far(),
+            Self::Growing { frame, .. } => frame.so_far(),
         }
     }
 
@@ -32,7 +38,7 @@ impl Picture {
     fn whole(&self) -> &[u8] {
         match self {
             Self::Whole(frame) => frame,
-            Self::Growing(frame) => frame.whole().unwrap_or_default(),
+            Self::Growing { frame, .. } => frame.whole().unwrap_or_default(),
         }
     }
 }
@@ -82,7 +88,7 @@ impl Encoding {
             let range = start..start + stripe.bytes.len();
             let octets = match picture {
                 Picture::Whole(frame) => frame.get(range),
-                Picture::Growing(frame) => frame.get(range, scratch),
+                Picture::Growing { frame, .. } => frame.get(range, scratch),
             };
             return Ok(octets.unwrap_or_default());
         }

@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long the last frames of a source may take to be sent.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
+/// What part of the time of a slow frame is forgotten with each that was faster: one in so many.
+const TAKES_FADES: u32 = 16;
+
 /// When pictures are taken from the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Timing {
@@ -127,8 +130,9 @@ impl Feed {
         let bytes = source.layout().bytes();
         let interval = source.rate().interval();
         let due = Instant::now();
+        let (begun, takes, given, wrong) = (None, None, 0, None);
         let mut round =
-            Round { feed: self, timing, interval, due, bytes, begun: None, wrong: None };
+            Round { feed: self, timing, interval, due, bytes, begun, takes, given, wrong };
         loop {
             let sessions = self.sessions();
             if sessions.is_empty() || self.is_stopped() {
@@ -136,6 +140,9 @@ impl Feed {
             }
             let more = source.give_frame(&mut round).map_err(|error| error.to_string())?;
             round.end();
+            if more && std::mem::take(&mut round.given) == 0 {
+                return Err("the source gave no frame, and said that it did".to_owned());
+            }
             if let Some(have) = round.wrong {
                 return Err(format!("the source gave a frame of {have} octets instead of {bytes}"));
             }
@@ -213,8 +220,12 @@ struct Round<'a> {
     due: Instant,
     /// Octets of each frame.
     bytes: usize,
-    /// The frame that is being made.
-    begun: Option<GrowingFrame>,
+    /// The frame that is being made, and since when.
+    begun: Option<(GrowingFrame, Instant)>,
+    /// How long such frames take.
+    takes: Option<Duration>,
+    /// Frames that were given since that was asked last.
+    given: u64,
     /// Octets of a frame that had fewer or more; nothing is given after it.
     wrong: Option<usize>,
 }
@@ -229,9 +240,14 @@ impl Round<'_> {
 
     /// Nothing more comes of the frame that was begun.
     fn end(&mut self) {
-        if let Some(frame) = self.begun.take() {
-            self.is_right(frame.so_far());
-        }
+        let Some((frame, since)) = self.begun.take() else { return };
+        self.is_right(frame.so_far());
+        // The slowest of late: it stays for a while when others were faster.
+        let before = self.takes.unwrap_or_default();
+        let before = before * (TAKES_FADES - 1) / TAKES_FADES;
+        self.takes = Some(since.elapsed().max(before));
+        // A source may have forgotten to say so.
+        self.grown();
     }
 
     fn give(&mut self, picture: &Picture) {
@@ -254,6 +270,7 @@ impl Round<'_> {
 impl Taker for Round<'_> {
     fn take(&mut self, frame: Frame) {
         self.end();
+        self.given += 1;
         if self.is_right(frame.len()) {
             self.give(&Picture::Whole(frame));
         }
@@ -261,9 +278,10 @@ impl Taker for Round<'_> {
 
     fn begin(&mut self, frame: &GrowingFrame) {
         self.end();
+        self.given += 1;
         if self.is_right(frame.bytes()) {
-            self.begun = Some(frame.clone());
-            self.give(&Picture::Growing(frame.clone()));
+            self.give(&Picture::Growing { frame: frame.clone(), takes: self.takes });
+            self.begun = Some((frame.clone(), Instant::now()));
         }
     }
 

@@ -23,7 +23,7 @@ use rushes_proto::delivery::Window;
 
 use super::super::rtp;
 use super::bucket::Bucket;
-use super::work::Job;
+use super::job::Job;
 use crate::error::Error;
 use crate::pace::sleep_until;
 use crate::stream::MediaStream;

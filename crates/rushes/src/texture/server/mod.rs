@@ -6,6 +6,7 @@ mod choose;
 mod connection;
 mod encoding;
 mod feed;
+mod job;
 mod link;
 mod options;
 mod session;

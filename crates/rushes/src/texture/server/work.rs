@@ -15,31 +15,11 @@ use rushes_proto::delivery::control::FrameRate;
 use super::super::lock;
 use super::encoding::Encoding;
 use super::encoding::Picture;
+use super::job::Job;
+use super::job::may_begin;
 
 /// Frames whose notices wait for the control connection; older ones are forgotten.
 const NOTICES_MAX: usize = 64;
-
-/// A frame that is being encoded and sent.
-pub(super) struct Job {
-    pub(super) frame: u64,
-    pub(super) encoding: Arc<Encoding>,
-    pub(super) picture: Picture,
-    /// When the picture was there.
-    pub(super) captured_at: Instant,
-}
-
-impl Job {
-    /// Whether a tile's stripe can be encoded.
-    fn is_ready(&self, tile: usize, index: usize) -> bool {
-        match &self.picture {
-            Picture::Whole(_) => true,
-            Picture::Growing(_) => {
-                let stripe = self.encoding.shape().plan().stripe(tile, index);
-                stripe.is_some_and(|stripe| self.encoding.is_ready(&self.picture, &stripe))
-            }
-        }
-    }
-}
 
 /// A frame that was sent.
 #[derive(Clone, Debug)]
@@ -70,6 +50,19 @@ pub(super) struct Work {
     /// Wakes the session's control connection.
     waker: Arc<Waker>,
     units: usize,
+    /// Nothing is lost on the way.
+    is_reliable: bool,
+}
+
+/// What a unit has done for a frame.
+#[derive(Clone, Copy, Default)]
+struct Busy {
+    /// When it took its first stripe.
+    began: Option<Instant>,
+    /// When it took the one that it is at.
+    since: Option<Instant>,
+    /// How long it was at those before.
+    time: Duration,
 }
 
 #[derive(Default)]
@@ -79,16 +72,16 @@ struct State {
     /// The next stripe of each tile, and how many it has.
     tiles: Vec<(usize, usize)>,
     unsent: usize,
-    /// When each unit took its first stripe of the frame, and how long it has been at work.
-    busy: Vec<(Option<Instant>, Duration)>,
+    /// Each unit's work on the frame.
+    busy: Vec<Busy>,
     encoding: Option<Arc<Encoding>>,
     waiting: Option<(Picture, Instant)>,
     next_frame: u64,
     dropped: u64,
     /// The interval between pictures for a client that wishes fewer than there are.
     interval: Option<Duration>,
-    /// How much earlier a picture may be than it is due.
-    early: Duration,
+    /// The interval between the source's pictures; they may be half of it early.
+    source_interval: Duration,
     due: Option<Instant>,
     notices: VecDeque<Sent>,
     failure: Option<String>,
@@ -100,7 +93,7 @@ impl State {
     fn is_due(&mut self, captured_at: Instant) -> bool {
         let Some(interval) = self.interval else { return true };
         let due = self.due.unwrap_or(captured_at);
-        if captured_at + self.early < due {
+        if captured_at + self.source_interval / 2 < due {
             return false;
         }
         // What comes late does not bring others near.
@@ -111,10 +104,10 @@ impl State {
 
 impl Work {
     /// Nothing to do yet for so many units.
-    pub(super) fn new(units: usize, waker: Arc<Waker>) -> Self {
-        let state = State { busy: vec![(None, Duration::ZERO); units], ..State::default() };
+    pub(super) fn new(units: usize, waker: Arc<Waker>, is_reliable: bool) -> Self {
+        let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
-        Self { state: Mutex::new(state), begun, room, waker, units }
+        Self { state: Mutex::new(state), begun, room, waker, units, is_reliable }
     }
 
     /// From now on frames are encoded so.
@@ -146,7 +139,7 @@ impl Work {
         let slower = interval(wished) > interval(source);
         let mut state = lock(&self.state);
         // Half a picture early is in time: the source's clock and the wished one do not agree.
-        state.early = interval(source) / 2;
+        state.source_interval = interval(source);
         state.interval = slower.then(|| interval(wished));
         state.due = None;
     }
@@ -198,9 +191,11 @@ impl Work {
         state.tiles.clear();
         state.tiles.extend((0..plan.units()).map(|unit| (0, plan.stripe_count(unit))));
         state.unsent = state.tiles.iter().map(|&(_, stripes)| stripes).sum();
-        state.busy.fill((None, Duration::ZERO));
+        state.busy.fill(Busy::default());
         state.begun_at = Some(Instant::now());
-        state.job = Some(Arc::new(Job { frame: state.next_frame, encoding, picture, captured_at }));
+        let may_begin = may_begin(&picture, self.is_reliable, state.source_interval);
+        let frame = state.next_frame;
+        state.job = Some(Arc::new(Job { frame, encoding, picture, captured_at, may_begin }));
         state.next_frame += 1;
         self.begun.notify_all();
         self.room.notify_all();
@@ -220,8 +215,10 @@ impl Work {
                 state.tiles[tile].0 += 1;
                 let job = state.job.clone()?;
                 let stripe = job.encoding.shape().plan().stripe(tile, index)?;
-                if let Some((began @ None, _)) = state.busy.get_mut(unit) {
-                    *began = Some(Instant::now());
+                if let Some(busy) = state.busy.get_mut(unit) {
+                    let now = Instant::now();
+                    busy.began.get_or_insert(now);
+                    busy.since = Some(now);
                 }
                 return Some((job, stripe));
             }
@@ -241,18 +238,20 @@ impl Work {
     pub(super) fn sent(&self, unit: usize, job: &Job) {
         let now = Instant::now();
         let mut state = lock(&self.state);
-        if let Some((Some(began), busy)) = state.busy.get_mut(unit) {
-            *busy = now.saturating_duration_since(*began);
+        if let Some(busy) = state.busy.get_mut(unit)
+            && let Some(since) = busy.since.take()
+        {
+            busy.time += now.saturating_duration_since(since);
         }
         state.unsent = state.unsent.saturating_sub(1);
         if state.unsent > 0 || state.job.is_none() {
             return;
         }
         state.job = None;
-        let began = |state: &State| state.busy.iter().filter_map(|&(began, _)| began).min();
+        let began = |state: &State| state.busy.iter().filter_map(|busy| busy.began).min();
         let begun_at = began(&state).or(state.begun_at).unwrap_or(now);
         let captured_at = job.captured_at;
-        let busy = state.busy.iter().map(|&(_, busy)| busy);
+        let busy = state.busy.iter().map(|busy| busy.time);
         let notice = Sent {
             frame: job.frame,
             captured_at,
@@ -315,7 +314,7 @@ mod tests {
 
     /// Two tiles of four stripes each.
     fn work(units: usize) -> Work {
-        let work = Work::new(units, Arc::new(Waker::new().unwrap()));
+        let work = Work::new(units, Arc::new(Waker::new().unwrap()), true);
         // A stripe has 256 KiB of 8 KiB rows.
         let shape = TextureShape::choose(Format::Rgba8, 2_048, 256, 2, 1_408).unwrap();
         work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
@@ -326,6 +325,10 @@ mod tests {
         Picture::Whole(Frame::new(vec![0; 2_048 * 256 * 4]))
     }
 
+    fn growing(frame: &GrowingFrame) -> Picture {
+        Picture::Growing { frame: frame.clone(), takes: None }
+    }
+
     #[test]
     fn a_unit_that_is_done_takes_what_is_left_of_another() {
         let work = work(2);
@@ -334,6 +337,22 @@ mod tests {
         let places: Vec<_> = taken.iter().map(|stripe| (stripe.unit, stripe.index)).collect();
         let own = (0..4).map(|index| (0, index));
         assert_eq!(places, own.chain((0..4).map(|index| (1, index))).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_unit_is_busy_while_it_has_a_stripe() {
+        let work = work(1);
+        work.push(picture(), Instant::now());
+        let mut longest = Duration::ZERO;
+        for _ in 0..8 {
+            std::thread::sleep(Duration::from_millis(2));
+            let before = Instant::now();
+            let (job, _) = work.take(0).unwrap();
+            work.sent(0, &job);
+            longest += before.elapsed();
+        }
+        let sent = work.poll_sent().unwrap();
+        assert!(sent.busy <= longest && sent.took >= Duration::from_millis(14), "{sent:?}");
     }
 
     #[test]
@@ -372,7 +391,7 @@ mod tests {
         let work = work(2);
         // Parts of three quarters of a stripe.
         let frame = GrowingFrame::new(2_048 * 256 * 4, 3 << 16);
-        work.push(Picture::Growing(frame.clone()), Instant::now());
+        work.push(growing(&frame), Instant::now());
         let mut taken = 0;
         while !frame.is_whole() {
             let left = frame.bytes() - frame.so_far();
@@ -396,7 +415,7 @@ mod tests {
     fn who_waits_for_more_of_a_picture_is_woken() {
         let work = work(1);
         let frame = GrowingFrame::new(2_048 * 256 * 4, 1 << 18);
-        work.push(Picture::Growing(frame.clone()), Instant::now());
+        work.push(growing(&frame), Instant::now());
         std::thread::scope(|scope| {
             let unit = scope.spawn(|| (0..8).map(|_| work.take(0).unwrap().1.index).sum::<usize>());
             for _ in 0..8 {

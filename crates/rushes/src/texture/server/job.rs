@@ -1,0 +1,109 @@
+//! A frame that is being encoded and sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::encoding::Encoding;
+use super::encoding::Picture;
+
+/// How long a frame may take to be made while it is sent where packets are lost, if frames come
+/// seldom.
+const SPREAD_MAX: Duration = Duration::from_millis(25);
+
+/// A frame that is being encoded and sent.
+pub(super) struct Job {
+    pub(super) frame: u64,
+    pub(super) encoding: Arc<Encoding>,
+    pub(super) picture: Picture,
+    /// When the picture was there.
+    pub(super) captured_at: Instant,
+    /// Whether what there is of a picture that grows may go out.
+    pub(super) may_begin: bool,
+}
+
+impl Job {
+    /// Whether a tile's stripe can be encoded.
+    pub(super) fn is_ready(&self, tile: usize, index: usize) -> bool {
+        let Picture::Growing { frame, .. } = &self.picture else { return true };
+        let stripe = self.encoding.shape().plan().stripe(tile, index);
+        let is_there = |stripe| self.encoding.is_ready(&self.picture, &stripe);
+        (self.may_begin || frame.is_whole()) && stripe.is_some_and(is_there)
+    }
+}
+
+/// Whether a picture that grows may be sent while it does, where frames come so often.
+///
+/// A client that loses packets gives a frame up that stays away for much longer than others, at the
+/// earliest an interval after its first packet. So one that may take longer than half of that is sent
+/// once it is whole; where nothing is lost, there is no hurry.
+pub(super) fn may_begin(picture: &Picture, is_reliable: bool, interval: Duration) -> bool {
+    match picture {
+        Picture::Growing { takes, .. } if !is_reliable => {
+            takes.is_some_and(|takes| takes <= (interval / 2).min(SPREAD_MAX))
+        }
+        Picture::Growing { .. } | Picture::Whole(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes_texture::Format;
+    use rushes_texture::Frame;
+    use rushes_texture::source::GrowingFrame;
+
+    use super::super::super::shape::TextureShape;
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn job(input: Format, output: Format, picture: Picture, may_begin: bool) -> Job {
+        let shape = TextureShape::choose(output, 64, 64, 2, 1_000).unwrap();
+        let encoding = Arc::new(Encoding::new(input, shape).unwrap());
+        Job { frame: 0, encoding, picture, captured_at: Instant::now(), may_begin }
+    }
+
+    fn growing(frame: &GrowingFrame) -> Picture {
+        Picture::Growing { frame: frame.clone(), takes: None }
+    }
+
+    #[test]
+    fn rows_that_are_there_are_ready() {
+        let frame = GrowingFrame::new(64 * 64 * 4, 64 * 32 * 4);
+        let job = job(Format::Rgba8, Format::Rgba8, growing(&frame), true);
+        let ready = || [0, 1].map(|tile| job.is_ready(tile, 0));
+        assert_eq!(ready(), [false, false]);
+        assert!(frame.add(&[0; 64 * 32 * 4]));
+        assert_eq!(ready(), [true, false]);
+        assert!(frame.add(&[0; 64 * 32 * 4]));
+        assert_eq!(ready(), [true, true]);
+        assert!(!job.is_ready(0, 100) && !job.is_ready(2, 0), "there is no such stripe");
+    }
+
+    #[test]
+    fn what_must_be_encoded_or_held_back_is_ready_when_it_is_whole() {
+        for (output, may_begin) in [(Format::Bc1, true), (Format::Rgba8, false)] {
+            let frame = GrowingFrame::new(64 * 64 * 4, 64 * 60 * 4);
+            let job = job(Format::Rgba8, output, growing(&frame), may_begin);
+            assert!(frame.add(&[0; 64 * 60 * 4]));
+            assert!(!job.is_ready(0, 0), "{output}");
+            assert!(frame.add(&[0; 64 * 4 * 4]));
+            assert!(job.is_ready(0, 0) && job.is_ready(1, 0), "{output}");
+        }
+        let whole = Picture::Whole(Frame::new(vec![0; 64 * 64 * 4]));
+        assert!(job(Format::Rgba8, Format::Bc1, whole, true).is_ready(1, 0));
+    }
+
+    #[test]
+    fn a_frame_that_takes_long_does_not_begin_where_it_would_be_given_up() {
+        let frame = GrowingFrame::new(1, 1);
+        let begins = |takes: Option<Duration>, is_reliable, interval| {
+            may_begin(&Picture::Growing { frame: frame.clone(), takes }, is_reliable, interval)
+        };
+        assert!(!begins(None, false, 20 * MS), "nothing is known");
+        assert!(begins(Some(10 * MS), false, 20 * MS) && !begins(Some(11 * MS), false, 20 * MS));
+        assert!(begins(Some(25 * MS), false, 90 * MS) && !begins(Some(26 * MS), false, 90 * MS));
+        assert!(begins(None, true, MS) && begins(Some(90 * MS), true, MS));
+        assert!(may_begin(&Picture::Whole(Frame::default()), false, MS));
+    }
+}
