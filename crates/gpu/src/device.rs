@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+#[cfg(feature = "window")]
+use std::sync::OnceLock;
 use std::sync::PoisonError;
 
 use crate::draw;
@@ -39,6 +41,8 @@ pub struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     complaint: Arc<Mutex<Option<String>>>,
+    #[cfg(feature = "window")]
+    lost: Arc<OnceLock<String>>,
 }
 
 /// What formats of blocks and what else is asked of a device, where it has it.
@@ -111,6 +115,16 @@ impl Gpu {
             let mut first = told.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert_with(|| error.to_string());
         }));
+        #[cfg(feature = "window")]
+        let lost = Arc::new(OnceLock::new());
+        #[cfg(feature = "window")]
+        {
+            let told = Arc::clone(&lost);
+            device.set_device_lost_callback(move |_, reason| {
+                tracing::error!("graphics device lost: {reason}");
+                let _ = told.set(reason);
+            });
+        }
         Ok(Self {
             #[cfg(feature = "window")]
             instance: instance.clone(),
@@ -118,6 +132,8 @@ impl Gpu {
             device,
             queue,
             complaint,
+            #[cfg(feature = "window")]
+            lost,
         })
     }
 
@@ -135,6 +151,16 @@ impl Gpu {
     /// The first error that nobody was told by its call, if there was one.
     pub fn complaint(&self) -> Option<String> {
         self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Nothing, as long as the device works: no call says by itself that it was lost.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Device`] for ever after it was lost.
+    #[cfg(feature = "window")]
+    pub(crate) fn works(&self) -> Result<(), GpuError> {
+        self.lost.get().map_or(Ok(()), |reason| Err(GpuError::Device(reason.clone())))
     }
 
     /// Waits until all work that was submitted is done.

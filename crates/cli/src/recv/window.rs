@@ -32,13 +32,14 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
     (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
     // The window has the main thread, as systems want it; frames are received beside it.
     std::thread::scope(|scope| {
+        let asking = Asking(interrupt);
         let seen = Arc::default();
         let device = String::new();
         let described = Some(described);
         let mut watching =
             Watching { args, described, interrupt, scope, device, seen, thread: None };
         let shown = rushes_gpu::show(&options, &mut watching);
-        interrupt.ask();
+        drop(asking);
         let outcome = watching.thread.map(ScopedJoinHandle::join);
         shown.context("cannot show video (--output-file FILE needs no window)")?;
         match outcome {
@@ -55,6 +56,15 @@ pub(crate) struct Closing(pub(crate) WindowWaker);
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// Has receiving end when the window does, also by a panic.
+pub(crate) struct Asking<'a>(pub(crate) &'a Interrupt);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.ask();
     }
 }
 

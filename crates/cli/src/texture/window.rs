@@ -28,7 +28,7 @@ use super::sink::ViewSink;
 use super::view;
 use crate::Outcome;
 use crate::interrupt::Interrupt;
-use crate::recv::window::Closing;
+use crate::recv::window::{Asking, Closing};
 
 pub(super) fn run(
     args: &ViewArgs,
@@ -41,6 +41,7 @@ pub(super) fn run(
     (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
     // The window has the main thread, as systems want it; frames are received beside it.
     std::thread::scope(|scope| {
+        let asking = Asking(interrupt);
         let mut watching = Watching {
             args,
             interrupt,
@@ -51,7 +52,7 @@ pub(super) fn run(
             thread: None,
         };
         let shown = rushes_gpu::show(&options, &mut watching);
-        interrupt.ask();
+        drop(asking);
         let outcome = watching.thread.map(ScopedJoinHandle::join);
         shown.context("cannot show frames (--output FILE or --null need no window)")?;
         match outcome {

@@ -20,6 +20,10 @@ mod texture_secured;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod window;
 #[cfg(all(target_os = "linux", feature = "window"))]
+mod window_faults;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod window_managed;
+#[cfg(all(target_os = "linux", feature = "window"))]
 mod window_video;
 
 use std::path::Path;

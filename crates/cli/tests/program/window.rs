@@ -13,7 +13,7 @@ use crate::texture_rig::serving;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
-const SIZE: (u32, u32) = (640, 360);
+pub(crate) const SIZE: (u32, u32) = (640, 360);
 
 /// Whether there is all that a window needs here; a test without returns early.
 pub(crate) fn have(programs: &[&str]) -> bool {
@@ -35,8 +35,12 @@ pub(crate) struct Display {
 
 impl Display {
     pub(crate) fn new() -> Self {
+        Self::of_size("1000x700")
+    }
+
+    pub(crate) fn of_size(size: &str) -> Self {
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1000x700x24", "-nolisten", "tcp"])
+            .args(["-displayfd", "1", "-screen", "0", &format!("{size}x24"), "-nolisten", "tcp"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -54,21 +58,50 @@ impl Display {
         text(&self.command("xdotool", arguments).stdout).trim().to_owned()
     }
 
+    /// Runs a program that opens a window; the window's number.
+    pub(crate) fn open(&self, mut command: Command) -> (Viewer, String) {
+        command.env("DISPLAY", &self.name).env_remove("WAYLAND_DISPLAY");
+        let viewer = Viewer(Some(command.spawn().unwrap()));
+        let window = wait_for("a window", || {
+            let found = self.xdotool(&["search", "--name", " - rushes"]);
+            found.lines().next().map(str::to_owned)
+        });
+        (viewer, window)
+    }
+
+    pub(crate) fn key(&self, window: &str, key: &str) {
+        self.xdotool(&["windowfocus", window]);
+        self.xdotool(&["key", "--window", window, key]);
+    }
+
     /// The window's pixels as RGB24; nothing while there are none.
     pub(crate) fn pixels(&self, window: &str) -> Vec<u8> {
         self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
     }
-}
 
-impl Drop for Display {
-    fn drop(&mut self) {
+    /// The screen goes away; nothing if it has already.
+    pub(crate) fn end(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
     }
 }
 
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// A program that a test which fails does not leave behind.
 pub(crate) struct Viewer(pub(crate) Option<Child>);
+
+impl Viewer {
+    /// Waits for its end.
+    pub(crate) fn finish(mut self) -> Output {
+        wait_for("the end", || self.0.as_mut().unwrap().try_wait().unwrap());
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
 
 impl Drop for Viewer {
     fn drop(&mut self) {
@@ -91,7 +124,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
 }
 
 /// A frame of the pattern as it comes out of BC1.
-fn expected(source: &str, number: u32) -> Vec<u8> {
+pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
     let mut pattern = open(source.as_ref(), &RawHint::default()).unwrap();
     let mut frame = pattern.next_frame().unwrap().unwrap();
     for _ in 0..number {
@@ -108,6 +141,17 @@ fn expected(source: &str, number: u32) -> Vec<u8> {
     picture
 }
 
+/// The picture in a window of the pattern's size, and its number: a pixel for a pixel, the decoder's.
+pub(crate) fn exact(display: &Display, window: &str, source: &str) -> Option<(u32, Vec<u8>)> {
+    let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
+    let picture = display.pixels(window);
+    // One that was taken between two frames has parts of both.
+    let number = read_counter(&layout, &picture)?;
+    let wanted = expected(source, number);
+    let is_same = picture.iter().zip(&wanted).all(|(have, want)| have.abs_diff(*want) <= 1);
+    is_same.then_some((number, picture))
+}
+
 #[test]
 fn a_window_shows_every_pixel_takes_another_size_and_closes() {
     if !have(&["Xvfb", "xdotool", "import"]) {
@@ -117,26 +161,11 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
     let source = "pattern:640x360@10";
     let server = serving(source, &["--format", "bc1", "--transport", "tcp"]);
     let view = ["texture", "view", &server.address, "--window"];
-    let mut command = rushes(&view);
-    command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
-    let mut viewer = Viewer(Some(command.spawn().unwrap()));
-    let window = wait_for("a window", || {
-        let found = display.xdotool(&["search", "--name", " - rushes"]);
-        found.lines().next().map(str::to_owned)
-    });
+    let (viewer, window) = display.open(rushes(&view));
 
-    // A pixel for a pixel: the picture is the decoder's.
     display.xdotool(&["windowsize", &window, "640", "360"]);
     let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
-    let (number, picture) = wait_for("a picture", || {
-        let picture = display.pixels(&window);
-        // One that was taken between two frames has parts of both.
-        let number = read_counter(&layout, &picture)?;
-        Some((number, picture)).filter(|(number, picture)| {
-            let wanted = expected(source, *number);
-            picture.iter().zip(&wanted).all(|(have, want)| have.abs_diff(*want) <= 1)
-        })
-    });
+    let (number, picture) = wait_for("a picture", || exact(&display, &window, source));
     assert_eq!(picture.len(), layout.bytes());
     wait_for("a later picture", || {
         read_counter(&layout, &display.pixels(&window)).filter(|&later| later > number)
@@ -152,10 +181,8 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
         (is_fitted && !is_black(200)).then_some(())
     });
 
-    display.xdotool(&["windowfocus", &window]);
-    display.xdotool(&["key", "--window", &window, "q"]);
-    wait_for("the end", || viewer.0.as_mut().unwrap().try_wait().unwrap());
-    let output = viewer.0.take().unwrap().wait_with_output().unwrap();
+    display.key(&window, "q");
+    let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("ended as asked"), "{}", text(&output.stderr));
 }

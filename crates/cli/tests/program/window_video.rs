@@ -5,7 +5,7 @@ use std::process::Command;
 use rushes::texture::{Decoder, Format};
 
 use crate::rig::{free_port, media, run, rushes, text, units};
-use crate::window::{Display, Viewer, have, wait_for};
+use crate::window::{Display, have, wait_for};
 
 const FILE: &str = "avc_cif_60f_baseline.264";
 const SIZE: (u32, u32) = (352, 288);
@@ -42,12 +42,7 @@ fn a_video_is_seen_in_a_window_and_written_beside_it() {
     let receive = ["recv", "--from", &port, "-o", copy.to_str().unwrap(), "--window", "-q"];
     let mut command = rushes(&receive);
     command.args(["--idle-timeout", "1s"]);
-    command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
-    let mut viewer = Viewer(Some(command.spawn().unwrap()));
-    let window = wait_for("a window", || {
-        let found = display.xdotool(&["search", "--name", " - rushes"]);
-        found.lines().next().map(str::to_owned)
-    });
+    let (viewer, window) = display.open(command);
     display.xdotool(&["windowsize", &window, "352", "288"]);
     wait_for("black", || {
         Some(display.pixels(&window)).filter(|all| all.len() == pictures[0].len())
@@ -67,8 +62,7 @@ fn a_video_is_seen_in_a_window_and_written_beside_it() {
     assert!(sent.status.success(), "{}", text(&sent.stderr));
 
     // The sender said goodbye: the window closes by itself.
-    wait_for("the end", || viewer.0.as_mut().unwrap().try_wait().unwrap());
-    let output = viewer.0.take().unwrap().wait_with_output().unwrap();
+    let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(units(&copy), units(media(FILE).as_ref()));
 }

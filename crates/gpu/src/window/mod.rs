@@ -4,11 +4,14 @@ mod overlay;
 mod screen;
 mod tally;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
-use winit::event::{ElementState, KeyEvent, WindowEvent};
+use winit::event::{ElementState, KeyEvent, StartCause, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
 use winit::keyboard::{Key, NamedKey};
 use winit::window::{Fullscreen, Window, WindowId};
@@ -20,6 +23,9 @@ use screen::{Drawn, Screen};
 use tally::Tally;
 
 pub use tally::Shown;
+
+/// How long a picture waits that nobody would have seen, and that nobody will ask for.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How a window begins.
 #[derive(Clone, Debug)]
@@ -55,6 +61,12 @@ pub enum WindowError {
     /// No device draws.
     #[error(transparent)]
     Gpu(#[from] GpuError),
+    /// The window is there, but takes no pictures.
+    #[error("{0} cannot draw on the window: its surface is lost or refused, time and again")]
+    Surface(String),
+    /// What moves windows gave up, as it does where the screen goes away at the wrong moment.
+    #[error("the window broke down: {0}")]
+    BrokeDown(String),
     /// The viewer would not begin.
     #[error("{0}")]
     Viewer(String),
@@ -100,11 +112,15 @@ pub trait Viewer {
 /// Opens a window and shows what comes until it is closed, by the user or by its waker.
 ///
 /// Must be called on the main thread, once in a program. Keys: F or F11 for all of the screen and
-/// back, S for statistics, Escape, Q or the window's own button to close.
+/// back, S for statistics, Escape, Q or the window's own button to close. While it is minimised
+/// nothing is drawn.
+///
+/// Where an X server goes away, the library that speaks to it ends the program with code 1.
 ///
 /// # Errors
 ///
-/// [`WindowError`] if there is no screen, no device or nothing to show.
+/// [`WindowError`] if there is no screen, no device or nothing to show, or if the window or the
+/// device is lost for good.
 pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), WindowError> {
     let no_screen = |error: winit::error::EventLoopError| WindowError::NoScreen(reason(&error));
     let events = EventLoop::<Word>::with_user_event().build().map_err(no_screen)?;
@@ -116,8 +132,22 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
     let tally = Tally::default();
     let mut app =
         App { options, viewer, waker, instance, open: None, failed: None, statistics, tally };
-    events.run_app(&mut app).map_err(no_screen)?;
+    // winit panics where the screen's server has gone, if it does not end the program.
+    match catch_unwind(AssertUnwindSafe(|| events.run_app(&mut app))) {
+        Ok(ended) => ended.map_err(no_screen)?,
+        Err(panic) => {
+            // And once more, which aborts, where such a window is dropped.
+            std::mem::forget(app.open.take());
+            return Err(WindowError::BrokeDown(said(panic.as_ref())));
+        }
+    }
     app.failed.map_or(Ok(()), Err)
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref().copied()).unwrap_or("for no reason given").to_owned()
 }
 
 /// An error in its own words, without the place in winit that it comes from.
@@ -143,6 +173,14 @@ struct Open {
     gpu: Gpu,
     screen: Screen,
     frames: Arc<dyn LastFrame>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.gpu.works().is_err() {
+            self.screen.leak();
+        }
+    }
 }
 
 impl<V: Viewer> App<'_, V> {
@@ -177,7 +215,9 @@ impl<V: Viewer> App<'_, V> {
                 }
             }
             Ok(Drawn::Nothing) => {}
-            Ok(Drawn::Again) => open.window.request_redraw(),
+            Ok(Drawn::Later) => {
+                events.set_control_flow(ControlFlow::WaitUntil(Instant::now() + PAUSE));
+            }
             Err(error) => {
                 self.failed = Some(error);
                 events.exit();
@@ -209,6 +249,13 @@ impl<V: Viewer> App<'_, V> {
 }
 
 impl<V: Viewer> ApplicationHandler<Word> for App<'_, V> {
+    fn new_events(&mut self, events: &ActiveEventLoop, cause: StartCause) {
+        if let (StartCause::ResumeTimeReached { .. }, Some(open)) = (cause, &self.open) {
+            events.set_control_flow(ControlFlow::Wait);
+            open.window.request_redraw();
+        }
+    }
+
     fn resumed(&mut self, events: &ActiveEventLoop) {
         if self.open.is_some() {
             return;
@@ -235,7 +282,7 @@ impl<V: Viewer> ApplicationHandler<Word> for App<'_, V> {
             WindowEvent::CloseRequested | WindowEvent::Destroyed => events.exit(),
             WindowEvent::Resized(size) => {
                 if let Some(open) = &mut self.open {
-                    open.screen.resize(&open.gpu, (size.width, size.height));
+                    open.screen.resize(&open.gpu, size);
                     open.window.request_redraw();
                 }
             }

@@ -1,7 +1,9 @@
 //! The surface of a window: configured, drawn on, got back when it is lost.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use winit::dpi::PhysicalSize;
 use winit::window::Window;
 
 use crate::decode::{FrameDecoder, Place};
@@ -12,22 +14,45 @@ use crate::sink::ReceivedFrame;
 use crate::window::WindowError;
 use crate::window::overlay::Overlay;
 
+/// How long a surface may refuse to be drawn on before the window gives up.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often a surface is asked for its picture at once, mended in between.
+const TRIES: usize = 3;
+
 /// What became of a picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Drawn {
     /// It was handed to the screen.
     Presented,
-    /// Nobody would see it.
+    /// The window has no pixels; it will say when it has.
     Nothing,
-    /// The surface had changed; it is to be drawn again.
-    Again,
+    /// Nobody would see it now, and nobody says when: it is to be drawn in a while.
+    Later,
+}
+
+/// What there is to draw on.
+enum Acquired {
+    Texture {
+        texture: wgpu::SurfaceTexture,
+        is_suboptimal: bool,
+    },
+    /// The screen takes no picture now, which may last.
+    Busy,
+    /// The surface is not what it was, and could not be mended at once.
+    Broken,
 }
 
 /// What a window is drawn on.
 pub(super) struct Screen {
     window: Arc<Window>,
-    surface: wgpu::Surface<'static>,
+    /// `None` after it was lost.
+    surface: Option<wgpu::Surface<'static>>,
     settings: wgpu::SurfaceConfiguration,
+    /// The surface has these settings. One that has none must not be asked for anything: wgpu
+    /// panics.
+    is_configured: bool,
+    broken_since: Option<Instant>,
     decoder: Option<FrameDecoder>,
     overlay: Overlay,
 }
@@ -64,21 +89,29 @@ impl Screen {
             settings.present_mode = wgpu::PresentMode::Mailbox;
         }
         settings.desired_maximum_frame_latency = 1;
-        surface.configure(&gpu.device, &settings);
         let overlay = Overlay::new(gpu, settings.format);
-        Ok(Self { window: Arc::clone(window), surface, settings, decoder: None, overlay })
+        Ok(Self {
+            window: Arc::clone(window),
+            surface: Some(surface),
+            settings,
+            is_configured: false,
+            broken_since: None,
+            decoder: None,
+            overlay,
+        })
     }
 
-    /// The window has another size; a minimised one has none.
-    pub(super) fn resize(&mut self, gpu: &Gpu, (width, height): (u32, u32)) {
+    /// The window has another size; a minimised one may have none.
+    pub(super) fn resize(&mut self, gpu: &Gpu, size: PhysicalSize<u32>) {
         let most = gpu.device.limits().max_texture_dimension_2d;
-        (self.settings.width, self.settings.height) = (width.min(most), height.min(most));
-        if !self.is_hidden() {
-            self.surface.configure(&gpu.device, &self.settings);
+        let (width, height) = (size.width.min(most), size.height.min(most));
+        if (width, height) != (self.settings.width, self.settings.height) {
+            (self.settings.width, self.settings.height) = (width, height);
+            self.is_configured = false;
         }
     }
 
-    fn is_hidden(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.settings.width == 0 || self.settings.height == 0
     }
 
@@ -88,23 +121,18 @@ impl Screen {
         frame: Option<&ReceivedFrame>,
         lines: &[String],
     ) -> Result<Drawn, WindowError> {
-        use wgpu::CurrentSurfaceTexture::{Lost, Outdated, Suboptimal, Success};
-        if self.is_hidden() {
+        gpu.works()?;
+        if self.is_empty() {
             return Ok(Drawn::Nothing);
         }
-        let (texture, is_suboptimal) = match self.surface.get_current_texture() {
-            Success(texture) => (texture, false),
-            Suboptimal(texture) => (texture, true),
-            Outdated => {
-                self.surface.configure(&gpu.device, &self.settings);
-                return Ok(Drawn::Again);
-            }
-            Lost => {
-                self.surface = Self::surface(&gpu.instance, &self.window)?;
-                self.surface.configure(&gpu.device, &self.settings);
-                return Ok(Drawn::Again);
-            }
-            _ => return Ok(Drawn::Nothing),
+        let is_minimized = self.window.is_minimized() == Some(true);
+        let acquired = if is_minimized { Acquired::Busy } else { self.acquire(gpu)? };
+        if let Acquired::Broken = acquired {
+            return self.broken(gpu);
+        }
+        self.broken_since = None;
+        let Acquired::Texture { texture, is_suboptimal } = acquired else {
+            return Ok(Drawn::Later);
         };
         let target = texture.texture.create_view(&wgpu::TextureViewDescriptor::default());
         let mut recorder = gpu.recorder();
@@ -120,10 +148,77 @@ impl Screen {
         self.overlay.draw(gpu, &mut recorder, &target, lines);
         gpu.queue.submit([recorder.finish()]);
         gpu.queue.present(texture);
-        if is_suboptimal {
-            self.surface.configure(&gpu.device, &self.settings);
-        }
+        gpu.works()?;
+        self.is_configured &= !is_suboptimal;
         Ok(Drawn::Presented)
+    }
+
+    /// The surface's next picture; whatever has become of it since the last one is mended.
+    fn acquire(&mut self, gpu: &Gpu) -> Result<Acquired, WindowError> {
+        use wgpu::CurrentSurfaceTexture::{
+            Lost, Occluded, Outdated, Suboptimal, Success, Timeout, Validation,
+        };
+        for _ in 0..TRIES {
+            if !self.configure(gpu)? {
+                continue;
+            }
+            let Some(surface) = &self.surface else { break };
+            match surface.get_current_texture() {
+                Success(texture) => {
+                    return Ok(Acquired::Texture { texture, is_suboptimal: false });
+                }
+                Suboptimal(texture) => {
+                    return Ok(Acquired::Texture { texture, is_suboptimal: true });
+                }
+                Timeout | Occluded => return Ok(Acquired::Busy),
+                // Or its new size is still on the way, as an event.
+                Outdated => self.is_configured = false,
+                // Gone before there is another one: some drivers allow one for each window.
+                Lost => self.surface = None,
+                Validation => {
+                    gpu.works()?;
+                    self.surface = None;
+                }
+            }
+        }
+        Ok(Acquired::Broken)
+    }
+
+    /// Gives the surface its settings, where it has them not; whether it took them.
+    fn configure(&mut self, gpu: &Gpu) -> Result<bool, WindowError> {
+        if self.is_configured && self.surface.is_some() {
+            return Ok(true);
+        }
+        let surface = match self.surface.take() {
+            Some(surface) => Ok(surface),
+            None => Self::surface(&gpu.instance, &self.window),
+        }?;
+        let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        surface.configure(&gpu.device, &self.settings);
+        let refusal = pollster::block_on(scope.pop());
+        gpu.works()?;
+        self.is_configured = refusal.is_none();
+        match refusal {
+            None => self.surface = Some(surface),
+            // Often only because another thread submitted work meanwhile.
+            Some(error) => tracing::debug!("the window's surface: {error}"),
+        }
+        Ok(self.is_configured)
+    }
+
+    /// To be called before it is dropped with a device that was lost: wgpu keeps a picture that such
+    /// a device was to present, and panics where its surface is dropped first.
+    pub(super) fn leak(&mut self) {
+        std::mem::forget(self.surface.take());
+    }
+
+    /// There is nothing to draw on: that may pass, but not for ever.
+    fn broken(&mut self, gpu: &Gpu) -> Result<Drawn, WindowError> {
+        let since = *self.broken_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < PATIENCE {
+            return Ok(Drawn::Later);
+        }
+        Err(WindowError::Surface(gpu.driver()))
     }
 
     /// The decoder of frames like this one.
