@@ -41,6 +41,8 @@ impl Display {
     pub(crate) fn of_size(size: &str) -> Self {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", &format!("{size}x24"), "-nolisten", "tcp"])
+            // It would begin anew whenever its last client goes, and not answer meanwhile.
+            .arg("-noreset")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -61,8 +63,12 @@ impl Display {
     /// Runs a program that opens a window; the window's number.
     pub(crate) fn open(&self, mut command: Command) -> (Viewer, String) {
         command.env("DISPLAY", &self.name).env_remove("WAYLAND_DISPLAY");
-        let viewer = Viewer(Some(command.spawn().unwrap()));
+        let mut viewer = Viewer(Some(command.spawn().unwrap()));
         let window = wait_for("a window", || {
+            if viewer.0.as_mut().unwrap().try_wait().unwrap().is_some() {
+                let output = viewer.0.take().unwrap().wait_with_output().unwrap();
+                panic!("no window: {}", text(&output.stderr));
+            }
             let found = self.xdotool(&["search", "--name", " - rushes"]);
             found.lines().next().map(str::to_owned)
         });

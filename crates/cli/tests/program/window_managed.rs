@@ -1,6 +1,7 @@
 //! A window under a window manager: all of the screen, away and back.
 
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use rushes::texture::source::read_counter;
 use rushes::texture::{Format, Layout};
@@ -18,20 +19,19 @@ const BLACK: usize = 40;
 
 /// Who gives the windows of a screen their place.
 fn managed(display: &Display) -> Viewer {
-    let manager: Child = Command::new("openbox")
-        .arg("--sm-disable")
+    let mut manager = Command::new("openbox")
+        // It says that it is there before it looks at what it is asked.
+        .args(["--sm-disable", "--startup", "echo ready"])
         // As it comes, not as somebody likes it.
         .env("XDG_CONFIG_HOME", "/nonexistent")
         .env("DISPLAY", &display.name)
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let manager = Viewer(Some(manager));
-    wait_for("a window manager", || {
-        Some(display.xdotool(&["get_num_desktops"])).filter(|number| !number.is_empty())
-    });
-    manager
+    let mut told = BufReader::new(manager.stdout.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap() == "ready"), "no window manager");
+    Viewer(Some(manager))
 }
 
 /// The number of the picture that fills the screen; `None` if there is anything else on it.
