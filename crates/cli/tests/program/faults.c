@@ -56,7 +56,8 @@ static int32_t (*next_acquire)(void *, uint64_t, uint64_t, uint64_t, uint64_t, u
 static int32_t (*next_present)(void *, const void *);
 static int32_t (*next_submit)(void *, uint32_t, const void *, uint64_t);
 
-static pthread_mutex_t files = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t wanting = PTHREAD_MUTEX_INITIALIZER;
+/* Those that there are: the thread of the window knows. */
 static int swapchains;
 
 static FILE *open_file(const char *name, const char *mode) {
@@ -68,21 +69,24 @@ static FILE *open_file(const char *name, const char *mode) {
 }
 
 /* Whether a call of this name is to fail now, and how. */
-static int is_wanted(const char *call, int32_t *result) {
+static int is_fault(const char *call, int32_t *result) {
     char name[32] = "";
-    int wanted = SUCCESS;
+    int wanted = SUCCESS, is_now = 0;
     unsigned times = 0;
+    pthread_mutex_lock(&wanting);
     FILE *file = open_file("wanted", "r");
-    if (!file) return 0;
-    int is_whole = fscanf(file, "%31s %d %u", name, &wanted, &times) == 3;
-    fclose(file);
-    if (!is_whole || times == 0 || strcmp(name, call) != 0) return 0;
-    if ((file = open_file("wanted", "w"))) {
+    if (file) {
+        int is_whole = fscanf(file, "%31s %d %u", name, &wanted, &times) == 3;
+        is_now = is_whole && times > 0 && strcmp(name, call) == 0;
+        fclose(file);
+    }
+    if (is_now && (file = open_file("wanted", "w"))) {
         fprintf(file, "%s %d %u\n", name, wanted, times - 1);
         fclose(file);
     }
-    *result = wanted;
-    return 1;
+    pthread_mutex_unlock(&wanting);
+    if (is_now) *result = wanted;
+    return is_now;
 }
 
 static int32_t note(const char *call, int32_t result) {
@@ -94,34 +98,21 @@ static int32_t note(const char *call, int32_t result) {
     return result;
 }
 
-/* The same, where several threads may look. */
-static int is_fault(const char *call, int32_t *result) {
-    pthread_mutex_lock(&files);
-    int is_fault = is_wanted(call, result);
-    pthread_mutex_unlock(&files);
-    return is_fault;
-}
-
 static int32_t create_swapchain(void *device, const struct swapchain_info *info,
                                 const void *allocator, uint64_t *swapchain) {
-    int32_t result = SUCCESS;
-    pthread_mutex_lock(&files);
-    if (!is_wanted("swapchain", &result)) {
+    int32_t result;
+    if (!is_fault("swapchain", &result)) {
         /* Some drivers are as strict with a window that has one already; there is one window here. */
         int is_taken = swapchains > 0 && !info->old_swapchain;
         result = is_taken ? ERROR_NATIVE_WINDOW_IN_USE
                           : next_create_swapchain(device, info, allocator, swapchain);
         swapchains += result == SUCCESS;
     }
-    note("swapchain", result);
-    pthread_mutex_unlock(&files);
-    return result;
+    return note("swapchain", result);
 }
 
 static void destroy_swapchain(void *device, uint64_t swapchain, const void *allocator) {
-    pthread_mutex_lock(&files);
     swapchains -= swapchain != 0;
-    pthread_mutex_unlock(&files);
     next_destroy_swapchain(device, swapchain, allocator);
 }
 
