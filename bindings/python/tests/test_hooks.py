@@ -53,6 +53,20 @@ def test_a_hook_is_given_frames_on_a_thread_of_its_own(pair: Make) -> None:
     assert threading.get_ident() not in threads
 
 
+def test_what_a_hook_keeps_for_its_thread_lasts(pair: Make) -> None:
+    receiver, sender = pair()
+    gathered, own = Gathered(), threading.local()
+
+    def hook(_frame: rushes.Frame) -> None:
+        own.calls = getattr(own, "calls", 0) + 1
+        gathered(own.calls)
+
+    receiver.on_frame(hook)
+    for _ in range(5):
+        sender.push_frame(access_unit(b"x"))
+    assert gathered.wait_for(5) == [1, 2, 3, 4, 5]
+
+
 def test_frames_go_to_one_place_only(pair: Make) -> None:
     receiver, _ = pair()
     receiver.on_frame(print)

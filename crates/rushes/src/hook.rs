@@ -19,6 +19,9 @@ use crate::stats::Statistics;
 /// A function that is given frames.
 pub(crate) type FrameHook = Box<dyn FnMut(Frame) + Send>;
 
+/// A function that runs a hook's thread, by calling what it is given.
+pub(crate) type Within = Box<dyn FnOnce(&mut (dyn FnMut() + Send)) + Send>;
+
 /// How long the thread sleeps when nothing wakes it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -34,13 +37,20 @@ pub struct Hook {
 }
 
 impl Hook {
-    pub(crate) fn start(receiver: StreamReceiver, hook: FrameHook) -> Result<Self, Error> {
+    pub(crate) fn start(
+        receiver: StreamReceiver,
+        hook: FrameHook,
+        within: Within,
+    ) -> Result<Self, Error> {
         let shared = receiver.shared.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = thread::Builder::new()
             .name(format!("rushes-{}", shared.port.local_address().port()))
-            .spawn(move || run(receiver, hook, &stopped))
+            .spawn(move || {
+                let (mut receiver, mut hook) = (receiver, hook);
+                within(&mut || run(&mut receiver, &mut hook, &stopped));
+            })
             .map_err(Error::Thread)?;
         Ok(Self { shared, stop, thread: Some(thread) })
     }
@@ -64,7 +74,7 @@ impl Drop for Hook {
     }
 }
 
-fn run(mut receiver: StreamReceiver, mut hook: FrameHook, stop: &AtomicBool) {
+fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         match receiver.pull_until(Instant::now() + PATIENCE) {
             // What was told of on the way may have ended it.

@@ -82,7 +82,24 @@ impl StreamReceiver {
     /// # Errors
     /// [`Error::Thread`] if the thread cannot be started.
     pub fn on_frame(self, hook: impl FnMut(Frame) + Send + 'static) -> Result<Hook, Error> {
-        Hook::start(self, Box::new(hook))
+        self.on_frame_within(hook, |run| run())
+    }
+
+    /// As [`on_frame`](Self::on_frame), with something done around it: `within` is called once, on the
+    /// stream's own thread, and the hook is given frames while `within` calls what it is given. That
+    /// returns when the [`Hook`] is dropped.
+    ///
+    /// So a thread can be made known to an interpreter or get another priority once, not with
+    /// every frame.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] if the thread cannot be started.
+    pub fn on_frame_within(
+        self,
+        hook: impl FnMut(Frame) + Send + 'static,
+        within: impl FnOnce(&mut (dyn FnMut() + Send)) + Send + 'static,
+    ) -> Result<Hook, Error> {
+        Hook::start(self, Box::new(hook), Box::new(within))
     }
 
     /// The stream's RTCP.

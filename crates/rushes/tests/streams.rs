@@ -165,6 +165,34 @@ fn a_hook_may_drop_its_own_stream() {
 }
 
 #[test]
+fn a_hook_may_have_something_done_around_it() {
+    let (mut sender, receiver) = pair(Codec::Generic);
+    let (_unused, receiver) = receiver.split().unwrap();
+    let (say, said) = mpsc::channel();
+    let says = say.clone();
+    let hook = receiver
+        .on_frame_within(
+            move |frame| says.send(frame.to_vec()).unwrap(),
+            move |run| {
+                say.send(b"before".to_vec()).unwrap();
+                run();
+                // What was dropped does not begin again.
+                run();
+                say.send(b"after".to_vec()).unwrap();
+            },
+        )
+        .unwrap();
+    assert_eq!(said.recv_timeout(SECOND).unwrap(), b"before");
+    for number in 0..3 {
+        sender.push_frame(&[number; 10], None).unwrap();
+        assert_eq!(said.recv_timeout(SECOND).unwrap(), [number; 10]);
+    }
+    drop(hook);
+    assert_eq!(said.recv_timeout(SECOND).unwrap(), b"after");
+    assert_eq!(said.recv_timeout(SECOND), Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
 fn both_halves_work_on_threads_of_their_own() {
     let (left, right) = pair(Codec::Generic);
     let (mut sender, _) = left.split().unwrap();
