@@ -50,6 +50,16 @@ enum Receiving {
     Closed,
 }
 
+impl Receiving {
+    fn pull(&mut self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
+        match self {
+            Self::Pulled(receiver) => Ok(receiver.pull_frame(timeout)?),
+            Self::Hooked(_) => Err(rushes::Error::Hooked.into()),
+            Self::Closed => Err(Failure::Closed),
+        }
+    }
+}
+
 impl Inner {
     fn new(stream: rushes::MediaStream) -> Result<Self, Failure> {
         let handle = Handle { stream: stream.handle(), rtcp: stream.rtcp() };
@@ -78,11 +88,7 @@ impl Inner {
         if self.is_closed() {
             return Err(Failure::Closed);
         }
-        self.receiver.with(|receiver| match receiver {
-            Receiving::Pulled(receiver) => Ok(receiver.pull_frame(timeout)?),
-            Receiving::Hooked(_) => Err(rushes::Error::Hooked.into()),
-            Receiving::Closed => Err(Failure::Closed),
-        })
+        self.receiver.with(|receiver| receiver.pull(timeout))
     }
 
     fn send<T>(
@@ -175,6 +181,13 @@ pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     Err(PyTypeError::new_err(format!("{} cannot be called", hook.get_type())))
 }
 
+/// Runs a thread that calls Python, which keeps its state for the thread meanwhile: to make one and
+/// throw it away around each call would cost two calls of the system and a fresh page.
+fn known_to_python(run: &mut (dyn FnMut() + Send)) {
+    // Without an interpreter there is nobody to be called.
+    let _ = Python::try_attach(|py| py.detach(run));
+}
+
 /// Calls a hook with what `argument` makes; what it raises is told, not passed on.
 pub(crate) fn call<T>(hook: &Py<PyAny>, argument: impl FnOnce(Python<'_>) -> PyResult<T>)
 where
@@ -233,6 +246,16 @@ impl Stream {
         frame.map(|frame| Frame::wrap(py, frame)).transpose()
     }
 
+    /// As `pull_frame`, for an event loop: `None` at once where another thread receives, and no look
+    /// at signals.
+    fn _pull_if_free(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Py<Frame>>> {
+        let timeout = duration(Some(timeout))?.unwrap_or_default();
+        let inner = &self.inner;
+        let pulled = py.detach(|| inner.receiver.try_with(|receiver| receiver.pull(timeout)));
+        let frame = pulled.transpose()?.flatten();
+        frame.map(|frame| Frame::wrap(py, frame)).transpose()
+    }
+
     /// Frames as they come, until none has for `timeout` seconds, or until everybody who sent has
     /// said goodbye, if `until_bye` says so, or until the stream is closed.
     #[pyo3(signature = (timeout = None, *, until_bye = false))]
@@ -260,7 +283,9 @@ impl Stream {
         let hook = callable(hook)?;
         let take = move |frame| call(&hook, |py| Frame::wrap(py, frame));
         Ok(py.detach(|| {
-            self.inner.hook(|receiver| receiver.on_frame(take).map(Receiving::Hooked))
+            self.inner.hook(|receiver| {
+                receiver.on_frame_within(take, known_to_python).map(Receiving::Hooked)
+            })
         })?)
     }
 

@@ -90,6 +90,20 @@ impl<T> Exclusive<T> {
         act(&mut value)
     }
 
+    /// As [`with`](Self::with), but `None` where a thread uses it.
+    pub(crate) fn try_with<R>(
+        &self,
+        act: impl FnOnce(&mut T) -> Result<R, Failure>,
+    ) -> Option<Result<R, Failure>> {
+        let mut value = match self.value.try_lock() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let _use = Use::begin(&self.user);
+        Some(act(&mut value))
+    }
+
     /// Waits until no thread uses it.
     fn wait(&self) -> Result<MutexGuard<'_, T>, Failure> {
         let me = thread::current().id();

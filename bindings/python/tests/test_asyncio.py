@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 import rushes
 from conftest import PATIENCE, Pair, access_unit
+from rushes import _aio
 
 Make = Callable[..., Pair]
 
@@ -51,6 +52,91 @@ def test_frames_come_while_the_loop_does_other_things(pair: Make) -> None:
 
     run(main)
     assert ticks > 1
+
+
+def test_other_tasks_have_their_turn_where_frames_always_wait(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_aio, "_TURN", -1.0)
+    receiver, sender = pair()
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        for number in range(20):
+            sender.push_frame(numbered(number))
+        other = asyncio.create_task(tick())
+        frames = aiter(receiver)
+        for number in range(20):
+            assert bytes(await anext(frames)) == numbered(number)
+        other.cancel()
+
+    run(main)
+    assert ticks >= 20
+
+
+def test_a_loop_that_waits_itself_does_so_briefly(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long enough that frames which are there come within it, however busy the machine is.
+    monkeypatch.setattr(_aio, "_BRIEFLY", 0.05)
+    receiver, sender = pair()
+
+    async def main() -> None:
+        frames = aiter(receiver)
+        for number in range(_aio._QUICK + 2):
+            sender.push_frame(numbered(number))
+            assert bytes(await anext(frames)) == numbered(number)
+        assert frames._quick >= _aio._QUICK
+        # The next one is sent by the loop, so that a loop that waits for it waits in vain.
+        saved = frames._quick
+        asyncio.get_running_loop().call_later(0.01, sender.push_frame, numbered(99))
+        assert bytes(await anext(frames)) == numbered(99)
+        assert frames._quick == saved - _aio._QUICK
+        # And from now on it waits as it did before.
+        assert frames._thread is not None
+
+    run(main)
+
+
+def test_frames_that_come_seldom_are_never_waited_for_by_the_loop(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> None:
+        frames = aiter(receiver)
+        for number in range(2 * _aio._QUICK):
+            # Later than within half a millisecond.
+            later = 0.002
+            asyncio.get_running_loop().call_later(later, sender.push_frame, numbered(number))
+            assert bytes(await anext(frames)) == numbered(number)
+        assert frames._quick == 0
+
+    run(main)
+
+
+def test_no_frame_is_lost_when_a_turn_of_others_is_cancelled(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_aio, "_TURN", -1.0)
+    receiver, sender = pair()
+
+    async def main() -> None:
+        sender.push_frame(numbered(1))
+        frames = aiter(receiver)
+        for _ in range(3):
+            wait = asyncio.ensure_future(anext(frames))
+            await asyncio.sleep(0)
+            wait.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await wait
+        assert bytes(await anext(frames)) == numbered(1)
+
+    run(main)
 
 
 def test_no_frame_is_lost_between_two_loops(pair: Make) -> None:
@@ -172,7 +258,8 @@ def test_the_thread_ends_with_its_iterator(pair: Make) -> None:
     receiver, sender = pair()
 
     async def main() -> threading.Thread:
-        sender.push_frame(numbered(1))
+        # A frame that is there already needs no thread.
+        asyncio.get_running_loop().call_later(0.01, sender.push_frame, numbered(1))
         frames = aiter(receiver)
         await anext(frames)
         thread = frames._thread
