@@ -27,7 +27,7 @@ _QUICK = 8
 _SAVED = 8
 
 #: After so many seconds of frames without a wait, other tasks have their turn.
-_TURN = 0.00025
+_TURN = 0.0005
 
 
 class Kept:
@@ -98,8 +98,8 @@ class AsyncFrames:
             except ClosedError:
                 break
             if frame is not None:
-                if monotonic() - asked < _BRIEFLY:
-                    self._quick = min(self._quick + 1, _QUICK * _SAVED)
+                if self._quick < _QUICK * _SAVED and monotonic() - asked < _BRIEFLY:
+                    self._quick += 1
                 return frame
             if not await self._wait():
                 break
