@@ -5,38 +5,14 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections import deque
 from contextlib import suppress
-from time import monotonic
 
-from rushes._rushes import ClosedError, Frame, Stream
+from rushes._rushes import ClosedError, Frame, Stream, _Taker
 
-__all__ = ["AsyncFrames", "Kept"]
+__all__ = ["AsyncFrames"]
 
 #: How long the thread waits before it looks whether anybody still wants a frame, in seconds.
 _PATIENCE = 0.1
-
-#: How long the event loop waits for a frame itself where they come thick and fast, in seconds. To be
-#: woken by a thread would cost it a fifth of that in processor time.
-_BRIEFLY = 0.0005
-
-#: So many frames that came within that time make up for a wait of the loop in vain.
-_QUICK = 8
-
-#: As many such waits may be saved up.
-_SAVED = 8
-
-#: After so many seconds of frames without a wait, other tasks have their turn.
-_TURN = 0.0005
-
-
-class Kept:
-    """Frames of one stream that a loop's thread has taken and nobody has been given yet."""
-
-    def __init__(self) -> None:
-        self.frames: deque[Frame] = deque()
-        #: Held while a frame is taken and kept, so that they stay in their order.
-        self.taking = threading.Lock()
 
 
 class _Request:
@@ -71,62 +47,36 @@ class AsyncFrames:
     between every few of them.
     """
 
-    def __init__(self, stream: Stream, kept: Kept) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._kept = kept
         self._requests: _Requests = queue.SimpleQueue()
         self._given_up = threading.Event()
         self._pending: _Request | None = None
         self._thread: threading.Thread | None = None
-        #: Frames that came soon after they were asked for, less those that waits in vain have cost.
-        self._quick = 0
-        #: When other tasks had their turn.
-        self._turned = monotonic()
+        self._taker = _Taker(stream)
+        self._take = self._taker.take
 
     def __aiter__(self) -> AsyncFrames:
         return self
 
     async def __anext__(self) -> Frame:
-        asked = monotonic()
-        if asked - self._turned > _TURN:
+        # Hardly anything, as this is all there is to it where frames come thick and fast.
+        frame = self._take()
+        return await self._next() if frame is None else frame
+
+    async def _next(self) -> Frame:
+        if self._taker.is_turn_of_others():
             # Before a frame is taken: who is cancelled here loses none.
             await asyncio.sleep(0)
-            self._turned = asked = monotonic()
-        while not self._given_up.is_set():
-            try:
-                frame = self._take()
-            except ClosedError:
-                break
-            if frame is not None:
-                if self._quick < _QUICK * _SAVED and monotonic() - asked < _BRIEFLY:
-                    self._quick += 1
+            self._taker.go_on()
+            if (frame := self._take()) is not None:
                 return frame
-            if not await self._wait():
-                break
-            self._turned = monotonic()
+        while not self._given_up.is_set() and await self._wait():
+            self._taker.go_on()
+            if (frame := self._take()) is not None:
+                return frame
         await self.aclose()
         raise StopAsyncIteration
-
-    def _take(self) -> Frame | None:
-        """Takes a frame that is there, or comes as soon as those before."""
-        kept = self._kept
-        if kept.frames:
-            with suppress(IndexError):  # A loop in another thread may be faster.
-                return kept.frames.popleft()
-        # Not where a thread waits for one already.
-        if self._pending is not None or not kept.taking.acquire(blocking=False):
-            return None
-        try:
-            if kept.frames:
-                return None  # One was kept meanwhile: it comes first.
-            if self._quick < _QUICK:
-                return self._stream._pull_if_free(0)
-            frame = self._stream._pull_if_free(_BRIEFLY)
-            if frame is None:
-                self._quick -= _QUICK
-            return frame
-        finally:
-            kept.taking.release()
 
     async def _wait(self) -> bool:
         """Waits until a frame may be there; whether more may come."""
@@ -153,12 +103,13 @@ class AsyncFrames:
 
     async def aclose(self) -> None:
         """Ends the iteration and its thread; the stream stays open."""
+        self._taker.stop()
         self._give_up()
 
     def _start(self) -> None:
         if self._thread is None:
             # It keeps neither the iterator nor the interpreter alive.
-            arguments = (self._stream, self._kept, self._requests, self._given_up)
+            arguments = (self._stream, self._requests, self._given_up)
             self._thread = threading.Thread(
                 target=_pump, args=arguments, name="rushes-async", daemon=True
             )
@@ -172,24 +123,16 @@ class AsyncFrames:
         self._give_up()
 
 
-def _pump(stream: Stream, kept: Kept, requests: _Requests, given_up: threading.Event) -> None:
+def _pump(stream: Stream, requests: _Requests, given_up: threading.Event) -> None:
     """Answers each request when a frame is kept."""
     while (request := requests.get()) is not None:
         outcome: bool | Exception = False
         try:
             while not outcome and not given_up.is_set():
-                outcome = _take(stream, kept)
+                outcome = stream._keep_frame(_PATIENCE)
         except ClosedError:
             pass
         except Exception as exception:  # noqa: BLE001 - whoever awaits it is told
             outcome = exception
         with suppress(RuntimeError):  # The event loop is closed: nobody waits there any more.
             request.loop.call_soon_threadsafe(request.settle, outcome)
-
-
-def _take(stream: Stream, kept: Kept) -> bool:
-    """Takes a frame, if one comes soon; whether any is kept."""
-    with kept.taking:
-        if not kept.frames and (frame := stream.pull_frame(_PATIENCE)) is not None:
-            kept.frames.append(frame)
-        return bool(kept.frames)

@@ -7,6 +7,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "what Python gives is given by value")]
 #![allow(clippy::unused_self, reason = "methods of Python")]
 
+mod aio;
 mod buffer;
 mod context;
 mod error;
@@ -28,6 +29,8 @@ mod zrtp;
 /// What `rushes/__init__.py` shows.
 #[pyo3::pymodule]
 mod _rushes {
+    #[pymodule_export]
+    use crate::aio::Taker;
     #[pymodule_export]
     use crate::buffer::Octets;
     #[pymodule_export]

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use rushes::{Hook, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
 
@@ -28,6 +27,8 @@ pub(crate) struct Inner {
     sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
     handle: Mutex<Option<Handle>>,
+    /// A frame that was received for an event loop and nobody has been given yet.
+    kept: Mutex<Option<rushes::Frame>>,
     /// The counters when it was closed.
     last: Mutex<rushes::Statistics>,
     /// Memory for what must be copied before it is sent.
@@ -69,6 +70,7 @@ impl Inner {
             sender: Exclusive::new(Some(sender)),
             receiver: Exclusive::new(Receiving::Pulled(Box::new(receiver))),
             handle: Mutex::new(Some(handle)),
+            kept: Mutex::default(),
             last: Mutex::default(),
             scratch: Mutex::default(),
             local,
@@ -88,7 +90,33 @@ impl Inner {
         if self.is_closed() {
             return Err(Failure::Closed);
         }
-        self.receiver.with(|receiver| receiver.pull(timeout))
+        self.receiver.with(|receiver| self.kept_or(|| receiver.pull(timeout)))
+    }
+
+    /// As [`pull`](Self::pull), for who cannot wait long: `None` where another thread receives.
+    pub(crate) fn take(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
+        let taken = self.receiver.try_with(|receiver| self.kept_or(|| receiver.pull(timeout)));
+        taken.transpose().map(Option::flatten)
+    }
+
+    /// Waits until a frame is kept for whoever asks next.
+    fn keep(&self, timeout: Duration) -> Result<Option<()>, Failure> {
+        self.receiver.with(|receiver| {
+            let frame = self.kept_or(|| receiver.pull(timeout))?;
+            let is_kept = frame.is_some();
+            *lock(&self.kept) = frame;
+            Ok(is_kept.then_some(()))
+        })
+    }
+
+    /// The frame that is kept, or else what `pull` gives; to be called by who has the receiver, so
+    /// that frames stay in their order.
+    fn kept_or(
+        &self,
+        pull: impl FnOnce() -> Result<Option<rushes::Frame>, Failure>,
+    ) -> Result<Option<rushes::Frame>, Failure> {
+        let kept = lock(&self.kept).take();
+        kept.map_or_else(pull, |frame| Ok(Some(frame)))
     }
 
     fn send<T>(
@@ -160,8 +188,6 @@ impl Close for Inner {
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Stream {
     pub(crate) inner: Arc<Inner>,
-    /// What loops of `async for` have taken and not given yet: a `rushes._aio.Kept`.
-    kept: PyOnceLock<Py<PyAny>>,
 }
 
 impl Stream {
@@ -169,7 +195,7 @@ impl Stream {
         let inner = Arc::new(Inner::new(stream)?);
         session.open.add(&inner);
         OPEN.add(&inner);
-        Ok(Self { inner, kept: PyOnceLock::new() })
+        Ok(Self { inner })
     }
 }
 
@@ -181,11 +207,17 @@ pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     Err(PyTypeError::new_err(format!("{} cannot be called", hook.get_type())))
 }
 
-/// Runs a thread that calls Python, which keeps its state for the thread meanwhile: to make one and
-/// throw it away around each call would cost two calls of the system and a fresh page.
-fn known_to_python(run: &mut (dyn FnMut() + Send)) {
+/// Runs a thread that calls `hook`, first with the frame that is kept. Python keeps its state for the
+/// thread meanwhile: to make one and throw it away around each call would cost two calls of the system
+/// and a fresh page.
+fn known_to_python(run: &mut (dyn FnMut() + Send), hook: &Py<PyAny>, kept: Option<rushes::Frame>) {
     // Without an interpreter there is nobody to be called.
-    let _ = Python::try_attach(|py| py.detach(run));
+    let _ = Python::try_attach(|py| {
+        if let Some(frame) = kept {
+            call(hook, |py| Frame::wrap(py, frame));
+        }
+        py.detach(run);
+    });
 }
 
 /// Calls a hook with what `argument` makes; what it raises is told, not passed on.
@@ -246,14 +278,11 @@ impl Stream {
         frame.map(|frame| Frame::wrap(py, frame)).transpose()
     }
 
-    /// As `pull_frame`, for an event loop: `None` at once where another thread receives, and no look
-    /// at signals.
-    fn _pull_if_free(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Py<Frame>>> {
-        let timeout = duration(Some(timeout))?.unwrap_or_default();
-        let inner = &self.inner;
-        let pulled = py.detach(|| inner.receiver.try_with(|receiver| receiver.pull(timeout)));
-        let frame = pulled.transpose()?.flatten();
-        frame.map(|frame| Frame::wrap(py, frame)).transpose()
+    /// For a thread of an event loop: whether a frame is kept for whoever asks next; one is waited
+    /// for, at most for `timeout` seconds.
+    fn _keep_frame(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let kept = in_slices(py, duration(Some(timeout))?, |slice| self.inner.keep(slice))?;
+        Ok(kept.is_some())
     }
 
     /// Frames as they come, until none has for `timeout` seconds, or until everybody who sent has
@@ -268,23 +297,22 @@ impl Stream {
     }
 
     fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
-        let py = slf.py();
-        let module = py.import("rushes._aio")?;
-        let kept = slf
-            .get()
-            .kept
-            .get_or_try_init(py, || Ok::<_, PyErr>(module.getattr("Kept")?.call0()?.unbind()))?;
-        module.getattr("AsyncFrames")?.call1((&slf, kept))
+        slf.py().import("rushes._aio")?.getattr("AsyncFrames")?.call1((&slf,))
     }
 
     /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends when
     /// the stream is closed. What it raises goes to `sys.unraisablehook`.
     fn on_frame(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
+        let around = hook.clone_ref(py);
         let take = move |frame| call(&hook, |py| Frame::wrap(py, frame));
         Ok(py.detach(|| {
             self.inner.hook(|receiver| {
-                receiver.on_frame_within(take, known_to_python).map(Receiving::Hooked)
+                let kept = lock(&self.inner.kept).take();
+                let within = move |run: &mut (dyn FnMut() + Send)| {
+                    known_to_python(run, &around, kept);
+                };
+                receiver.on_frame_within(take, within).map(Receiving::Hooked)
             })
         })?)
     }

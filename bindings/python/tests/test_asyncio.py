@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 import rushes
 from conftest import PATIENCE, Pair, access_unit
-from rushes import _aio
 
 Make = Callable[..., Pair]
 
@@ -54,10 +55,7 @@ def test_frames_come_while_the_loop_does_other_things(pair: Make) -> None:
     assert ticks > 1
 
 
-def test_other_tasks_have_their_turn_where_frames_always_wait(
-    pair: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_aio, "_TURN", -1.0)
+def test_other_tasks_have_their_turn_where_frames_always_wait(pair: Make) -> None:
     receiver, sender = pair()
     ticks = 0
 
@@ -73,6 +71,8 @@ def test_other_tasks_have_their_turn_where_frames_always_wait(
         other = asyncio.create_task(tick())
         frames = aiter(receiver)
         for number in range(20):
+            # Longer than tasks may be without a turn.
+            time.sleep(0.001)
             assert bytes(await anext(frames)) == numbered(number)
         other.cancel()
 
@@ -80,25 +80,23 @@ def test_other_tasks_have_their_turn_where_frames_always_wait(
     assert ticks >= 20
 
 
-def test_a_loop_that_waits_itself_does_so_briefly(
-    pair: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Long enough that frames which are there come within it, however busy the machine is.
-    monkeypatch.setattr(_aio, "_BRIEFLY", 0.05)
+def test_a_loop_that_waits_itself_does_so_briefly(pair: Make) -> None:
     receiver, sender = pair()
 
     async def main() -> None:
         frames = aiter(receiver)
-        for number in range(_aio._QUICK + 2):
+        taker = frames._taker
+        number = 0
+        while taker.quick < 2 * taker.needed:
             sender.push_frame(numbered(number))
             assert bytes(await anext(frames)) == numbered(number)
-        assert frames._quick >= _aio._QUICK
-        # The next one is sent by the loop, so that a loop that waits for it waits in vain.
-        saved = frames._quick
-        asyncio.get_running_loop().call_later(0.01, sender.push_frame, numbered(99))
-        assert bytes(await anext(frames)) == numbered(99)
-        assert frames._quick == saved - _aio._QUICK
-        # And from now on it waits as it did before.
+            number += 1
+        # The next one is sent by the loop itself, so that it waits in vain.
+        saved = taker.quick
+        asyncio.get_running_loop().call_later(0.01, sender.push_frame, numbered(number))
+        assert bytes(await anext(frames)) == numbered(number)
+        assert taker.quick == saved - taker.needed
+        # From then on its thread has waited.
         assert frames._thread is not None
 
     run(main)
@@ -109,32 +107,30 @@ def test_frames_that_come_seldom_are_never_waited_for_by_the_loop(pair: Make) ->
 
     async def main() -> None:
         frames = aiter(receiver)
-        for number in range(2 * _aio._QUICK):
+        for number in range(10):
             # Later than within half a millisecond.
             later = 0.002
             asyncio.get_running_loop().call_later(later, sender.push_frame, numbered(number))
             assert bytes(await anext(frames)) == numbered(number)
-        assert frames._quick == 0
+        assert frames._taker.quick == 0
 
     run(main)
 
 
-def test_no_frame_is_lost_when_a_turn_of_others_is_cancelled(
-    pair: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_aio, "_TURN", -1.0)
+def test_no_frame_is_lost_when_a_turn_of_others_is_cancelled(pair: Make) -> None:
     receiver, sender = pair()
 
     async def main() -> None:
-        sender.push_frame(numbered(1))
         frames = aiter(receiver)
-        for _ in range(3):
+        for number in range(3):
+            sender.push_frame(numbered(number))
+            time.sleep(0.001)
             wait = asyncio.ensure_future(anext(frames))
             await asyncio.sleep(0)
             wait.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await wait
-        assert bytes(await anext(frames)) == numbered(1)
+            assert bytes(await anext(frames)) == numbered(number)
 
     run(main)
 
@@ -206,6 +202,31 @@ def test_no_frame_is_lost_between_two_event_loops(pair: Make) -> None:
     sender.push_frame(numbered(1))
     sender.push_frame(numbered(2))
     run(main)
+
+
+def test_a_frame_that_is_kept_goes_to_whoever_asks_next(pair: Make) -> None:
+    async def give_up(receiver: rushes.Stream, sender: rushes.Stream) -> None:
+        frames = aiter(receiver)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(frames), 0.01)
+        # Its thread waits still, and takes it.
+        sender.push_frame(numbered(1))
+        request = frames._pending
+        assert request is not None
+        while request.outcome is None:
+            await asyncio.sleep(0.001)
+        sender.push_frame(numbered(2))
+
+    pulled, sender = pair()
+    run(lambda: give_up(pulled, sender))
+    assert bytes(pulled.pull_frame(PATIENCE) or b"") == numbered(1)
+    assert bytes(pulled.pull_frame(PATIENCE) or b"") == numbered(2)
+
+    hooked, sender = pair()
+    run(lambda: give_up(hooked, sender))
+    got: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    hooked.on_frame(lambda frame: got.put(bytes(frame)))
+    assert [got.get(timeout=PATIENCE) for _ in range(2)] == [numbered(1), numbered(2)]
 
 
 def test_the_loop_ends_when_the_stream_is_closed(pair: Make) -> None:

@@ -37,7 +37,7 @@ def test_everything_public_is_documented() -> None:
 def test_all_that_is_public_is_exported() -> None:
     stub = ast.parse((HERE / "rushes" / "_rushes.pyi").read_text())
     classes = {node.name for node in stub.body if isinstance(node, ast.ClassDef)}
-    assert classes <= set(rushes.__all__)
+    assert {name for name in classes if not name.startswith("_")} <= set(rushes.__all__)
     assert sorted(rushes.__all__) == list(rushes.__all__)
 
 
