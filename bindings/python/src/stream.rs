@@ -336,11 +336,11 @@ impl Stream {
     }
 
     /// Waits for `seconds`, answering requests and reports meanwhile. Whoever only sends should wait
-    /// with this between frames.
+    /// with this between frames. Others may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         in_slices::<()>(py, duration(Some(seconds))?, |slice| {
             let deadline = Instant::now() + slice;
-            self.inner.send(|sender| sender.wait_until(deadline))?;
+            self.inner.handle()?.stream.wait_until(deadline)?;
             Ok(None)
         })
         .map(drop)
