@@ -87,6 +87,9 @@ class AsyncFrames:
             self._pending = request = _Request(loop)
             self._requests.put(request)
             self._start()
+            if self._given_up.is_set():
+                # The thread may have ended before it came to that.
+                return False
         # It stays where the wait is cancelled.
         if request.outcome is None:
             waiting = loop.create_future()

@@ -59,13 +59,13 @@ impl Taker {
         let Some(patience) = lock(&self.pace).begin() else { return Ok(None) };
         let inner = &self.stream.get().inner;
         let frame = match py.detach(|| inner.take(patience)) {
-            Ok(Some(frame)) => frame,
-            Ok(None) => {
+            Some(Ok(Some(frame))) => frame,
+            Some(Ok(None)) => {
                 lock(&self.pace).waited_in_vain(patience);
                 return Ok(None);
             }
-            Err(Failure::Closed) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            None | Some(Err(Failure::Closed)) => return Ok(None),
+            Some(Err(error)) => return Err(error.into()),
         };
         lock(&self.pace).came();
         Frame::wrap(py, frame).map(Some)

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -22,10 +23,15 @@ use crate::session::Shared;
 use crate::stats::Statistics;
 use crate::wait::{Exclusive, duration, in_slices, lock};
 
+/// How long a thread that receives again and again leaves the stream to others who wait for it.
+const AFTER_YOU: Duration = Duration::from_millis(1);
+
 /// A stream's parts, each for whichever thread has something to do with it.
 pub(crate) struct Inner {
     sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
+    /// Of the thread that waits for requests.
+    waiting: Exclusive<()>,
     handle: Mutex<Option<Handle>>,
     /// A frame that was received for an event loop and nobody has been given yet.
     kept: Mutex<Option<rushes::Frame>>,
@@ -69,6 +75,7 @@ impl Inner {
         Ok(Self {
             sender: Exclusive::new(Some(sender)),
             receiver: Exclusive::new(Receiving::Pulled(Box::new(receiver))),
+            waiting: Exclusive::new(()),
             handle: Mutex::new(Some(handle)),
             kept: Mutex::default(),
             last: Mutex::default(),
@@ -94,13 +101,19 @@ impl Inner {
     }
 
     /// As [`pull`](Self::pull), for who cannot wait long: `None` where another thread receives.
-    pub(crate) fn take(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
-        let taken = self.receiver.try_with(|receiver| self.kept_or(|| receiver.pull(timeout)));
-        taken.transpose().map(Option::flatten)
+    pub(crate) fn take(&self, timeout: Duration) -> Option<Result<Option<rushes::Frame>, Failure>> {
+        self.receiver.try_with(|receiver| self.kept_or(|| receiver.pull(timeout)))
     }
 
     /// Waits until a frame is kept for whoever asks next.
     fn keep(&self, timeout: Duration) -> Result<Option<()>, Failure> {
+        if self.is_closed() {
+            return Err(Failure::Closed);
+        }
+        if self.receiver.is_wanted() {
+            // Whoever unlocks and locks again at once leaves it to nobody.
+            thread::sleep(AFTER_YOU);
+        }
         self.receiver.with(|receiver| {
             let frame = self.kept_or(|| receiver.pull(timeout))?;
             let is_kept = frame.is_some();
@@ -117,6 +130,22 @@ impl Inner {
     ) -> Result<Option<rushes::Frame>, Failure> {
         let kept = lock(&self.kept).take();
         kept.map_or_else(pull, |frame| Ok(Some(frame)))
+    }
+
+    /// Answers requests and reports for so long, or lets the thread do so that is at it.
+    fn answer(&self, time: Duration) -> Result<(), Failure> {
+        if self.waiting.is_mine() {
+            return Err(Failure::Reentered);
+        }
+        let deadline = Instant::now() + time;
+        let answered = self.waiting.try_with(|()| {
+            self.handle()?.stream.wait_until(deadline)?;
+            Ok(())
+        });
+        answered.unwrap_or_else(|| {
+            thread::sleep(time);
+            if self.is_closed() { Err(Failure::Closed) } else { Ok(()) }
+        })
     }
 
     fn send<T>(
@@ -153,7 +182,7 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
-        if self.receiver.is_mine() || self.sender.is_mine() {
+        if self.receiver.is_mine() || self.sender.is_mine() || self.waiting.is_mine() {
             return Err(Failure::Reentered);
         }
         // From here on, nobody begins to wait.
@@ -161,9 +190,14 @@ impl Close for Inner {
         if let Some(handle) = &handle {
             *lock(&self.last) = handle.stream.statistics();
         }
-        let halves = self.receiver.with(|receiver| {
-            self.sender
-                .with(|sender| Ok((std::mem::replace(receiver, Receiving::Closed), sender.take())))
+        // Who waits for requests holds the port as well.
+        let halves = self.waiting.with(|()| Ok(())).and_then(|()| {
+            self.receiver.with(|receiver| {
+                self.sender.with(|sender| {
+                    let kept = lock(&self.kept).take();
+                    Ok((std::mem::replace(receiver, Receiving::Closed), sender.take(), kept))
+                })
+            })
         });
         match halves {
             // Not under the locks: a hook that is still running may want them.
@@ -339,8 +373,7 @@ impl Stream {
     /// with this between frames. Others may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         in_slices::<()>(py, duration(Some(seconds))?, |slice| {
-            let deadline = Instant::now() + slice;
-            self.inner.handle()?.stream.wait_until(deadline)?;
+            self.inner.answer(slice)?;
             Ok(None)
         })
         .map(drop)

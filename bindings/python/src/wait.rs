@@ -104,6 +104,11 @@ impl<T> Exclusive<T> {
         Some(act(&mut value))
     }
 
+    /// Whether another thread waits for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        lock(&WAITING).iter().any(|(_, user)| Arc::ptr_eq(user, &self.user))
+    }
+
     /// Waits until no thread uses it.
     fn wait(&self) -> Result<MutexGuard<'_, T>, Failure> {
         let me = thread::current().id();

@@ -93,7 +93,7 @@ def test_a_loop_that_waits_itself_does_so_briefly(pair: Make) -> None:
             number += 1
         # The next one is sent by the loop itself, so that it waits in vain.
         saved = taker.quick
-        asyncio.get_running_loop().call_later(0.01, sender.push_frame, numbered(number))
+        asyncio.get_running_loop().call_later(0.2, sender.push_frame, numbered(number))
         assert bytes(await anext(frames)) == numbered(number)
         assert taker.quick == saved - taker.needed
         # From then on its thread has waited.
@@ -108,8 +108,8 @@ def test_frames_that_come_seldom_are_never_waited_for_by_the_loop(pair: Make) ->
     async def main() -> None:
         frames = aiter(receiver)
         for number in range(10):
-            # Later than within half a millisecond.
-            later = 0.002
+            # Later than within half a millisecond, however late the loop itself is.
+            later = 0.05
             asyncio.get_running_loop().call_later(later, sender.push_frame, numbered(number))
             assert bytes(await anext(frames)) == numbered(number)
         assert frames._taker.quick == 0

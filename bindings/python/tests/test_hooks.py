@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import subprocess
 import sys
@@ -240,23 +241,71 @@ def test_two_hooks_that_close_the_streams_they_run_in_do_not_hang(
 
 def test_a_hook_waits_its_turn(pair: Make) -> None:
     receiver, sender = pair(rtcp=False)
-    back, forth = pair(rtcp=False)
+    back, forth = pair(rtcp=False, pacing_rate=4_000_000)
     receiver.on_event(lambda _event: forth.push_frame(access_unit(b"y")))
-    ended = threading.Event()
+    ended, pushing = threading.Event(), threading.Event()
 
-    def wait() -> None:
-        while not ended.is_set():
-            forth.wait(0.02)
+    def push() -> None:
+        while not ended.wait(0.01):
+            pushing.set()
+            forth.push_frame(access_unit(bytes(b"z" * 20_000)))
 
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=push)
     thread.start()
     try:
+        assert pushing.wait(PATIENCE)
         sender.push_frame(access_unit(b"x"))
         assert receiver.pull_frame(PATIENCE) is not None
-        assert bytes(back.pull_frame(PATIENCE) or b"") == access_unit(b"y")
+        assert access_unit(b"y") in (bytes(frame) for frame in back.frames(PATIENCE))
     finally:
         ended.set()
         thread.join(PATIENCE)
+
+
+def test_a_close_gives_the_port_back_from_a_thread_that_waits(
+    session: rushes.Session, free_port: int
+) -> None:
+    stream = session.stream("h265", local_port=free_port)
+    told: list[type[BaseException]] = []
+    begun = threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        try:
+            while True:
+                stream.wait(60)
+        except rushes.ClosedError as error:
+            told.append(type(error))
+
+    threads = [threading.Thread(target=wait) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(PATIENCE)
+    stream.wait(0.02)
+    stream.close()
+    session.stream("h265", local_port=free_port).close()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert told == [rushes.ClosedError] * 2
+
+
+def test_a_loop_that_was_given_up_keeps_nobody_waiting(pair: Make) -> None:
+    receiver, sender = pair()
+
+    async def main() -> object:
+        frames = aiter(receiver)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(anext(frames), 0.02)
+        return frames
+
+    frames = asyncio.run(main())
+    sender.push_frame(access_unit(b"x"))
+    frame = receiver.pull_frame(PATIENCE)
+    assert frame is not None and bytes(frame) == access_unit(b"x")
+    receiver.close()
+    with pytest.raises(rushes.ClosedError):
+        receiver.pull_frame(0)
+    del frames
 
 
 def test_a_stream_that_refuses_to_be_closed_stays_open_whole(

@@ -203,10 +203,11 @@ fn wrong_units(server: SocketAddr) {
     }
     refused(&mut bind(token, 2), Reason::Token, "none such");
     refused(&mut bind(token, 63), Reason::Token, "none such");
-    let units = [bind(token, 0), bind(token, 1)];
+    let mut units = [bind(token, 0), bind(token, 1)];
     while control.hear() != Some(Message::Start { epoch: 0 }) {}
     refused(&mut bind(token, 0), Reason::Token, "is bound");
-    for mut unit in units {
+    // None goes before the other has its share: that ends the session.
+    for unit in &mut units {
         unit.socket.read_exact(&mut [0; 10_000]).unwrap();
     }
 }

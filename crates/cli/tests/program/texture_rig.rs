@@ -2,8 +2,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-#[cfg(all(target_os = "linux", feature = "window"))]
-use std::process::Command;
 use std::process::{Child, ChildStdout, Output};
 use std::thread;
 
@@ -45,13 +43,6 @@ impl Server {
     pub(crate) fn finish(mut self) -> (Output, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         (output, self.errors.take().unwrap().join().unwrap())
-    }
-
-    /// No more frames, as if its machine slept.
-    #[cfg(all(target_os = "linux", feature = "window"))]
-    pub(crate) fn freeze(&self) {
-        let id = self.child.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
     }
 
     /// Ctrl-C, then the same.

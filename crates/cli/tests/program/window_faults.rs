@@ -121,7 +121,7 @@ fn a_surface_that_is_lost_or_changed_is_had_again() {
         if call == "swapchain" {
             display.xdotool(&["windowsize", &window, "320", "180"]);
         }
-        wait_for("the fault", || (faults.count(call, result) == before + times).then_some(()));
+        wait_for("the fault", || (faults.count(call, result) >= before + times).then_some(()));
         display.xdotool(&["windowsize", &window, "640", "360"]);
         let number = wait_for("a picture", || exact(&display, &window, SOURCE)).0;
         wait_for("a later picture", || {
@@ -140,18 +140,18 @@ fn a_picture_that_the_screen_did_not_take_is_drawn_without_another_frame() {
         return;
     }
     let (faults, display) = (Faults::new(), Display::new());
-    let server = serving(SOURCE, &["--format", "bc1", "--transport", "tcp"]);
+    // The next frame comes after all this.
+    let slow = "pattern:640x360@1/300";
+    let server = serving(slow, &["--format", "bc1", "--transport", "tcp"]);
     let Some((viewer, window)) = showing(&faults, &display, &server) else { return };
-    server.freeze();
     let mut seen = Vec::new();
-    // Not for long, as the client will miss the server.
     wait_for("a picture that stays", || {
         seen.push(display.pixels(&window));
         seen.last_chunk::<3>().filter(|last| last.iter().all(|it| it == &last[0])).map(|_| ())
     });
     faults.want("acquire", TIMEOUT, 2);
     display.key(&window, "s");
-    wait_for("the fault", || (faults.count("acquire", TIMEOUT) == 2).then_some(()));
+    wait_for("the fault", || (faults.count("acquire", TIMEOUT) >= 2).then_some(()));
     wait_for("statistics", || (seen.last() != Some(&display.pixels(&window))).then_some(()));
     display.key(&window, "q");
     let output = viewer.finish();

@@ -115,7 +115,8 @@ pub trait Viewer {
 /// back, S for statistics, Escape, Q or the window's own button to close. While it is minimised
 /// nothing is drawn.
 ///
-/// Where an X server goes away, the library that speaks to it ends the program with code 1.
+/// Where an X server goes away, the library that speaks to it ends the program with code 1. A panic
+/// within the window, of the viewer as well, comes back as [`WindowError::BrokeDown`].
 ///
 /// # Errors
 ///

@@ -43,6 +43,18 @@ enum Acquired {
     Broken,
 }
 
+/// What became of a surface's settings.
+enum Configured {
+    Yes,
+    /// Other threads keep the device at work: nothing is wrong with the surface.
+    Busy,
+    /// There is no surface any more.
+    Refused,
+}
+
+/// In wgpu's error for a surface that cannot be configured as other threads submit work.
+const NOT_IDLE: &str = "wait for GPU to come idle";
+
 /// What a window is drawn on.
 pub(super) struct Screen {
     window: Arc<Window>,
@@ -123,6 +135,7 @@ impl Screen {
     ) -> Result<Drawn, WindowError> {
         gpu.works()?;
         if self.is_empty() {
+            self.broken_since = None;
             return Ok(Drawn::Nothing);
         }
         let is_minimized = self.window.is_minimized() == Some(true);
@@ -159,8 +172,10 @@ impl Screen {
             Lost, Occluded, Outdated, Suboptimal, Success, Timeout, Validation,
         };
         for _ in 0..TRIES {
-            if !self.configure(gpu)? {
-                continue;
+            match self.configure(gpu)? {
+                Configured::Yes => {}
+                Configured::Busy => return Ok(Acquired::Busy),
+                Configured::Refused => continue,
             }
             let Some(surface) = &self.surface else { break };
             match surface.get_current_texture() {
@@ -184,10 +199,10 @@ impl Screen {
         Ok(Acquired::Broken)
     }
 
-    /// Gives the surface its settings, where it has them not; whether it took them.
-    fn configure(&mut self, gpu: &Gpu) -> Result<bool, WindowError> {
+    /// Gives the surface its settings, where it has them not.
+    fn configure(&mut self, gpu: &Gpu) -> Result<Configured, WindowError> {
         if self.is_configured && self.surface.is_some() {
-            return Ok(true);
+            return Ok(Configured::Yes);
         }
         let surface = match self.surface.take() {
             Some(surface) => Ok(surface),
@@ -198,12 +213,16 @@ impl Screen {
         let refusal = pollster::block_on(scope.pop());
         gpu.works()?;
         self.is_configured = refusal.is_none();
-        match refusal {
-            None => self.surface = Some(surface),
-            // Often only because another thread submitted work meanwhile.
-            Some(error) => tracing::debug!("the window's surface: {error}"),
+        let Some(error) = refusal else {
+            self.surface = Some(surface);
+            return Ok(Configured::Yes);
+        };
+        tracing::debug!("the window's surface: {error}");
+        if error.to_string().contains(NOT_IDLE) {
+            self.surface = Some(surface);
+            return Ok(Configured::Busy);
         }
-        Ok(self.is_configured)
+        Ok(Configured::Refused)
     }
 
     /// To be called before it is dropped with a device that was lost: wgpu keeps a picture that such
