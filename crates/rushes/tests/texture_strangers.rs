@@ -87,8 +87,9 @@ impl Good {
     }
 
     fn end(self) {
-        let statistics = self.client.stop();
+        // What is under way when a client stops may be damaged by that.
         let seen = self.witness.seen();
+        let statistics = self.client.stop();
         assert_eq!(seen.faults, [""; 0], "{statistics:?}");
         assert_eq!(seen.damaged, 0, "{statistics:?}");
     }
