@@ -6,6 +6,7 @@ use rushes_texture::Decoder;
 use rushes_texture::Format;
 use rushes_texture::Frame;
 use rushes_texture::Layout;
+use rushes_texture::Rate;
 use rushes_texture::Source;
 use rushes_texture::source::GrowingFrame;
 use rushes_texture::source::SourceError;
@@ -45,8 +46,9 @@ const FRAMES_MAX: usize = 4;
 pub struct EncodedSource<S> {
     source: S,
     encoding: Encoding,
+    /// Frames that were given, for their memory.
     frames: Vec<GrowingFrame>,
-    /// The same of frames that were given whole.
+    /// The same of those that were given whole.
     whole: Vec<Frame>,
 }
 
@@ -101,9 +103,7 @@ impl<S: Source> EncodedSource<S> {
         self.frames.push(frame.clone());
         frame
     }
-}
 
-impl<S: Source> EncodedSource<S> {
     /// Memory of a whole frame that nobody reads any more, or new memory.
     fn empty_memory(&mut self) -> Vec<u8> {
         for _ in 0..self.whole.len() {
@@ -139,7 +139,7 @@ impl<S: Source> Source for EncodedSource<S> {
         self.encoding.encoder.output()
     }
 
-    fn rate(&self) -> rushes_texture::Rate {
+    fn rate(&self) -> Rate {
         self.source.rate()
     }
 
