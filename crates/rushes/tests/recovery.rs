@@ -19,11 +19,17 @@ const DEADLINE: Duration = Duration::from_millis(500);
 
 const FRAMES: u32 = 1000;
 
+/// No run takes so long unless it hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
 /// Carries datagrams between a sender and the two ports of a receiver, in both directions, and
 /// loses one in twenty of each kind but goodbyes and whatever else follows the media.
 struct Lossy {
     port: u16,
+    /// Datagrams that came for the first port, and those of them that went no further.
+    came: Arc<AtomicU64>,
     lost: Arc<AtomicU64>,
+    /// While it is set, nothing is lost.
     calm: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 }
@@ -34,8 +40,15 @@ impl Lossy {
         let (near, near_control) = pair();
         let (far, far_control) = pair();
         let port = near.local_addr().unwrap().port();
-        let lossy = Self { port, lost: Arc::default(), calm: Arc::default(), stop: Arc::default() };
-        let (lost, calm, stop) = (lossy.lost.clone(), lossy.calm.clone(), lossy.stop.clone());
+        let lossy = Self {
+            port,
+            came: Arc::default(),
+            lost: Arc::default(),
+            calm: Arc::new(AtomicBool::new(true)),
+            stop: Arc::default(),
+        };
+        let (came, lost) = (lossy.came.clone(), lossy.lost.clone());
+        let (calm, stop) = (lossy.calm.clone(), lossy.stop.clone());
         let mut links = [(near, far, media), (near_control, far_control, media + 1)].map(|link| {
             let (near, far, to) = link;
             near.set_nonblocking(true).unwrap();
@@ -58,6 +71,7 @@ impl Lossy {
                         } else {
                             let _ = far.send_to(&buffer[..len], *to);
                         }
+                        came.fetch_add(u64::from(n == 0), Relaxed);
                     }
                     while let Ok((len, _)) = far.recv_from(&mut buffer) {
                         idle = false;
@@ -102,6 +116,7 @@ struct Run {
     whole: u32,
     sent: SendStatistics,
     received: ReceiveStatistics,
+    /// By the path, and by the system before the receiver read them.
     lost: u64,
 }
 
@@ -129,13 +144,20 @@ fn run_of(
     let relay = Lossy::new(receiver.local_address().port());
     let builder = set(adjust(session.stream(Codec::Generic)).remote_port(relay.port));
     let mut sender = builder.open().unwrap();
-    let calm = relay.calm.clone();
+    let (came, calm) = (relay.came.clone(), relay.calm.clone());
     let pushing = thread::spawn(move || {
         let start = Instant::now();
         for n in 0..FRAMES {
             // Nobody pulls on this side: requests are answered while it waits.
             sender.wait_until(start + n * Duration::from_millis(2)).unwrap();
             sender.push_frame(&frame(n), None).unwrap();
+            // What a late sender makes up for at once would be more than the path's sockets hold.
+            while came.load(Relaxed) < sender.statistics().send.packets {
+                assert!(start.elapsed() < HANGS, "{} packets", came.load(Relaxed));
+                sender.wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
+            }
+            // A receiver counts from the first packet that it sees.
+            calm.store(false, Relaxed);
         }
         calm.store(true, Relaxed);
         sender.send_keep_alive().unwrap();
@@ -149,8 +171,9 @@ fn run_of(
         whole += 1;
     }
     let sent = pushing.join().unwrap();
-    let received = receiver.statistics().receive;
-    Run { whole, sent, received, lost: relay.lost.load(Relaxed) }
+    let statistics = receiver.statistics();
+    let lost = relay.lost.load(Relaxed) + statistics.socket.kernel_drops;
+    Run { whole, sent, received: statistics.receive, lost }
 }
 
 #[test]
