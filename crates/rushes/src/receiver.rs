@@ -27,6 +27,11 @@ pub struct StreamReceiver {
     pub(crate) on_event: Option<EventHook>,
 }
 
+/// How often a reader looks for a frame after its deadline: events that wait may end one look before
+/// the socket is read, and those of what is read the next. A sender that causes ever more of them
+/// must not keep it for ever.
+const LATE_LOOKS: u32 = 2;
+
 /// What both halves and a hook's owner may look at.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedReceiver {
@@ -61,13 +66,16 @@ impl StreamReceiver {
     /// [`Error::Net`] if the socket fails; lost and refused packets are not errors.
     pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
         let deadline = deadline(timeout);
-        loop {
+        let mut looks_left = LATE_LOOKS;
+        while looks_left > 0 {
+            looks_left -= u32::from(Instant::now() >= deadline);
             match self.pull_until(deadline)? {
                 Pulled::Frame(frame) => return Ok(Some(frame)),
-                Pulled::Timeout => return Ok(None),
+                Pulled::Timeout => break,
                 Pulled::Woken => {}
             }
         }
+        Ok(None)
     }
 
     /// Sets a function to be told, on the thread that pulls, of packets lost, frames dropped and

@@ -1,6 +1,10 @@
 //! Streams over loopback, through the public interface only.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -315,6 +319,38 @@ fn losses_are_told_when_they_are_known() {
         _ => None,
     });
     assert_eq!(lost, Some(5));
+}
+
+#[test]
+fn events_without_end_do_not_keep_a_reader() {
+    let builder = session().stream(Codec::Generic).probation(1).reorder_time(Duration::ZERO);
+    let mut receiver = builder.open().unwrap();
+    let (to, wire) = (receiver.local_address(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    // Before each packet another is missing, and none ends a frame.
+    let send = move |number: u32| {
+        let mut packet = [0; 16];
+        (packet[0], packet[1]) = (0x80, PayloadType::GENERIC.value());
+        packet[2..4].copy_from_slice(&(2 * number as u16).to_be_bytes());
+        packet[4..8].copy_from_slice(&number.to_be_bytes());
+        wire.send_to(&packet, to).unwrap();
+    };
+    send(0);
+    send(1);
+    let told = Arc::new(AtomicU32::new(0));
+    // Whoever learns of one sends the next, up to a number that nobody should reach.
+    let count = Arc::clone(&told);
+    let hook = move |_| {
+        let number = count.fetch_add(1, Relaxed);
+        if number < 10_000 {
+            send(number + 2);
+        }
+    };
+    receiver.on_event(hook).unwrap();
+    for timeout in [Duration::ZERO, Duration::from_micros(1)] {
+        assert!(receiver.pull_frame(timeout).unwrap().is_none());
+    }
+    let told = told.load(Relaxed);
+    assert!((1..1000).contains(&told), "{told} {:?}", receiver.statistics());
 }
 
 #[test]
