@@ -71,9 +71,9 @@ impl TileBuffer {
 /// The octets of a range that share a word with what is before or behind it.
 fn edges(from: usize, octets: &[u8]) -> Vec<(usize, u8)> {
     let end = from + octets.len();
-    let whole = from.next_multiple_of(WORD)..end - end % WORD;
-    let is_edge = |at: &usize| !whole.contains(at);
-    (from..end).filter(is_edge).map(|at| (at, octets[at - from])).collect()
+    let head = from..end.min(from.next_multiple_of(WORD));
+    let tail = head.end.max(end - end % WORD)..end;
+    head.chain(tail).map(|at| (at, octets[at - from])).collect()
 }
 
 impl Ring {
