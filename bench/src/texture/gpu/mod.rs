@@ -2,6 +2,7 @@
 
 mod draw;
 mod encode;
+mod memory;
 mod send;
 mod transfer;
 
@@ -20,6 +21,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     figures.push(draw::measure(bench, &gpu)?);
     figures.push(encode::measure(bench, &gpu)?);
     figures.push(send::measure(bench, &gpu)?);
+    figures.push(memory::measure(bench, &gpu)?);
     if let Some(complaint) = gpu.complaint() {
         anyhow::bail!("{}: {complaint}", gpu.name());
     }

@@ -1,0 +1,192 @@
+//! What it costs to receive into device memory: writing it, reading it, and concealing in it.
+
+use std::hint::black_box;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use rushes::texture::{
+    Format, FrameMemory, Gap, MemorySink, Region, TextureFrame, TextureShape, TextureSink,
+    Transport,
+};
+use rushes_gpu::{Gpu, GpuSink, ReceivedFrame, Upload};
+
+use super::super::pictures::{FULL, Pictures, UHD};
+use super::super::point::percentile;
+use super::super::stream::{Setup, Stream};
+use super::super::{Bench, Kind};
+use super::figure;
+use crate::report::{Cell, Figure};
+
+const HEADS: [&str; 7] = [
+    "memory",
+    "written by one thread GB/s",
+    "by one a unit GB/s",
+    "read GB/s",
+    "concealing a packet ms",
+    "100 packets ms",
+    "a unit ms",
+];
+
+/// Octets that are read for the speed of it: where that crawls, no more than this.
+const READ: usize = 1 << 20;
+
+/// In this order, and all stay: what is there may slow what comes later.
+const WAYS: [(&str, Option<Upload>); 4] = [
+    ("plain", None),
+    ("ring", Some(Upload::Ring)),
+    ("persistent", Some(Upload::Persistent)),
+    ("ring, with persistent beside it", Some(Upload::Ring)),
+];
+
+/// What memory costs: octets in a nanosecond, and milliseconds.
+#[derive(Default)]
+struct Costs {
+    written: [Vec<f64>; 2],
+    read: Vec<f64>,
+    concealed: [Vec<f64>; 3],
+}
+
+/// Measures the memory of a sink before the client has it.
+struct Probe {
+    inner: Arc<dyn TextureSink>,
+    runs: usize,
+    costs: Arc<Mutex<Costs>>,
+}
+
+pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
+    let has_full = bench.resolutions()?.contains(&FULL);
+    let (resolution, kind) =
+        if has_full { (FULL, Kind::of(Format::Rgb24)) } else { (UHD, Kind::of(Format::Bc1)) };
+    let mut pictures = Pictures::draw(resolution)?;
+    let setup = bench.setup(&mut pictures, kind, Transport::Udp)?;
+    let (mut rows, mut open) = (Vec::new(), Vec::new());
+    for (name, upload) in WAYS {
+        bench.progress(&format!("gpu: memory, {name}"));
+        let costs = Arc::default();
+        match stream(gpu, &setup, upload, bench.runs(), &costs) {
+            Ok(stream) => open.push(stream),
+            Err(error) => {
+                eprintln!("{name} is left out: {error:#}");
+                continue;
+            }
+        }
+        let costs = costs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut row = vec![Cell::text(name)];
+        let speeds = costs.written.iter().chain([&costs.read]);
+        row.extend(speeds.map(|times| Cell::measure(percentile(times, 50.0), 2)));
+        let times = costs.concealed.iter();
+        row.extend(times.map(|times| Cell::measure(percentile(times, 50.0), 3)));
+        rows.push(row);
+    }
+    let title = format!("Memory to receive {} {} into, medians", resolution.name(), kind.output);
+    Ok(figure("gpu-memory", &title, gpu, &HEADS, rows))
+}
+
+/// A client that has such memory, measured; nothing is sent.
+fn stream(
+    gpu: &Gpu,
+    setup: &Setup,
+    upload: Option<Upload>,
+    runs: usize,
+    costs: &Arc<Mutex<Costs>>,
+) -> anyhow::Result<Stream> {
+    let inner: Arc<dyn TextureSink> = match upload {
+        Some(upload) => Arc::new(GpuSink::new(gpu, upload, |_: &ReceivedFrame| {})),
+        None => Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {})),
+    };
+    Stream::open_into(setup, |_| Arc::new(Probe { inner, runs, costs: Arc::clone(costs) }))
+}
+
+impl TextureSink for Probe {
+    fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
+        let mut memory = self.inner.begin(shape, slots)?;
+        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first run touches all of it for the first time.
+        self.look(shape, &mut memory, &mut Costs::default());
+        for _ in 0..self.runs {
+            self.look(shape, &mut memory, &mut costs);
+        }
+        Ok(memory)
+    }
+
+    fn tile_ready(&self, slot: usize, unit: usize) {
+        self.inner.tile_ready(slot, unit);
+    }
+
+    fn conceal(&self, slot: usize, previous: usize, gaps: &[Gap]) -> bool {
+        self.inner.conceal(slot, previous, gaps)
+    }
+
+    fn frame_done(&self, frame: &TextureFrame<'_>) {
+        self.inner.frame_done(frame);
+    }
+
+    fn end(&self) {
+        self.inner.end();
+    }
+}
+
+impl Probe {
+    fn look(&self, shape: &TextureShape, memory: &mut [FrameMemory], costs: &mut Costs) {
+        let [before, now, ..] = memory else { return };
+        let longest = shape.tiling().tiles().iter().map(|tile| tile.bytes.len()).max();
+        let plain = vec![1; longest.unwrap_or(0)];
+        let write = |region: &mut Box<dyn Region>| {
+            let octets = region.octets();
+            octets.copy_from_slice(&plain[..octets.len()]);
+        };
+        let all = shape.layout().bytes() as f64;
+        costs.written[0].push(all / nanoseconds(|| now.iter_mut().for_each(write)));
+        costs.written[1].push(
+            all / nanoseconds(|| {
+                thread::scope(|scope| {
+                    for region in &mut *now {
+                        scope.spawn(|| write(region));
+                    }
+                });
+            }),
+        );
+        if let Some(region) = now.first_mut() {
+            let octets = region.octets();
+            let most = octets.len().min(READ);
+            let mut to = vec![0; most];
+            let time = nanoseconds(|| to.copy_from_slice(black_box(&octets[..most])));
+            black_box(to);
+            costs.read.push(most as f64 / time);
+        }
+        for (gaps, times) in losses(shape).iter().zip(&mut costs.concealed) {
+            times.push(nanoseconds(|| self.conceal_in(before, now, gaps)) / 1e6);
+        }
+    }
+
+    /// As a client does: by the sink, or by the main processor if the sink leaves it alone.
+    fn conceal_in(&self, before: &mut FrameMemory, now: &mut FrameMemory, gaps: &[Gap]) {
+        if self.conceal(1, 0, gaps) {
+            return;
+        }
+        for gap in gaps {
+            let (from, to) = (before[gap.unit].octets(), now[gap.unit].octets());
+            to[gap.bytes.clone()].copy_from_slice(&from[gap.bytes.clone()]);
+        }
+    }
+}
+
+/// A packet, a hundred here and there, and all of a unit.
+fn losses(shape: &TextureShape) -> [Vec<Gap>; 3] {
+    let (tiles, payload) = (shape.tiling().tiles(), shape.plan().payload());
+    let packet = |unit: usize, number: usize| {
+        let length = tiles[unit].bytes.len();
+        let start = (number * payload).min(length);
+        Gap { unit, bytes: start..(start + payload).min(length) }
+    };
+    let scattered = (0..100).map(|number| packet(number % tiles.len(), number * 3));
+    let unit = Gap { unit: 0, bytes: 0..tiles[0].bytes.len() };
+    [vec![packet(0, 5)], scattered.collect(), vec![unit]]
+}
+
+fn nanoseconds(once: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    once();
+    start.elapsed().as_nanos() as f64
+}
