@@ -12,6 +12,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 #define SUCCESS 0
+#define SUBOPTIMAL 1000001003
 #define ERROR_INITIALIZATION_FAILED (-3)
 #define ERROR_NATIVE_WINDOW_IN_USE (-1000000001)
 #define TYPE_LOADER_INSTANCE_CREATE_INFO 47
@@ -118,11 +119,12 @@ static void destroy_swapchain(void *device, uint64_t swapchain, const void *allo
 
 static int32_t acquire(void *device, uint64_t swapchain, uint64_t timeout, uint64_t semaphore,
                        uint64_t fence, uint32_t *index) {
-    int32_t result;
-    /* An image that nobody was told of would never be given back. */
-    if (!is_fault("acquire", &result))
-        result = next_acquire(device, swapchain, timeout, semaphore, fence, index);
-    return note("acquire", result);
+    int32_t result, wanted;
+    int is_wanted = is_fault("acquire", &wanted);
+    /* An image that nobody was told of would never be given back; with this one there is one. */
+    if (is_wanted && wanted != SUBOPTIMAL) return note("acquire", wanted);
+    result = next_acquire(device, swapchain, timeout, semaphore, fence, index);
+    return note("acquire", is_wanted && result == SUCCESS ? SUBOPTIMAL : result);
 }
 
 static int32_t present(void *queue, const void *info) {

@@ -64,6 +64,9 @@ pub(super) struct Screen {
     /// The surface has these settings. One that has none must not be asked for anything: wgpu
     /// panics.
     is_configured: bool,
+    /// With these settings a picture was just what the screen wants: one that is no more has better
+    /// ones. Some drivers want others always, and never say which.
+    was_optimal: bool,
     broken_since: Option<Instant>,
     decoder: Option<FrameDecoder>,
     overlay: Overlay,
@@ -107,6 +110,7 @@ impl Screen {
             surface: Some(surface),
             settings,
             is_configured: false,
+            was_optimal: false,
             broken_since: None,
             decoder: None,
             overlay,
@@ -162,7 +166,8 @@ impl Screen {
         gpu.queue.submit([recorder.finish()]);
         gpu.queue.present(texture);
         gpu.works()?;
-        self.is_configured &= !is_suboptimal;
+        self.is_configured &= !(is_suboptimal && self.was_optimal);
+        self.was_optimal |= !is_suboptimal;
         Ok(Drawn::Presented)
     }
 
@@ -213,6 +218,7 @@ impl Screen {
         let refusal = pollster::block_on(scope.pop());
         gpu.works()?;
         self.is_configured = refusal.is_none();
+        self.was_optimal = false;
         let Some(error) = refusal else {
             self.surface = Some(surface);
             return Ok(Configured::Yes);
