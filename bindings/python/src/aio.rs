@@ -21,8 +21,9 @@ const QUICK: u32 = 8;
 /// As many such waits may be saved up.
 const SAVED: u32 = 8;
 
-/// After so long without a wait other tasks have their turn.
-const TURN: Duration = Duration::from_micros(500);
+/// After so long without a wait other tasks have their turn: a fifth of what a thread of Python's may
+/// take by itself, in dozens of frames.
+const TURN: Duration = Duration::from_millis(2);
 
 /// Takes frames for one asynchronous loop over a stream, those that are there or about to come.
 #[pyclass(frozen, name = "_Taker", module = "rushes")]

@@ -17,6 +17,10 @@ use rushes::texture::file::Y4mStream;
 use super::delimit::Delimit;
 use crate::Usage;
 
+const PROGRAM: &str = "ffmpeg";
+
+const MISSING: &str = "--window decodes with the program ffmpeg, which cannot be started";
+
 /// Access units that wait for a slow decoder.
 const QUEUE: usize = 64;
 
@@ -93,8 +97,16 @@ pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     }
 }
 
+/// An error if there is no such program, while there is nothing yet that would have to go again.
+pub(super) fn find() -> anyhow::Result<()> {
+    let mut command = Command::new(PROGRAM);
+    command.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().context(MISSING)?;
+    Ok(())
+}
+
 fn command(name: &str) -> Command {
-    let mut command = Command::new("ffmpeg");
+    let mut command = Command::new(PROGRAM);
     command
         .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
         // A picture comes out when its access unit is in, not when others are as well.
@@ -118,8 +130,7 @@ impl Decoder {
     pub(super) fn start(codec: Codec, pictures: Box<Pictures>) -> anyhow::Result<Self> {
         let (nal, name) = check(codec)?;
         let spawned = command(name).spawn();
-        let mut child =
-            spawned.context("--window decodes with the program ffmpeg, which cannot be started")?;
+        let mut child = spawned.context(MISSING)?;
         let (queue, queued) = sync_channel(QUEUE);
         let (waiting, made) = (Arc::<Waiting>::default(), Arc::<AtomicU64>::default());
         let (taken, counted) = (Arc::clone(&waiting), Arc::clone(&made));

@@ -22,9 +22,10 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         let text = "--window needs whole access units: leave --delivery nal-unit out";
         return Err(Usage(text.to_owned()).into());
     }
-    // No window flashes up for a description that cannot be shown.
+    // No window flashes up for what cannot be shown.
     let described = build(args)?;
     decoder::check(described.codec)?;
+    decoder::find()?;
     let mut options = WindowOptions::default();
     let from = args.from.as_ref().map(|from| from.port.to_string());
     let from = from.or_else(|| args.sdp.as_ref().map(|file| file.display().to_string()));

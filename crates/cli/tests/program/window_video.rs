@@ -83,3 +83,14 @@ fn what_is_no_video_is_refused_before_anything_is_received() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("shows video"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_decoder_that_is_not_there_is_told_before_a_window_opens() {
+    let empty = tempfile::tempdir().unwrap();
+    let mut command = rushes(&["recv", "--from", "5004", "--codec", "h264", "--window"]);
+    command.env("PATH", empty.path());
+    let output = command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("the program ffmpeg, which cannot be started"), "{told}");
+}
