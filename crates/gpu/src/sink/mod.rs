@@ -277,6 +277,10 @@ impl TextureSink for GpuSink {
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {
         let Some(stream) = self.now() else { return };
+        // One that was late, of a shape that is gone.
+        if *stream.shape != *frame.shape() {
+            return;
+        }
         let Some(device_frame) = self.finish(&stream, frame.slot()) else { return };
         let received = ReceivedFrame {
             frame: device_frame,

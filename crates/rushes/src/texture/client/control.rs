@@ -226,6 +226,7 @@ impl Control {
         let shape = self.inner.shape_of(offer)?;
         if let Some(frames) = self.inner.shared.frames() {
             finish(&frames);
+            frames.leave();
         }
         let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
         self.inner.begin(shape, offer, threads)?;
@@ -361,6 +362,16 @@ impl Control {
             frames.finish();
         }
         self.inner.finish();
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Where its own thread could not start, those of its units have.
+        self.inner.shared.stop();
+        if let Some(links) = self.links.take() {
+            links.close();
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::TryLockError;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
@@ -54,6 +55,8 @@ pub(super) struct Frames {
     /// Threads that receive.
     threads: usize,
     sink: Arc<dyn TextureSink>,
+    /// The sink has memory of another shape by now: what is late is not told.
+    is_over: AtomicBool,
     /// Held by the thread that hands frames over.
     handing: Mutex<Vec<Gap>>,
     finished: Arc<Finished>,
@@ -93,6 +96,7 @@ impl Frames {
             threads,
             memory: slots,
             sink,
+            is_over: AtomicBool::new(false),
             handing: Mutex::new(Vec::new()),
             finished,
         })
@@ -148,6 +152,15 @@ impl Frames {
         if ended {
             self.hand_over();
         }
+    }
+
+    /// The sink hears of nothing more; what it is being told is told to its end.
+    pub(super) fn leave(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 
     /// Puts packets, each with its header before it, where they belong.
@@ -266,7 +279,9 @@ impl Frames {
         if landed.tile {
             let _told = Told { frames: self, slot };
             lock(&self.memory[slot][unit]).filled();
-            self.sink.tile_ready(slot, unit);
+            if !self.is_over() {
+                self.sink.tile_ready(slot, unit);
+            }
         }
         if landed.ended {
             self.hand_over();
@@ -298,7 +313,12 @@ impl Frames {
         loop {
             let Some(mut gaps) = try_lock(&self.handing) else { return };
             while let Some(ending) = self.next_ending(&mut gaps) {
-                self.hand_over_one(ending, &gaps);
+                let slot = ending.slot;
+                if !self.is_over() {
+                    self.hand_over_one(ending, &gaps);
+                }
+                lock(&self.assembly).release(slot);
+                self.room.notify_all();
             }
             drop(gaps);
             // What ended meanwhile was left to this thread.
@@ -354,8 +374,6 @@ impl Frames {
         self.finished.note(&ending, done_at, units_concealed);
         let shape = &self.shape;
         self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
-        lock(&self.assembly).release(ending.slot);
-        self.room.notify_all();
     }
 }
 
