@@ -30,7 +30,7 @@ fn media(name: &str) -> PathBuf {
 /// Sends a file's first frames with an MTU of 576 and returns the datagrams of each.
 fn capture(name: &str, codec: Codec, frames: usize) -> Vec<Vec<Vec<u8>>> {
     let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
-    listener.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    listener.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let port = listener.local_addr().unwrap().port();
     let session = Context::new().session("127.0.0.1").unwrap();
     let builder = session.stream(codec).remote_port(port).mtu(576).pacing(Pacing::Off);

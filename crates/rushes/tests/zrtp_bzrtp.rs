@@ -399,8 +399,15 @@ fn a_secret_got_by_other_means_is_compared_at_both_ends() {
 fn relay(socket: &UdpSocket, bzrtp: u16, done: &AtomicBool) -> Vec<Vec<u8>> {
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let (mut media, mut stream, mut buffer) = (Vec::new(), None, [0; 2000]);
-    while !done.load(Ordering::Relaxed) {
-        let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
+    loop {
+        // What waits then is still read.
+        let is_done = done.load(Ordering::Relaxed);
+        let Ok((len, from)) = socket.recv_from(&mut buffer) else {
+            if is_done {
+                break;
+            }
+            continue;
+        };
         let datagram = &buffer[..len];
         if from.port() == bzrtp {
             if let Some(stream) = stream {
@@ -450,7 +457,6 @@ fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
             sent.push(frame.data.to_vec());
             std::thread::sleep(Duration::from_millis(2));
         }
-        std::thread::sleep(Duration::from_millis(100));
         done.store(true, Ordering::Relaxed);
         relay.join().unwrap()
     });

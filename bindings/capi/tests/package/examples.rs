@@ -85,7 +85,7 @@ fn receiver(end: End, zrtp: bool, port: u16, copy: &Path) -> Option<Command> {
         End::Cpp => Command::new(made().join("receive_hook")),
         End::Rust => {
             let mut command = Command::new(rushes()?);
-            command.args(["recv", "--codec", "h265", "--idle-timeout", "500ms"]);
+            command.args(["recv", "--codec", "h265", "--idle-timeout", "3s"]);
             command.args(["--from", &format!("127.0.0.1:{port}"), "-o"]).arg(copy).args(more);
             return Some(command);
         }

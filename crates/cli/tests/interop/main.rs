@@ -8,6 +8,8 @@ mod ffmpeg;
 mod gstreamer;
 mod media;
 mod pion;
+#[path = "../shared/ports.rs"]
+mod ports;
 mod relay;
 mod reports;
 mod rig;

@@ -1,17 +1,17 @@
-//! Processes with deadlines, free ports, and the program `rushes` itself.
+//! Processes with deadlines, and the program `rushes` itself.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+pub(crate) use crate::ports::ports;
 
 /// After this long a process is ended, and the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,25 +43,6 @@ pub(crate) fn have_elements(elements: &[&str]) -> bool {
 fn on_path(program: &str) -> bool {
     let Some(path) = std::env::var_os("PATH") else { return false };
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
-/// The first of two free ports in a row; even, as media ports are.
-///
-/// Never the same twice, and outside the range from which the kernel takes ports for those who
-/// name none: GStreamer shares a port with whoever has it already, and then one of them gets all.
-pub(crate) fn ports() -> u16 {
-    const FIRST: u32 = 20_000;
-    const PAIRS: u32 = 6_000;
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    let start = std::process::id().wrapping_mul(257);
-    for _ in 0..PAIRS {
-        let pair = start.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % PAIRS;
-        let port = (FIRST + 2 * pair) as u16;
-        if [port, port + 1].iter().all(|&port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
-            return port;
-        }
-    }
-    panic!("no two ports in a row are free");
 }
 
 /// Waits until some process listens on `port`.

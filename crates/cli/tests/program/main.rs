@@ -7,6 +7,8 @@ mod bench_peers;
 mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
+#[path = "../shared/ports.rs"]
+mod ports;
 mod rig;
 mod secured;
 #[cfg(unix)]

@@ -8,6 +8,8 @@ use std::time::Duration;
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use serde_json::Value;
 
+pub(crate) use crate::ports::ports as free_port;
+
 pub(crate) fn rushes(arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -38,11 +40,6 @@ pub(crate) const MEDIA: [&str; 4] = [
     "opus_speech_mono_mixed_durations.opus",
 ];
 
-/// A port that nobody has: free a moment ago, and ports are not given out again at once.
-pub(crate) fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// A receiver of `file` that is listening, and where.
 pub(crate) fn listening(file: &Path, more: &[&str]) -> (Child, String) {
     let port = free_port();
@@ -55,7 +52,7 @@ pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
     let mut command = rushes(&["recv", "-o", file.to_str().unwrap(), "--json"]);
     command.args(arguments);
     if !arguments.contains(&"--idle-timeout") {
-        command.args(["--idle-timeout", "500ms"]);
+        command.args(["--idle-timeout", "2s"]);
     }
     let mut child = command.spawn().unwrap();
     // It listens when its port is taken.

@@ -1,0 +1,23 @@
+//! Ports that no other test has.
+
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The first of two free ports in a row; even, as media ports are.
+///
+/// Never the same twice, and outside the range from which the kernel takes ports for those who
+/// name none: GStreamer shares a port with whoever has it already, and then one of them gets all.
+pub(crate) fn ports() -> u16 {
+    const FIRST: u32 = 20_000;
+    const PAIRS: u32 = 6_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(257);
+    for _ in 0..PAIRS {
+        let pair = start.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % PAIRS;
+        let port = (FIRST + 2 * pair) as u16;
+        if [port, port + 1].iter().all(|&port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
+            return port;
+        }
+    }
+    panic!("no two ports in a row are free");
+}
