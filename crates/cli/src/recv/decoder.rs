@@ -204,7 +204,14 @@ impl Decoder {
         });
         let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
         let last = words.lines().last().unwrap_or("it did not say why").to_owned();
-        anyhow::ensure!(!self.has_died, "ffmpeg ended before the stream did: {last}");
+        if self.has_died {
+            // It ends as well where its pictures cannot be taken: that is why, then.
+            let text = format!("ffmpeg ended before the stream did: {last}");
+            return Err(match read {
+                Ok(()) => anyhow::anyhow!(text),
+                Err(why) => why.context(text),
+            });
+        }
         // One that is killed leaves half a picture behind.
         if !was_killed {
             read?;

@@ -36,6 +36,9 @@ use crate::zrtp;
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// How long it may take after Ctrl-C to take what waits, as more may come all the time.
+const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
+
 /// How long a stream may still bring something after its sender said goodbye.
 const AFTER_GOODBYE: Duration = Duration::from_millis(300);
 
@@ -243,8 +246,17 @@ fn receive<A: Audience>(
     let mut first = None;
     let mut last = Instant::now();
     let mut packets = 0;
-    while !interrupt.came() {
-        if let Some(frame) = stream.pull_frame(PATIENCE)? {
+    let mut asked = None;
+    loop {
+        if asked.is_none() && interrupt.came() {
+            asked = Some(Instant::now());
+        }
+        // Whoever asks for the end gets what waits already.
+        let patience = if asked.is_some() { Duration::ZERO } else { PATIENCE };
+        if asked.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
+            break;
+        }
+        if let Some(frame) = stream.pull_frame(patience)? {
             last = Instant::now();
             let start = *first.get_or_insert(last);
             received.time = last - start;
@@ -264,6 +276,8 @@ fn receive<A: Audience>(
                 packets = now;
                 last = Instant::now();
                 first.get_or_insert(last);
+            } else if asked.is_some() {
+                break;
             }
             received.heard.listen(stream);
             let left = received.source.is_some_and(|source| received.heard.has_left(source));
