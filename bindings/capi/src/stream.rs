@@ -94,10 +94,15 @@ impl Stream {
         Ok(())
     }
 
+    /// Why there is no receiver to use.
+    fn taken(&self) -> Failure {
+        self.check_open().err().unwrap_or_else(|| rushes::Error::Hooked.into())
+    }
+
     fn pull(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
         let mut receiver = self.receiver.take()?;
         let Receiving::Pulled(receiver, _) = &mut *receiver else {
-            return Err(rushes::Error::Hooked.into());
+            return Err(self.taken());
         };
         // Most frames are there in the first slice, and the clock need not be read.
         let mut slice = timeout.min(PATIENCE);
@@ -141,7 +146,7 @@ impl Stream {
             Receiving::Pulled(receiver, event_hook) => (receiver, event_hook.upgrade()),
             other => {
                 *receiving = other;
-                return Err(rushes::Error::Hooked.into());
+                return Err(self.taken());
             }
         };
         let (callback, is_closed) = (callback.clone(), self.is_closed.clone());
@@ -165,7 +170,7 @@ impl Stream {
     ) -> Result<Option<Arc<Callback<EventHook>>>, Failure> {
         let mut receiving = self.receiver.take()?;
         let Receiving::Pulled(receiver, event_hook) = &mut *receiving else {
-            return Err(rushes::Error::Hooked.into());
+            return Err(self.taken());
         };
         let before = std::mem::replace(event_hook, Arc::downgrade(&callback)).upgrade();
         let is_closed = self.is_closed.clone();
