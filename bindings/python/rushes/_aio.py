@@ -84,9 +84,9 @@ class AsyncFrames:
         request = self._pending
         # A loop that has ended has left its own behind.
         if request is None or request.loop is not loop:
+            self._start()
             self._pending = request = _Request(loop)
             self._requests.put(request)
-            self._start()
             if self._given_up.is_set():
                 # The thread may have ended before it came to that.
                 return False
@@ -113,10 +113,12 @@ class AsyncFrames:
         if self._thread is None:
             # It keeps neither the iterator nor the interpreter alive.
             arguments = (self._stream, self._requests, self._given_up)
-            self._thread = threading.Thread(
+            thread = threading.Thread(
                 target=_pump, args=arguments, name="rushes-async", daemon=True
             )
-            self._thread.start()
+            # Who cannot have one is told so, and may try again.
+            thread.start()
+            self._thread = thread
 
     def _give_up(self) -> None:
         self._given_up.set()

@@ -87,7 +87,8 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Closed => ClosedError::new_err("it is closed"),
             Failure::Reentered => StateError::new_err(
-                "a hook cannot use what has called it, or what waits for it: let another thread do so",
+                "a hook cannot use what has called it or what waits for it, nor close anything: let another \
+                 thread do so",
             ),
             Failure::Rushes(error) => of_library(&error),
             Failure::Security(text) => SecurityError::new_err(text),

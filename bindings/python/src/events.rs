@@ -3,7 +3,7 @@
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use rushes::proto::rtcp::{ReportBlock, SenderInfo};
+use rushes::proto::rtcp::{Arrival, PacketReport, ReportBlock, SenderInfo};
 use rushes::{ControlEvent, KeyFrameRequest};
 
 /// Something that happened to a stream, or that a peer said by RTCP.
@@ -130,6 +130,23 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
             draft("bit-rate-requested", from).with("bit_rate", limit.bit_rate)?
         }
         E::Estimate { from, bit_rate } => draft("estimate", from).with("bit_rate", *bit_rate)?,
+        E::Arrivals { from, instant, packets } => {
+            let packets: Vec<_> = packets.iter().map(arrival).collect();
+            draft("arrivals", from).with("instant", *instant)?.with("packets", packets)?
+        }
+        E::SlicesLost { from, losses } => {
+            let losses: Vec<_> =
+                losses.iter().map(|loss| (loss.first, loss.blocks, loss.picture)).collect();
+            draft("slices-lost", from).with("losses", losses)?
+        }
+        E::ReferencePicture { from, picture } => {
+            draft("reference-picture", from).with("picture", PyBytes::new(py, picture))?
+        }
+        E::BitRateNotified { from, limits } => {
+            let limits: Vec<_> =
+                limits.iter().map(|limit| (limit.ssrc.0, limit.bit_rate, limit.overhead)).collect();
+            draft("bit-rate-notified", from).with("limits", limits)?
+        }
         E::Refused { datagrams } => nobody("refused").with("datagrams", *datagrams)?,
         E::KeyExpiring { left } => nobody("key-expiring").with("left", *left)?,
         E::KeyExpired => nobody("key-expired"),
@@ -138,6 +155,17 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
         _ => nobody("other").with("text", format!("{event:?}"))?,
     }
     .done())
+}
+
+/// A packet's sequence number, whether it came, how many seconds before the report's instant, if that
+/// is known, and its mark of congestion.
+fn arrival(packet: &PacketReport) -> (u16, bool, Option<f64>, u8) {
+    let sequence = packet.sequence.0;
+    match packet.arrival {
+        Some((ecn, Arrival::Before(time))) => (sequence, true, Some(time.as_secs_f64()), ecn as u8),
+        Some((ecn, _)) => (sequence, true, None, ecn as u8),
+        None => (sequence, false, None, 0),
+    }
 }
 
 /// What a sender says of itself, as a dictionary.

@@ -1,9 +1,10 @@
 //! Media files as sequences of frames.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyBytes, PyTuple};
 use rushes::file::{MediaReader as Reader, MediaWriter as Writer, ReadOptions, codec_of};
 use rushes::{Codec, Framing, RtpTimestamp};
@@ -12,7 +13,12 @@ use crate::buffer::{Memory, Octets};
 use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
 use crate::options::codec;
-use crate::wait::lock;
+
+/// A lock that its owner keeps while it reads or writes without the interpreter's: so nobody may wait
+/// for it with that.
+fn attached<'a, T>(mutex: &'a Mutex<T>, py: Python<'_>) -> MutexGuard<'a, T> {
+    mutex.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+}
 
 fn failed(error: rushes::file::FileError) -> PyErr {
     FileError::new_err(error.to_string())
@@ -43,7 +49,13 @@ pub(crate) struct MediaReader(Mutex<Reader>);
 impl MediaReader {
     #[new]
     #[pyo3(signature = (path, format = None, *, framing = "annex-b", frame_len = 65536))]
-    fn new(path: PathBuf, format: Option<&str>, framing: &str, frame_len: usize) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<&str>,
+        framing: &str,
+        frame_len: usize,
+    ) -> PyResult<Self> {
         let mut options = ReadOptions::default();
         options.framing = match framing {
             "annex-b" => Framing::AnnexB,
@@ -55,7 +67,9 @@ impl MediaReader {
         };
         options.frame_len = frame_len;
         let codec = codec_for(&path, format)?;
-        Ok(Self(Mutex::new(Reader::open(&path, codec, options).map_err(failed)?)))
+        // It may be a pipe that nobody writes to yet.
+        let reader = py.detach(|| Reader::open(&path, codec, options));
+        Ok(Self(Mutex::new(reader.map_err(failed)?)))
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -63,9 +77,9 @@ impl MediaReader {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        // Nobody holds the lock and waits for the interpreter's.
-        let mut reader = lock(&self.0);
-        let frame = reader.next_frame().map_err(failed)?;
+        let mut guard = attached(&self.0, py);
+        let reader: &mut Reader = &mut guard;
+        let frame = py.detach(|| reader.next_frame()).map_err(failed)?;
         Ok(frame.map(|frame| PyBytes::new(py, frame.data)))
     }
 }
@@ -80,32 +94,36 @@ pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
 impl MediaWriter {
     #[new]
     #[pyo3(signature = (path, format = None))]
-    fn new(path: PathBuf, format: Option<&str>) -> PyResult<Self> {
+    fn new(py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Self> {
         let codec = codec_for(&path, format)?;
-        Ok(Self(Mutex::new(Some(Writer::create(&path, codec).map_err(failed)?))))
+        let writer = py.detach(|| Writer::create(&path, codec));
+        Ok(Self(Mutex::new(Some(writer.map_err(failed)?))))
     }
 
     /// Writes one frame; `timestamp` is its sampling instant in ticks of its clock, by default what a
     /// received frame says.
     #[pyo3(signature = (frame, timestamp = None))]
-    fn write(&self, frame: &Bound<'_, PyAny>, timestamp: Option<u32>) -> PyResult<()> {
+    fn write(
+        &self,
+        py: Python<'_>,
+        frame: &Bound<'_, PyAny>,
+        timestamp: Option<u32>,
+    ) -> PyResult<()> {
         let told = frame.cast::<Octets>().ok().and_then(|octets| match octets.get().memory() {
             Memory::Media(frame) => Some(frame.timestamp()),
             Memory::Texture(_) => None,
         });
         let timestamp = timestamp.map(RtpTimestamp).or(told).unwrap_or(RtpTimestamp(0));
         let octets = Input::of(frame, Vec::new())?;
-        let mut writer = lock(&self.0);
-        let writer = writer.as_mut().ok_or_else(|| ClosedError::new_err("it is closed"))?;
-        writer.write(octets.octets(), timestamp).map_err(failed)
+        let mut guard = attached(&self.0, py);
+        let writer = guard.as_mut().ok_or_else(|| ClosedError::new_err("it is closed"))?;
+        py.detach(|| writer.write(octets.octets(), timestamp)).map_err(failed)
     }
 
     /// Ends the file and gives it its name.
-    fn finish(&self) -> PyResult<()> {
-        match lock(&self.0).take() {
-            Some(writer) => writer.finish().map_err(failed),
-            None => Ok(()),
-        }
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = attached(&self.0, py).take();
+        py.detach(|| writer.map_or(Ok(()), Writer::finish)).map_err(failed)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -113,11 +131,12 @@ impl MediaWriter {
     }
 
     #[pyo3(signature = (*exception))]
-    fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         if exception.get_item(0).is_ok_and(|kind| !kind.is_none()) {
-            drop(lock(&self.0).take());
+            let writer = attached(&self.0, py).take();
+            py.detach(|| drop(writer));
             return Ok(());
         }
-        self.finish()
+        self.finish(py)
     }
 }

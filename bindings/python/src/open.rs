@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::Weak;
+use std::thread;
 
 use pyo3::prelude::*;
 
@@ -15,8 +16,17 @@ pub(crate) trait Close: Send + Sync {
     /// Closes it, if it is open; to be called without the interpreter lock.
     ///
     /// # Errors
-    /// [`Failure::Reentered`] if a hook that it calls in this thread asks for it; it stays open.
+    /// [`Failure::Reentered`] if a hook asks for it that a call in this thread runs; it stays open.
     fn close(&self) -> Result<(), Failure>;
+}
+
+/// Closes what nobody has any more: a hook is not told that it may not, another thread does it.
+pub(crate) fn close_unwatched(open: &Arc<impl Close + 'static>) {
+    if open.close().is_err() {
+        let open = Arc::clone(open);
+        // Without a thread it stays open until everything is closed.
+        let _ = thread::Builder::new().spawn(move || open.close());
+    }
 }
 
 /// Everything that is open.

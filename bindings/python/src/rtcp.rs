@@ -1,5 +1,8 @@
 //! RTCP as the application meets it.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::proto::control::RemoteStatistics;
@@ -10,6 +13,7 @@ use crate::error::{ConfigError, Failure};
 use crate::events;
 use crate::stats::RtcpStatistics;
 use crate::stream::{Stream, call, callable};
+use crate::wait::Call;
 
 /// A stream's RTCP: what its peers report, and what it asks of them; `Stream.rtcp`.
 ///
@@ -26,17 +30,58 @@ impl Rtcp {
         act: impl FnOnce(&rushes::Rtcp) -> Result<T, rushes::Error> + Send,
     ) -> PyResult<T> {
         let inner = &self.stream.get().inner;
-        Ok(py.detach(|| Ok::<_, Failure>(act(&inner.handle()?.rtcp)?))?)
+        Ok(py.detach(|| {
+            let rtcp = inner.handle()?.rtcp;
+            let _call = Call::begin();
+            Ok::<_, Failure>(act(&rtcp)?)
+        })?)
+    }
+}
+
+thread_local! {
+    /// The streams whose hooks this thread runs, by an address.
+    static TOLD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While a hook of a stream runs.
+struct Telling;
+
+impl Telling {
+    fn begin(stream: usize) -> Self {
+        TOLD.with_borrow_mut(|told| told.push(stream));
+        Self
+    }
+
+    /// Whether setting a hook of this stream might wait for a thread that waits for this one.
+    fn is_in_the_way_of(stream: usize) -> bool {
+        TOLD.with_borrow(|told| {
+            let runs_hooks = Call::is_running() || !told.is_empty();
+            runs_hooks && !told.contains(&stream)
+        })
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        TOLD.with_borrow_mut(Vec::pop);
     }
 }
 
 #[pymethods]
 impl Rtcp {
     /// Sets a function to be told of every report and request, on whichever thread reads the
-    /// stream's port. Without one, events wait for `poll_event`.
+    /// stream's port. Without one, events wait for `poll_event`. One that runs is waited for; a hook
+    /// that a call runs may set its own stream's only.
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
-        let take = move |event| call(&hook, |py| events::of_rtcp(py, &event));
+        let stream = Arc::as_ptr(&self.stream.get().inner) as usize;
+        if Telling::is_in_the_way_of(stream) {
+            return Err(Failure::Reentered.into());
+        }
+        let take = move |event| {
+            let _telling = Telling::begin(stream);
+            call(&hook, |py| events::of_rtcp(py, &event));
+        };
         self.act(py, |rtcp| {
             rtcp.on_event(take);
             Ok(())

@@ -16,12 +16,12 @@ use crate::error::{Failure, tell_of};
 use crate::events;
 use crate::frame::{Frame, instant};
 use crate::input::Input;
-use crate::open::{Close, OPEN};
+use crate::open::{Close, OPEN, close_unwatched};
 use crate::rtcp::Rtcp;
 use crate::security::MasterKey;
 use crate::session::Shared;
 use crate::stats::Statistics;
-use crate::wait::{Exclusive, duration, in_slices, lock};
+use crate::wait::{Call, Exclusive, duration, in_slices, lock};
 
 /// How long a thread that receives again and again leaves the stream to others who wait for it.
 const AFTER_YOU: Duration = Duration::from_millis(1);
@@ -182,7 +182,8 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
-        if self.receiver.is_mine() || self.sender.is_mine() || self.waiting.is_mine() {
+        // Also one of another stream: this one's hook may wait for what that has.
+        if Call::is_running() {
             return Err(Failure::Reentered);
         }
         // From here on, nobody begins to wait.
@@ -448,9 +449,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         // Its thread may want the interpreter lock before it ends.
-        let closed = Python::try_attach(|py| py.detach(|| self.inner.close()));
-        // Only a hook of its own could be refused, and a hook that runs keeps the stream.
-        let _ = closed;
+        Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
     }
 }
 

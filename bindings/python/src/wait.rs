@@ -1,5 +1,6 @@
 //! Waiting without the interpreter lock, and locks that no hook can hang on.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::thread::ThreadId;
@@ -133,17 +134,43 @@ impl<T> Exclusive<T> {
 }
 
 /// While a thread uses something.
-struct Use<'a>(&'a Mutex<Option<ThreadId>>);
+struct Use<'a>(&'a Mutex<Option<ThreadId>>, Call);
 
 impl<'a> Use<'a> {
     fn begin(user: &'a Mutex<Option<ThreadId>>) -> Self {
         *lock(user) = Some(thread::current().id());
-        Self(user)
+        Self(user, Call::begin())
     }
 }
 
 impl Drop for Use<'_> {
     fn drop(&mut self) {
         *lock(self.0) = None;
+    }
+}
+
+thread_local! {
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While a thread is in a call that may run hooks.
+pub(crate) struct Call(());
+
+impl Call {
+    pub(crate) fn begin() -> Self {
+        CALLS.set(CALLS.get() + 1);
+        Self(())
+    }
+
+    /// Whether this thread is in one: it runs a hook then, and must wait for no other thread that may
+    /// want what the call has.
+    pub(crate) fn is_running() -> bool {
+        CALLS.get() > 0
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        CALLS.set(CALLS.get() - 1);
     }
 }

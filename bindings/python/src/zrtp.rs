@@ -79,7 +79,21 @@ pub(crate) struct Opening {
     on_sas: Option<Py<PyAny>>,
 }
 
+impl Drop for Opening {
+    fn drop(&mut self) {
+        // What readers of the port hold is waited for.
+        let _ = Python::try_attach(|py| py.detach(|| self.give_up()));
+    }
+}
+
 impl Opening {
+    fn give_up(&self) -> Result<(), Failure> {
+        self.waiting.with(|opening| {
+            drop(opening.take());
+            Ok(())
+        })
+    }
+
     pub(crate) fn begin(
         py: Python<'_>,
         session: &Arc<Shared>,
@@ -137,9 +151,7 @@ impl Opening {
 
     /// Gives up, if the stream is not open yet.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let opening = py.detach(|| self.waiting.with(|opening| Ok(opening.take())))?;
-        drop(opening);
-        Ok(())
+        Ok(py.detach(|| self.give_up())?)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

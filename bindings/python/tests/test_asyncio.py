@@ -26,6 +26,29 @@ def numbered(number: int) -> bytes:
     return access_unit(b"%d" % number)
 
 
+def test_a_thread_that_does_not_start_is_told_and_another_tried(
+    pair: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver, sender = pair()
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "rushes-async":
+            raise RuntimeError("there are too many threads")
+        start(thread)
+
+    async def main() -> None:
+        frames = aiter(receiver)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="too many"):
+                await anext(frames)
+        asyncio.get_running_loop().call_later(0.05, sender.push_frame, numbered(1))
+        assert bytes(await anext(frames)) == numbered(1)
+
+    run(main)
+
+
 def test_frames_come_while_the_loop_does_other_things(pair: Make) -> None:
     receiver, sender = pair()
     ticks = 0
@@ -72,7 +95,7 @@ def test_other_tasks_have_their_turn_where_frames_always_wait(pair: Make) -> Non
         frames = aiter(receiver)
         for number in range(20):
             # Longer than tasks may be without a turn.
-            time.sleep(0.001)
+            time.sleep(0.003)
             assert bytes(await anext(frames)) == numbered(number)
         other.cancel()
 
@@ -124,7 +147,7 @@ def test_no_frame_is_lost_when_a_turn_of_others_is_cancelled(pair: Make) -> None
         frames = aiter(receiver)
         for number in range(3):
             sender.push_frame(numbered(number))
-            time.sleep(0.001)
+            time.sleep(0.003)
             wait = asyncio.ensure_future(anext(frames))
             await asyncio.sleep(0)
             wait.cancel()

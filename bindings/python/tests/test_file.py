@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 import rushes
-from conftest import MEDIA
+from conftest import MEDIA, PATIENCE, access_unit
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_read_while_another_thread_writes_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.265"
+    os.mkfifo(pipe)
+    frames = [access_unit(bytes([number + 1])) for number in range(5)]
+
+    def write() -> None:
+        # Either side waits for the other one to open it.
+        with pipe.open("wb") as file:
+            for frame in frames:
+                file.write(frame)
+                file.flush()
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    assert list(rushes.MediaReader(pipe)) == frames
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
 
 
 def test_a_file_is_cut_into_access_units() -> None:

@@ -159,6 +159,81 @@ def test_a_hook_may_put_another_in_its_place(
     assert len(first) == 1
 
 
+def test_a_hook_in_a_call_may_wait_for_no_other_hook(
+    session: rushes.Session, free_port: int, pair: Make
+) -> None:
+    receiver, sender = two_way(session, free_port)
+    hooked, other = pair()
+    hooked.on_frame(lambda _frame: None)
+    refused: list[str] = []
+    told = Gathered()
+
+    def hook(event: rushes.Event) -> None:
+        # Either might wait for a thread that waits for what is being pulled.
+        for call in (hooked.close, other.close, lambda: other.rtcp.on_event(print)):
+            with pytest.raises(rushes.StateError, match="a hook cannot"):
+                call()
+            refused.append(event.kind)
+        told(event)
+
+    receiver.rtcp.on_event(hook)
+    sender.rtcp.send_bye("lunch")
+    while not told.items:
+        receiver.pull_frame(0.02)
+    assert len(refused) % 3 == 0
+    assert not hooked.closed
+    assert not other.closed
+    hooked.close()
+    assert hooked.closed
+
+
+def test_what_a_hook_lets_go_of_is_closed_by_another_thread(
+    session: rushes.Session, free_port: int, pair: Make
+) -> None:
+    receiver, sender = two_way(session, free_port)
+    kept = [session.stream("h264")]
+    port = kept[0].local_address[1]
+    told = Gathered()
+
+    def hook(event: rushes.Event) -> None:
+        kept.clear()
+        told(event)
+
+    receiver.rtcp.on_event(hook)
+    sender.rtcp.send_bye("lunch")
+    while not told.items:
+        receiver.pull_frame(0.02)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            session.stream("h264", local_port=port).close()
+            break
+        except rushes.NetError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_a_sender_is_told_when_its_packets_came(
+    session: rushes.Session, free_port: int
+) -> None:
+    receiver, sender = two_way(session, free_port, report_arrivals=True, feedback=True)
+    events = Gathered()
+    sender.rtcp.on_event(events)
+    arrivals: list[rushes.Event] = []
+    deadline = time.monotonic() + PATIENCE
+    while not arrivals and time.monotonic() < deadline:
+        sender.push_frame(access_unit(b"x"))
+        receiver.pull_frame(0.02)
+        sender.wait(0.02)
+        arrivals = [event for event in events.items if event.kind == "arrivals"]
+    (arrived, *_) = arrivals
+    assert arrived.ssrc == receiver.ssrc
+    (sequence, came, before, mark), *_ = arrived["packets"]
+    assert 0 <= sequence < 65536
+    assert (came, mark) == (True, 0)
+    assert before is None or 0 <= before < 8
+
+
 def test_without_rtcp_nothing_can_be_asked(pair: Make) -> None:
     receiver, _ = pair(rtcp=False)
     with pytest.raises(rushes.RtcpError, match="off"):
@@ -180,6 +255,7 @@ def test_lost_packets_are_told_and_sent_again(
     # Between both stands somebody who drops one datagram, and passes on all others.
     with Relay(free_port) as relay:
         options = {"recovery": "on", "rtcp_mux": True, "mtu": 500, "probation": 1}
+        options["reorder_time"] = 5.0
         receiver = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]
         sender = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]
         relay.between(receiver.local_address[1], sender.local_address[1], lost=5)

@@ -15,10 +15,10 @@ use super::options::{format, name_of, of_client, rate, resolve, wished};
 use super::queue::{Next, Queue};
 use super::stats::TextureClientStatistics;
 use crate::error::{Failure, NetError, StateError};
-use crate::open::{Close, OPEN};
+use crate::open::{Close, OPEN, close_unwatched};
 use crate::options::Setting;
 use crate::stream::{call, callable};
-use crate::wait::{duration, in_slices, lock};
+use crate::wait::{Call, duration, in_slices, lock};
 use crate::zrtp::Sas;
 
 /// How long a hook's thread sleeps when nothing comes.
@@ -62,6 +62,9 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
+        if Call::is_running() {
+            return Err(Failure::Reentered);
+        }
         self.queue.close();
         if let Some(client) = lock(&self.client).take() {
             let statistics = match Arc::try_unwrap(client) {
@@ -236,6 +239,6 @@ impl TextureClient {
 impl Drop for TextureClient {
     fn drop(&mut self) {
         // Its threads may want the interpreter lock before they end.
-        let _ = Python::try_attach(|py| py.detach(|| self.inner.close()));
+        Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
     }
 }

@@ -12,8 +12,8 @@ use super::options::{format, of_server, resolve};
 use super::source;
 use super::stats::{SentTextureFrame, TextureServerCounts};
 use crate::error::Failure;
-use crate::open::{Close, OPEN};
-use crate::wait::lock;
+use crate::open::{Close, OPEN, close_unwatched};
+use crate::wait::{Call, lock};
 use crate::zrtp::Sas;
 
 /// Sends a source's frames to whoever asks, on threads of its own.
@@ -38,6 +38,9 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
+        if Call::is_running() {
+            return Err(Failure::Reentered);
+        }
         let server = lock(&self.server).take();
         // Not under the lock: it takes as long as its threads do.
         drop(server);
@@ -134,6 +137,6 @@ impl TextureServer {
 impl Drop for TextureServer {
     fn drop(&mut self) {
         // Its threads may want the interpreter lock before they end.
-        let _ = Python::try_attach(|py| py.detach(|| self.inner.close()));
+        Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
     }
 }
