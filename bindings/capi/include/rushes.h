@@ -281,6 +281,9 @@ enum rushes_event_kind
     RUSHES_EVENT_KIND_SOURCE_ENDED = 7,
     // A source has passed its probation: `ssrc`.
     RUSHES_EVENT_KIND_SOURCE_STARTED = 8,
+    // The receive hook's thread cannot read the socket: `reason`. Told at once, and once a second
+    // while that lasts; who pulls gets the error itself.
+    RUSHES_EVENT_KIND_UNREADABLE = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -458,7 +461,7 @@ typedef struct rushes_event {
     uint64_t first;
     // How many packets.
     uint64_t count;
-    // Why packets were refused; else NULL.
+    // Why packets were refused, or the socket cannot be read; else NULL.
     const char *reason;
 } rushes_event;
 
@@ -1146,8 +1149,8 @@ rushes_status rushes_stream_on_frame(const struct rushes_stream *stream,
                                      void *user,
                                      rushes_release release);
 
-// Sets a function to be told of packets lost, frames dropped and sources that come and go, on the
-// thread that pulls or runs the receive hook; to be set before rushes_stream_on_frame(). `user` and
+// Sets a function to be told of packets lost, frames dropped, sources that come and go, and a socket
+// that the receive hook's thread cannot read, on the thread that pulls or runs the receive hook; to be set before rushes_stream_on_frame(). `user` and
 // `release` are as there. Called from within a pull, it may push and ask for reports; a call that
 // would have to wait for another thread is RUSHES_ERROR_BUSY then.
 rushes_status rushes_stream_on_event(const struct rushes_stream *stream,

@@ -26,6 +26,9 @@ pub enum EventKind {
     SourceEnded = 7,
     /// A source has passed its probation: `ssrc`.
     SourceStarted = 8,
+    /// The receive hook's thread cannot read the socket: `reason`. Told at once, and once a second
+    /// while that lasts; who pulls gets the error itself.
+    Unreadable = 9,
 }
 
 /// Something that happened to a receiver. What the kind does not name is 0.
@@ -42,8 +45,23 @@ pub struct Event {
     pub first: u64,
     /// How many packets.
     pub count: u64,
-    /// Why packets were refused; else NULL.
+    /// Why packets were refused, or the socket cannot be read; else NULL.
     pub reason: *const c_char,
+}
+
+/// Lends the event of a socket that cannot be read to `take`.
+pub(crate) fn with_error(error: &rushes::Error, take: impl FnOnce(*const Event)) {
+    // No message has a zero in it.
+    let words = CString::new(error.to_string()).unwrap_or_default();
+    let event = Event {
+        kind: EventKind::Unreadable as i32,
+        ssrc: 0,
+        timestamp: 0,
+        first: 0,
+        count: 0,
+        reason: words.as_ptr(),
+    };
+    take(&raw const event);
 }
 
 /// Lends an event to `take`.

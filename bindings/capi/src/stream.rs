@@ -173,6 +173,12 @@ impl Stream {
             return Err(self.taken());
         };
         let before = std::mem::replace(event_hook, Arc::downgrade(&callback)).upgrade();
+        let (is_closed, errors) = (self.is_closed.clone(), callback.clone());
+        receiver.on_error(move |error| {
+            if !is_closed.load(Relaxed) {
+                errors.call(|_, user| event::with_error(error, |event| hook(user, event)));
+            }
+        });
         let is_closed = self.is_closed.clone();
         receiver.on_event(move |event| {
             if !is_closed.load(Relaxed) {
@@ -377,8 +383,8 @@ fn lend(
     }
 }
 
-/// Sets a function to be told of packets lost, frames dropped and sources that come and go, on the
-/// thread that pulls or runs the receive hook; to be set before rushes_stream_on_frame(). `user` and
+/// Sets a function to be told of packets lost, frames dropped, sources that come and go, and a socket
+/// that the receive hook's thread cannot read, on the thread that pulls or runs the receive hook; to be set before rushes_stream_on_frame(). `user` and
 /// `release` are as there. Called from within a pull, it may push and ask for reports; a call that
 /// would have to wait for another thread is RUSHES_ERROR_BUSY then.
 #[unsafe(no_mangle)]

@@ -90,6 +90,11 @@ pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event
     .done())
 }
 
+/// A socket that cannot be read.
+pub(crate) fn of_error(py: Python<'_>, error: &rushes::Error) -> PyResult<Event> {
+    Ok(Draft::new(py, "unreadable", None).with("text", error.to_string())?.done())
+}
+
 /// An event of RTCP.
 pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
     use ControlEvent as E;

@@ -353,13 +353,19 @@ impl Stream {
     }
 
     /// Sets a function to be told of packets lost, frames dropped and sources that come and go, on
-    /// the thread that pulls. To be set before `on_frame`.
+    /// the thread that pulls, and of a socket that the thread of `on_frame` cannot read. To be set
+    /// before `on_frame`.
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
+        let errors = hook.clone_ref(py);
+        let take_error = move |error: &rushes::Error| {
+            call(&errors, |py| events::of_error(py, error));
+        };
         let take = move |event| call(&hook, |py| events::of_stream(py, &event));
         Ok(py.detach(|| {
             self.inner.hook(|mut receiver| {
                 receiver.on_event(take);
+                receiver.on_error(take_error);
                 Ok(Receiving::Pulled(receiver))
             })
         })?)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import socket
 import subprocess
 import sys
 import threading
@@ -326,6 +328,32 @@ def test_a_stream_that_refuses_to_be_closed_stays_open_whole(
     # Its port is free again.
     with session.stream("h265", local_port=receiver.local_address[1]):
         pass
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="sockets cannot be found")
+def test_a_socket_that_breaks_is_told_to_a_hook(session: rushes.Session) -> None:
+    receiver = session.stream("h265", rtcp=False)
+    events = Gathered()
+    receiver.on_event(events)
+    receiver.on_frame(lambda _frame: None)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), descriptor_of(receiver.local_address[1]))
+    (event, *_) = events.wait_for(1)
+    assert event.kind == "unreadable"
+    assert event["text"]
+    receiver.close()
+
+
+def descriptor_of(port: int) -> int:
+    """The descriptor of this process's socket at a port."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(name))) as found:
+                if found.getsockname()[1:2] == (port,):
+                    return int(name)
+        except OSError:
+            pass
+    raise AssertionError("there is no such socket")
 
 
 def test_what_cannot_be_called_is_refused(pair: Make) -> None:

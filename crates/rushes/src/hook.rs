@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long it rests after an error of the socket, which may pass.
 const REST: Duration = Duration::from_millis(10);
 
+/// How often an error that lasts is told.
+const REMINDER: Duration = Duration::from_secs(1);
+
 /// A running hook; dropping it stops the thread and waits until a call in progress has returned.
 #[derive(Debug)]
 pub struct Hook {
@@ -75,6 +78,7 @@ impl Drop for Hook {
 }
 
 fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
+    let mut told_at: Option<Instant> = None;
     while !stop.load(Relaxed) {
         match receiver.pull_until(Instant::now() + PATIENCE) {
             // What was told of on the way may have ended it.
@@ -82,7 +86,13 @@ fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
             Ok(Pulled::Frame(frame)) => hook(frame),
             Ok(Pulled::Timeout | Pulled::Woken) => {}
             Err(error) => {
-                tracing::warn!(%error, "the stream cannot read its socket");
+                if told_at.is_none_or(|at| at.elapsed() >= REMINDER) {
+                    told_at = Some(Instant::now());
+                    tracing::warn!(%error, "the stream cannot read its socket");
+                    if let Some(on_error) = &mut receiver.on_error {
+                        on_error(&error);
+                    }
+                }
                 thread::sleep(REST);
             }
         }

@@ -25,7 +25,11 @@ pub struct StreamReceiver {
     pub(crate) spin: Duration,
     pub(crate) events: Vec<Event>,
     pub(crate) on_event: Option<EventHook>,
+    pub(crate) on_error: Option<ErrorHook>,
 }
+
+/// A function that is told why a hook's thread cannot read the socket.
+pub(crate) type ErrorHook = Box<dyn FnMut(&Error) + Send>;
 
 /// How often a reader looks for a frame after its deadline: events that wait may end one look before
 /// the socket is read, and those of what is read the next. A sender that causes ever more of them
@@ -82,6 +86,12 @@ impl StreamReceiver {
     /// sources that come and go, at the moment each is known.
     pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) {
         self.on_event = Some(Box::new(hook));
+    }
+
+    /// Sets a function to be told, on the thread of [`on_frame`](Self::on_frame), that the socket
+    /// cannot be read: at once, and once a second while that lasts. Whoever pulls gets the error.
+    pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) {
+        self.on_error = Some(Box::new(hook));
     }
 
     /// Gives every frame to `hook`, on a thread of the stream's own, until the returned [`Hook`]

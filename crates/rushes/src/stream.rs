@@ -97,6 +97,21 @@ impl MediaStream {
         }
     }
 
+    /// Sets a function to be told that a hook's thread cannot read the socket; see
+    /// [`StreamReceiver::on_error`]. To be set before [`on_frame`](Self::on_frame).
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook already.
+    pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) -> Result<(), Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => {
+                receiver.on_error(hook);
+                Ok(())
+            }
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
     /// Sends one packet without payload; see [`StreamSender::send_keep_alive`].
     ///
     /// # Errors

@@ -263,6 +263,7 @@ impl StreamBuilder {
             spin: self.spin,
             events: Vec::new(),
             on_event: None,
+            on_error: None,
         };
         MediaStream { sender, receiver: Receiving::Pulled(receiver), shared }
     }
