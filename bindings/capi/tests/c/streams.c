@@ -1,7 +1,11 @@
 /* Frames, keys, reports and counters through the C interface. */
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -262,9 +266,47 @@ static void several_threads_may_push(void) {
     pair_close(&pair);
 }
 
+static void on_unreadable(void *user, const rushes_event *event) {
+    if (event->kind == RUSHES_EVENT_KIND_UNREADABLE) {
+        CHECK(event->reason != NULL && strlen(event->reason) > 0);
+        atomic_store((atomic_int *)user, 1);
+    }
+}
+
+static void ignore(void *user, rushes_frame *frame) { (void)user, (void)frame; }
+
+/* This process's socket at a port. */
+static int descriptor_of(uint16_t port) {
+    for (int found = 3; found < 1024; found++) {
+        struct sockaddr_in address = {0};
+        socklen_t len = sizeof address;
+        if (getsockname(found, (struct sockaddr *)&address, &len) == 0 &&
+            ntohs(address.sin_port) == port) {
+            return found;
+        }
+    }
+    return -1;
+}
+
+static void a_socket_that_breaks_is_told_to_a_hook(void) {
+    struct pair pair = pair_open();
+    atomic_int told = 0;
+    uint16_t port;
+    OK(rushes_stream_local_port(pair.receiver, &port));
+    OK(rushes_stream_on_event(pair.receiver, on_unreadable, &told, NULL));
+    OK(rushes_stream_on_frame(pair.receiver, ignore, NULL, NULL));
+    int nothing = open("/dev/null", O_RDWR), broken = descriptor_of(port);
+    CHECK(nothing >= 0 && broken >= 0 && dup2(nothing, broken) == broken);
+    close(nothing);
+    for (int n = 0; n < 20000 && !atomic_load(&told); n++) nap();
+    CHECK(atomic_load(&told));
+    pair_close(&pair);
+}
+
 int main(void) {
     frames_arrive_as_they_were_pushed();
     hooks_are_called_and_released();
+    a_socket_that_breaks_is_told_to_a_hook();
     keys_are_given_and_changed();
     agree(1, RUSHES_OK);
     agree(-1, RUSHES_ERROR_SAS);
