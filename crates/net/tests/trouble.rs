@@ -211,9 +211,13 @@ fn a_wake_waits_for_the_datagrams_before_it_and_is_not_lost() {
 #[test]
 fn a_socket_for_ipv6_leaves_the_port_of_ipv4_alone() {
     let options = SocketOptions::default();
-    let Some((v6, _)) = pair("[::]:0".parse().unwrap(), &options) else { return };
-    let v4 = SocketAddr::from(([0, 0, 0, 0], v6.local_address().port()));
-    UdpSocket::bind(v4, &options).unwrap();
+    // Somebody else may have that port of IPv4.
+    let is_left_alone = (0..5).any(|_| {
+        let Some((v6, _)) = pair("[::]:0".parse().unwrap(), &options) else { return true };
+        let v4 = SocketAddr::from(([0, 0, 0, 0], v6.local_address().port()));
+        UdpSocket::bind(v4, &options).is_ok()
+    });
+    assert!(is_left_alone);
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn a_link_that_loses_swaps_and_repeats_packets_spoils_no_octet() {
         let mild = "netem loss 1% delay 1ms reorder 5% 50% duplicate 1%";
         let rough = "netem loss 10% delay 2ms 1ms reorder 25% 50% duplicate 5%";
         for (weather, shape) in [
-            (mild, "bc1 640 360 2 50"),
+            (mild, "bc1 640 360 8 50"),
             (rough, "yuv420 320 180 4 50"),
             ("netem loss 10%", "rgb24 320 180 1 50"),
             ("netem duplicate 30%", "bc1 640 360 3 50"),
