@@ -241,16 +241,24 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
     let is_one_of = |(is_whole, octets): Received| {
         assert!(is_whole && expected.iter().any(|frame| **frame == octets));
     };
+    // Its units tell of tiles each for itself: where more have come of the first than of the second, it
+    // has the beginning of a frame.
+    let mut begun = 0_i32;
+    let mut until_within_a_frame = || loop {
+        begun += 1 - 2 * second_tiles.recv_timeout(20 * SECOND).unwrap() as i32;
+        if begun > 0 {
+            break;
+        }
+    };
     go.send(()).unwrap();
     is_one_of(first_frames.recv_timeout(20 * SECOND).unwrap());
     // It gets the next frame, of which the beginning comes at once; and the first client leaves.
-    assert_eq!(second_tiles.recv_timeout(20 * SECOND), Ok(0));
+    until_within_a_frame();
     drop(first);
     go.send(()).unwrap();
     is_one_of(second_frames.recv_timeout(20 * SECOND).unwrap());
     // Another format, in the middle of the frame behind that.
-    assert_eq!(second_tiles.recv_timeout(20 * SECOND), Ok(1));
-    assert_eq!(second_tiles.recv_timeout(20 * SECOND), Ok(0));
+    until_within_a_frame();
     server.set_format(Format::Bc1).unwrap();
     let encoder = Encoder::new(Format::Rgb24, Format::Bc1, 100, 90).unwrap();
     let blocks = expected.iter().map(|frame| {
