@@ -49,33 +49,28 @@ pub struct Event {
     pub reason: *const c_char,
 }
 
+/// What the kind does not name.
+const NONE: Event = Event {
+    kind: EventKind::Other as i32,
+    ssrc: 0,
+    timestamp: 0,
+    first: 0,
+    count: 0,
+    reason: ptr::null(),
+};
+
 /// Lends the event of a socket that cannot be read to `take`.
 pub(crate) fn with_error(error: &rushes::Error, take: impl FnOnce(*const Event)) {
     // No message has a zero in it.
     let words = CString::new(error.to_string()).unwrap_or_default();
-    let event = Event {
-        kind: EventKind::Unreadable as i32,
-        ssrc: 0,
-        timestamp: 0,
-        first: 0,
-        count: 0,
-        reason: words.as_ptr(),
-    };
+    let event = Event { kind: EventKind::Unreadable as i32, reason: words.as_ptr(), ..NONE };
     take(&raw const event);
 }
 
 /// Lends an event to `take`.
 pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
     use rushes::Event as Told;
-    let none = Event {
-        kind: EventKind::Other as i32,
-        ssrc: 0,
-        timestamp: 0,
-        first: 0,
-        count: 0,
-        reason: ptr::null(),
-    };
-    let of = |kind: EventKind| Event { kind: kind as i32, ..none };
+    let of = |kind: EventKind| Event { kind: kind as i32, ..NONE };
     let words;
     let event = match *event {
         Told::FrameDropped { ssrc, timestamp } => {
@@ -93,7 +88,7 @@ pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
         }
         Told::SourceEnded { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceEnded) },
         Told::SourceStarted { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceStarted) },
-        _ => none,
+        _ => NONE,
     };
     take(&raw const event);
 }
