@@ -245,7 +245,8 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
     // has the beginning of a frame.
     let mut begun = 0_i32;
     let mut until_within_a_frame = || loop {
-        begun += 1 - 2 * second_tiles.recv_timeout(20 * SECOND).unwrap() as i32;
+        let tile = second_tiles.recv_timeout(20 * SECOND).unwrap();
+        begun += if tile == 0 { 1 } else { -1 };
         if begun > 0 {
             break;
         }
