@@ -1149,10 +1149,11 @@ rushes_status rushes_stream_on_frame(const struct rushes_stream *stream,
                                      void *user,
                                      rushes_release release);
 
-// Sets a function to be told of packets lost, frames dropped, sources that come and go, and a socket
-// that the receive hook's thread cannot read, on the thread that pulls or runs the receive hook; to be set before rushes_stream_on_frame(). `user` and
-// `release` are as there. Called from within a pull, it may push and ask for reports; a call that
-// would have to wait for another thread is RUSHES_ERROR_BUSY then.
+// Sets a function to be told of packets lost, frames dropped and sources that come and go, on the
+// thread that pulls or runs the receive hook, and of a socket that the latter cannot read; to be set
+// before rushes_stream_on_frame(). `user` and `release` are as there. Called from within a pull, it
+// may push and ask for reports; a call that would have to wait for another thread is
+// RUSHES_ERROR_BUSY then.
 rushes_status rushes_stream_on_event(const struct rushes_stream *stream,
                                      rushes_event_hook hook,
                                      void *user,

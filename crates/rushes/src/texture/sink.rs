@@ -46,6 +46,9 @@ pub type FrameMemory = Vec<Box<dyn Region>>;
 pub trait TextureSink: Send + Sync {
     /// A stream begins, or changes: the memory for `slots` frames of this shape, please.
     ///
+    /// A call for a frame of the shape before that has lasted for a second may still run; no other is
+    /// made after this one has returned.
+    ///
     /// # Errors
     ///
     /// A text that says why there is none; the client stops with it.
