@@ -46,8 +46,8 @@ pub type FrameMemory = Vec<Box<dyn Region>>;
 pub trait TextureSink: Send + Sync {
     /// A stream begins, or changes: the memory for `slots` frames of this shape, please.
     ///
-    /// A call for a frame of the shape before that has lasted for a second may still run; no other is
-    /// made after this one has returned.
+    /// A call for a frame of the shape before that has lasted for a second may still run; frames that
+    /// waited behind it are given up.
     ///
     /// # Errors
     ///
