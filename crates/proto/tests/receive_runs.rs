@@ -29,7 +29,7 @@ struct Outcome {
 impl Outcome {
     fn drain(&mut self, listener: &mut Listener, now: Instant) {
         let receiver = &mut listener.receiver;
-        while receiver.poll_requests(now, 4 * MS, &mut self.asked).is_some() {}
+        while receiver.poll_requests(now, &mut self.asked).is_some() {}
         let mut arrived = Vec::new();
         while receiver.poll_arrivals(&mut arrived).is_some() {}
         let since = |at: Option<Instant>| at.map(|at| at - listener.epoch);

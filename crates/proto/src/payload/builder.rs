@@ -88,6 +88,7 @@ pub struct FrameBuilder {
     ready_len: usize,
     len_hint: usize,
     delivered: u64,
+    delivered_octets: u64,
     dropped: u64,
     dropped_at: Option<RtpTimestamp>,
 }
@@ -118,6 +119,7 @@ impl FrameBuilder {
             ready_len: 0,
             len_hint: 0,
             delivered: 0,
+            delivered_octets: 0,
             dropped: 0,
             dropped_at: None,
         }
@@ -213,10 +215,23 @@ impl FrameBuilder {
         if let Some(place) = self.data.get_mut(self.len..end) {
             place.copy_from_slice(octets);
         } else {
+            self.reserve(end);
             self.data.truncate(self.len);
             self.data.extend_from_slice(octets);
         }
         self.len = end;
+    }
+
+    /// Makes room for a frame of `end` octets, doubling the memory, but not beyond what the largest
+    /// frame needs.
+    #[inline]
+    fn reserve(&mut self, end: usize) {
+        if end > self.data.capacity() {
+            let limit = self.settings.frame_len_max + PREFIX_LEN;
+            let room = (2 * self.data.capacity()).min(limit).max(end);
+            self.data.truncate(self.len);
+            self.data.reserve_exact(room - self.data.len());
+        }
     }
 
     /// Whether the next packet of the frame, if it is sampled at `timestamp`, may go on with the
@@ -244,6 +259,7 @@ impl FrameBuilder {
             return None;
         }
         if self.data.len() < end {
+            self.reserve(end);
             self.data.resize(end, 0);
         }
         let place = self.data.get_mut(from..end)?;
@@ -343,6 +359,21 @@ impl FrameBuilder {
         }
         self.gap = 0;
         self.packet = None;
+        self.fresh = true;
+    }
+
+    /// Gives up the frame in hand and its memory; packets of it that still come are dropped.
+    pub(crate) fn give_up(&mut self) {
+        self.damage();
+        self.units = 0;
+        self.len = 0;
+        self.data = Vec::new();
+    }
+
+    /// Whether a frame was begun that more packets may belong to.
+    #[inline]
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.in_frame
     }
 
     /// The oldest finished frame.
@@ -360,6 +391,17 @@ impl FrameBuilder {
     /// Octets of memory in the unfinished frame and in finished ones that wait.
     pub fn held_len(&self) -> usize {
         self.data.capacity() + self.ready_len
+    }
+
+    /// Octets of memory in the unfinished frame.
+    #[inline]
+    pub(crate) fn unfinished_octets(&self) -> usize {
+        self.data.capacity()
+    }
+
+    /// Octets of all frames delivered so far.
+    pub(crate) fn delivered_octets(&self) -> u64 {
+        self.delivered_octets
     }
 
     /// Octets of memory in finished frames that wait.
@@ -419,6 +461,7 @@ impl FrameBuilder {
             marker,
         });
         self.delivered += 1;
+        self.delivered_octets += len as u64;
     }
 
     /// Empties the buffer, and gives it back if it is much too large for frames as they are now:

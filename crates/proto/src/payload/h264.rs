@@ -58,6 +58,9 @@ const STAP_A: u8 = 24;
 /// FU-A (RFC 6184 section 5.8).
 const FU_A: u8 = 28;
 
+/// A sequence parameter set.
+const SEQUENCE_PARAMETER_SET: u8 = 7;
+
 /// Access unit delimiter (ITU-T H.264 table 7-1).
 const ACCESS_UNIT_DELIMITER: u8 = 9;
 
@@ -118,6 +121,10 @@ impl Layout for Avc {
     #[inline]
     fn is_delimiter(header: NalHeader) -> bool {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
+    }
+
+    fn begins_stream(header: NalHeader) -> bool {
+        matches!(Self::nal_type(header), ACCESS_UNIT_DELIMITER | SEQUENCE_PARAMETER_SET)
     }
 
     fn is_slice(unit: &[u8]) -> bool {

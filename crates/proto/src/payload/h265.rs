@@ -73,6 +73,9 @@ const FRAGMENTATION_UNIT: u8 = 49;
 /// PACI packet (RFC 7798 section 4.4.4).
 const CONTENT_INFORMATION: u8 = 50;
 
+/// A video parameter set.
+const VIDEO_PARAMETER_SET: u8 = 32;
+
 /// Access unit delimiter (ITU-T H.265 table 7-1).
 const ACCESS_UNIT_DELIMITER: u8 = 35;
 
@@ -136,6 +139,10 @@ impl Layout for Hevc {
     #[inline]
     fn is_delimiter(header: NalHeader) -> bool {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
+    }
+
+    fn begins_stream(header: NalHeader) -> bool {
+        matches!(Self::nal_type(header), ACCESS_UNIT_DELIMITER | VIDEO_PARAMETER_SET)
     }
 
     fn is_slice(unit: &[u8]) -> bool {

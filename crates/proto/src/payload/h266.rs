@@ -139,6 +139,12 @@ impl Layout for Vvc {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
     }
 
+    /// Operating point and decoding capability information and parameter sets go before all else
+    /// (ITU-T H.266 section 7.4.2.4.3).
+    fn begins_stream(header: NalHeader) -> bool {
+        matches!(Self::nal_type(header), 12..=15 | ACCESS_UNIT_DELIMITER)
+    }
+
     fn is_slice(unit: &[u8]) -> bool {
         unit[1] >> 3 < 12
     }

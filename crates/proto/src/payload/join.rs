@@ -190,6 +190,19 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         true
     }
 
+    fn begins(&self, payload: &[u8]) -> bool {
+        let Some(mut unit) = payload.get(..).filter(|it| it.len() >= L::HEADER_LEN) else {
+            return true;
+        };
+        if L::kind(L::header(unit)) == PayloadKind::Aggregate {
+            let numbers = if self.numbering == Numbering::Don { 2 } else { 0 };
+            let first = payload.get(L::HEADER_LEN + numbers + 2..);
+            let Some(first) = first.filter(|it| it.len() >= L::HEADER_LEN) else { return true };
+            unit = first;
+        }
+        L::begins_stream(L::header(unit))
+    }
+
     fn lost(&mut self) {
         self.in_hand = None;
     }

@@ -155,6 +155,12 @@ pub trait Depacketiser: Send {
         false
     }
 
+    /// Whether a source that begins with this payload surely begins there; if not, packets before
+    /// it may have been lost, and are asked for where that is agreed.
+    fn begins(&self, _payload: &[u8]) -> bool {
+        true
+    }
+
     /// One or more packets before the next `push` are missing, or its predecessor was damaged:
     /// forget the fragments of an unfinished unit. The caller abandons the unit itself.
     fn lost(&mut self);

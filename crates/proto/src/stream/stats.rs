@@ -173,14 +173,25 @@ pub struct ReceiveStatistics {
     pub requested: u64,
     /// Missing packets that came after they were asked for.
     pub recovered: u64,
-    /// Octets of memory held in windows and unfinished frames.
+    /// Missing packets that were asked for and did not come in time.
+    pub unanswered: u64,
+    /// Missing packets that were not asked for, because an answer could not have come in time:
+    /// [`RequestTiming::latency_max`](crate::repair::RequestTiming::latency_max) is shorter than
+    /// the round-trip time.
+    pub not_requested: u64,
+    /// Octets of memory held in windows and unfinished frames, of all sources together.
     pub held_octets: usize,
+    /// Frames dropped because their source had to give way in
+    /// [`memory_max`](super::ReceiverConfig::memory_max).
+    pub frames_displaced: u64,
     /// Events that were not collected in time and forgotten.
     pub events_forgotten: u64,
     /// Datagrams by the reason that ended their way.
     pub discards: Discards,
     /// Each source that is followed and believed.
     pub sources: Vec<SourceStatistics>,
+    /// The last sources that have ended, at most 16, the newest last.
+    pub ended: Vec<SourceStatistics>,
 }
 
 /// What a receiver knows of one source.
@@ -203,6 +214,14 @@ pub struct SourceStatistics {
     pub jitter: u32,
     /// The same as time.
     pub jitter_time: Duration,
+    /// Packets accepted: in time, for the first time.
+    pub packets: u64,
+    /// Packets that were missing when they were no longer waited for.
+    pub packets_lost: u64,
+    /// Frames (or units) delivered.
+    pub frames: u64,
+    /// Frames (or units) begun and dropped.
+    pub frames_dropped: u64,
 }
 
 #[cfg(test)]
