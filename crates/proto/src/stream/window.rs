@@ -177,10 +177,9 @@ impl Window {
         let sequence = place.sequence();
         let is_ahead = place > self.highest;
         let is_misordered = !is_ahead && self.highest.since(place) < MAX_MISORDER;
-        // So many packets ahead can be more than half of all numbers behind; a packet of the same
-        // time as the newest is none of those.
-        let is_old =
-            self.run().is_near(info.timestamp) && !(is_ahead && info.timestamp == self.timestamp);
+        // So many packets ahead may be more than half of all numbers behind, if the packet is older.
+        let is_older = self.timestamp.distance(info.timestamp) > 0;
+        let is_old = self.run().is_near(info.timestamp) && (is_older || !is_ahead);
         let is_former =
             || self.former.is_some_and(|former| former.includes(sequence, info.timestamp));
         if is_misordered || is_old || is_former() {
