@@ -25,6 +25,9 @@ pub(super) const MAX_MISORDER: u64 = 100;
 const LATE: Duration = Duration::from_secs(30);
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// How many packets before the end of a run that is over a late one was sent at most.
+const LATE_PACKETS: i16 = 1 << 14;
+
 /// A source that sent nothing new for this long, and then so many old packets in a row, sends its
 /// stream once more, as a player of a capture does in a loop.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -85,7 +88,7 @@ pub(super) struct Former {
 impl Former {
     /// Whether a packet belongs to the run.
     pub(super) fn includes(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> bool {
-        sequence.distance(self.highest) <= 0 && self.is_near(timestamp)
+        (-LATE_PACKETS..=0).contains(&sequence.distance(self.highest)) && self.is_near(timestamp)
     }
 
     #[inline]
