@@ -64,13 +64,17 @@ pub(super) fn score_units(codec: NalCodec, packets: &[Packet<'_>]) -> Score {
         last = Some(packet);
     }
     signs.end_picture();
-    signs.score()
+    let len = |packet: &Packet<'_>| packet.payload().len();
+    let is_steady = packets.windows(2).all(|pair| len(&pair[0]) == len(&pair[1]));
+    // Pictures in one packet each differ in size; frames of speech may not.
+    if is_steady && !signs.has_fragments { Score::default() } else { signs.score() }
 }
 
 struct Signs {
     codec: NalCodec,
     before: Before,
     picture: Option<Picture>,
+    has_fragments: bool,
     packets: Score,
     /// Timestamps with a slice and without.
     pictures: Score,
@@ -82,7 +86,8 @@ impl Signs {
     fn new(codec: NalCodec) -> Self {
         let none = Score::default();
         let (packets, pictures, first_slices) = (none, none, none);
-        Self { codec, before: Before::Unknown, picture: None, packets, pictures, first_slices }
+        let (before, picture, has_fragments) = (Before::Unknown, None, false);
+        Self { codec, before, picture, has_fragments, packets, pictures, first_slices }
     }
 
     fn take(&mut self, payload: &[u8]) {
@@ -95,6 +100,7 @@ impl Signs {
                 is_good
             }
             Some(Content::Fragment { header, is_start, is_end, body }) => {
+                self.has_fragments = true;
                 let continues = match self.before {
                     Before::Unknown => true,
                     Before::Whole => is_start,

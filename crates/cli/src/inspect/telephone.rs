@@ -5,19 +5,19 @@ use rushes::proto::rtp::Packet;
 /// Packets that a guess needs.
 const PACKETS_MIN: usize = 3;
 
-/// An event as one packet reports it.
+/// What one packet says of its event.
 #[derive(Clone, Copy)]
-struct Event {
+struct Report {
     event: u8,
     is_end: bool,
     duration: u16,
 }
 
-/// The payload as one event; `None` if it is none. The bit R is zero (section 2.3.3).
-fn event(payload: &[u8]) -> Option<Event> {
+/// What a payload says of an event; `None` if it is of none. The bit R is zero (section 2.3.3).
+fn report(payload: &[u8]) -> Option<Report> {
     let [event, flags, high, low] = *payload else { return None };
     let duration = u16::from_be_bytes([high, low]);
-    (flags & 0x40 == 0).then_some(Event { event, is_end: flags & 0x80 != 0, duration })
+    (flags & 0x40 == 0).then_some(Report { event, is_end: flags & 0x80 != 0, duration })
 }
 
 /// Whether the packets report events: four octets each, and packets of one timestamp are of one
@@ -26,7 +26,7 @@ pub(super) fn is_telephone_event(packets: &[Packet<'_>]) -> bool {
     let mut is_growing = false;
     for pair in packets.windows(2) {
         let [before, packet] = pair else { return false };
-        let (Some(earlier), Some(later)) = (event(before.payload()), event(packet.payload()))
+        let (Some(earlier), Some(later)) = (report(before.payload()), report(packet.payload()))
         else {
             return false;
         };

@@ -72,7 +72,7 @@ fn digits() -> Packets {
         for report in 1..=12_u16 {
             let (end, duration) = (u8::from(report > 10) << 7, report.min(11) * 160);
             let [high, low] = duration.to_be_bytes();
-            packets.push((report == 1, timestamp, vec![digit, end | 10, high, low]));
+            packets.push((report == 1, timestamp, vec![digit, end | 0x0a, high, low]));
         }
     }
     packets
@@ -155,6 +155,8 @@ fn what_is_no_known_codec_is_not_named() {
     all.push(("AV1", pictures(2, |n| any([&[0x50_u8, 0x32][..], &[0x90]][n], 900))));
     all.push(("MPEG-TS", pictures(4, |_| any(&[0x47, 0x01, 0x00, 0x10], 1316))));
     all.push(("AAC", speech(1024, || any(&[0, 16, 0x0b, 0x38, 0x21], 366))));
+    // The mode that is asked for and the frame's own, without padding: as a slice of H.264 begins.
+    all.push(("AMR, packed", speech(160, || any(&[0x61, 0x9c], 18))));
     all.push(("AMR", speech(160, || any(&[0xf0, 0x3c], 33))));
     all.push(("L16, silent", speech(480, || vec![0; 960])));
     // A tone, as a triangle of 109 samples.
@@ -202,9 +204,13 @@ fn an_unknown_stream_is_described_by_its_looks() {
         found.contains("unknown, perhaps encrypted, 90 octets a packet, 1 marker in"),
         "{found}"
     );
-    audio.iter_mut().for_each(|packet| packet.0 = false);
+    for packet in &mut audio {
+        packet.0 = false;
+    }
     assert!(words(&audio).contains("a packet, no marker;"));
-    audio.iter_mut().for_each(|packet| packet.0 = true);
+    for packet in &mut audio {
+        packet.0 = true;
+    }
     assert!(words(&audio).contains("a packet, a marker on each;"));
 }
 
