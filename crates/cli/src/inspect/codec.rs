@@ -11,9 +11,10 @@ use rushes::proto::payload::h266::H266;
 use rushes::proto::payload::nal::NalCodec;
 use rushes::proto::payload::opus::Opus;
 use rushes::sdp::{self, Description, SdpError};
-use rushes::{ClockRate, Codec};
+use rushes::{ClockRate, Codec, Ssrc};
 
 use super::names::{codec_name, nal_codec, static_payload_type};
+use super::unknown::Look;
 
 /// Octets before each NAL unit that a receiver delivers.
 pub(crate) const PREFIX_LEN: usize = 4;
@@ -27,7 +28,7 @@ pub(crate) enum Known {
     Described,
     /// The payload type has a fixed meaning (RFC 3551).
     Static,
-    /// The payload type is the one that Rushes takes by default.
+    /// Its payloads look like it, and the payload type is the one that Rushes takes by default.
     Default,
     /// Its payloads look like it.
     Guessed,
@@ -58,6 +59,8 @@ pub(crate) struct Encoding {
     /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
     max_don_diff: u16,
     pub(crate) known: Known,
+    /// How its packets look, if the codec is unknown.
+    pub(crate) look: Option<Look>,
 }
 
 impl Encoding {
@@ -69,16 +72,20 @@ impl Encoding {
             clock_rate,
             max_don_diff: 0,
             known,
+            look: None,
         }
     }
 
     /// An encoding that is not in the library, by its name.
-    fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
-        Self { name: name.to_owned(), codec: None, clock_rate, max_don_diff: 0, known }
+    pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
+        let (name, max_don_diff) = (name.to_owned(), 0);
+        Self { name, codec: None, clock_rate, max_don_diff, known, look: None }
     }
 
-    pub(super) fn unknown() -> Self {
-        Self::other("unknown", ClockRate::VIDEO, Known::Unknown)
+    /// No encoding: only how its packets look.
+    pub(super) fn unknown(look: Look) -> Self {
+        let other = Self::other("unknown", ClockRate::VIDEO, Known::Unknown);
+        Self { look: Some(look), ..other }
     }
 
     pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
@@ -101,20 +108,23 @@ impl Encoding {
     }
 }
 
-/// The encodings that were given, by payload type.
+/// The encodings that were given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encodings {
+    pub(crate) by_source: HashMap<Ssrc, Codec>,
     pub(crate) by_type: HashMap<u8, Encoding>,
-    /// The codec of all payload types that are not listed.
+    /// The codec of all sources and payload types that are not listed.
     pub(crate) others: Option<Codec>,
 }
 
 impl Encodings {
-    /// What is known of `payload_type` before any payload is looked at.
-    pub(crate) fn given(&self, payload_type: u8) -> Option<Encoding> {
-        let listed = self.by_type.get(&payload_type).cloned();
-        let told = || self.others.map(|codec| Encoding::of(codec, Known::Told));
-        listed.or_else(told).or_else(|| {
+    /// What is known of the packets of `payload_type` from `ssrc` before any payload is looked at.
+    pub(crate) fn given(&self, ssrc: Ssrc, payload_type: u8) -> Option<Encoding> {
+        let told = |codec: &Codec| Encoding::of(*codec, Known::Told);
+        let source = self.by_source.get(&ssrc).map(told);
+        let listed = || self.by_type.get(&payload_type).cloned();
+        let other = || self.others.as_ref().map(told);
+        source.or_else(listed).or_else(other).or_else(|| {
             let (name, hertz) = static_payload_type(payload_type)?;
             Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
         })
@@ -138,7 +148,7 @@ pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding
             _ => 0,
         };
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known };
+        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known, look: None };
         (format.payload_type.value(), encoding)
     });
     Ok(encodings.collect())
