@@ -21,6 +21,7 @@ use rushes_proto::control::Participant;
 use rushes_proto::control::Reception;
 use rushes_proto::stream::Event;
 use rushes_proto::stream::Receiver;
+use rushes_proto::stream::SentSoFar;
 use rushes_proto::stream::SourceStatistics;
 
 use crate::error::Error;
@@ -173,8 +174,8 @@ impl Reporter {
                     self.inbox.lock().handle_bye(now, *source, from.ip());
                 }
                 ControlEvent::SenderReport { from: source, info } => {
-                    let sent = Some(info.packets);
-                    self.inbox.lock().handle_report(now, *source, from.ip(), sent);
+                    let sent = SentSoFar { packets: info.packets, at: info.rtp };
+                    self.inbox.lock().handle_report(now, *source, from.ip(), Some(sent));
                 }
                 _ => {}
             }

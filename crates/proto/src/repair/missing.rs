@@ -38,12 +38,19 @@ impl Default for RequestTiming {
 /// Requests that a packet is waited for, if the latency allows.
 const REQUESTS_AWAITED: u32 = 4;
 
-/// How long a request waits for its answer while the round-trip time is not known.
+/// How long a request waits for its answer while the round-trip time is not known; each further one
+/// twice as long as the one before.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
+/// How often packets are asked for that may never have been sent.
+const HEAD_ATTEMPTS: u8 = 2;
+
 /// How often the last request that can be answered in time is repeated, and how long after it at
-/// the least: nothing comes of it if it is lost.
+/// the least: nothing comes of it if it is lost. More often where many first requests remain
+/// without an answer.
 const LAST_REPEATS: u8 = 2;
+const LAST_REPEATS_OF_LOSSY: u8 = 6;
+const LOSSY_BELOW: f32 = 0.8;
 const REPEAT_AFTER: Duration = Duration::from_millis(10);
 
 /// What was asked for, and what became of it.
@@ -77,6 +84,7 @@ struct Entry {
     due: Option<Instant>,
     first_asked: Option<Instant>,
     attempts: u8,
+    attempts_max: u8,
     last_repeats: u8,
 }
 
@@ -88,6 +96,8 @@ pub struct Missing {
     /// No entry is due before this.
     next_due: Option<Instant>,
     round_trip: RoundTrip,
+    /// The share of first requests that are answered, smoothed.
+    answered: f32,
     counts: RepairCounts,
 }
 
@@ -99,6 +109,7 @@ impl Missing {
             entries: VecDeque::new(),
             next_due: None,
             round_trip: RoundTrip::default(),
+            answered: 1.0,
             counts: RepairCounts::default(),
         }
     }
@@ -115,6 +126,15 @@ impl Missing {
         self.round_trip.retry().map_or(limit, |retry| {
             limit.min(self.timing.delay.saturating_add(retry.saturating_mul(REQUESTS_AWAITED)))
         })
+    }
+
+    /// Notes at `now` that the `packets` from `first` on may have been sent before the first one
+    /// that came: they are asked for twice at most.
+    pub fn note_head(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
+        self.note_gap(now, first, packets);
+        for entry in &mut self.entries {
+            entry.attempts_max = entry.attempts_max.min(HEAD_ATTEMPTS);
+        }
     }
 
     /// Notes at `now` that the `packets` from `first` on did not come before the one after them.
@@ -134,6 +154,7 @@ impl Missing {
                 due: Some(due),
                 first_asked: None,
                 attempts: 0,
+                attempts_max: self.timing.attempts_max,
                 last_repeats: 0,
             });
         }
@@ -150,6 +171,10 @@ impl Missing {
         let Ok(n) = found else { return };
         if let Some(Entry { attempts, first_asked: Some(asked), .. }) = self.entries.remove(n) {
             self.counts.recovered += 1;
+            if self.round_trip.time().is_some() {
+                let answered = if attempts == 1 { 1.0 } else { 0.0 };
+                self.answered += (answered - self.answered) / 16.0;
+            }
             self.round_trip.take(now.saturating_duration_since(asked), attempts);
         }
         if self.entries.is_empty() {
@@ -203,14 +228,16 @@ impl Missing {
         }
         let wait = self.wait();
         let round_trip = self.round_trip.time().unwrap_or(Duration::ZERO);
-        let retry = self.round_trip.retry().unwrap_or(FIRST_RETRY);
+        let retry = self.round_trip.retry();
+        let is_lossy = self.answered < LOSSY_BELOW;
+        let repeats_max = if is_lossy { LAST_REPEATS_OF_LOSSY } else { LAST_REPEATS };
         self.next_due = None;
         for entry in &mut self.entries {
             if entry.due.is_some_and(|due| due <= now) {
                 // The last instant at which a request can be answered in time.
                 let last = (entry.since + wait).checked_sub(round_trip);
                 let hopeless = last.is_none_or(|last| now > last);
-                if hopeless || entry.attempts >= self.timing.attempts_max {
+                if hopeless || entry.attempts >= entry.attempts_max {
                     entry.due = None;
                     continue;
                 }
@@ -218,10 +245,12 @@ impl Missing {
                 entry.first_asked.get_or_insert(now);
                 out.push(entry.sequence.sequence());
                 self.counts.requested += 1;
+                let doublings = u32::from(entry.attempts - 1).min(10);
+                let retry = retry.unwrap_or(FIRST_RETRY * 2_u32.pow(doublings));
                 entry.due = Some(now + retry);
                 let left = last.map_or(Duration::ZERO, |last| last.saturating_duration_since(now));
-                if left < retry && entry.attempts > 1 && entry.last_repeats < LAST_REPEATS {
-                    let repeats_left = u32::from(LAST_REPEATS - entry.last_repeats);
+                if left < retry && entry.attempts > 1 && entry.last_repeats < repeats_max {
+                    let repeats_left = u32::from(repeats_max - entry.last_repeats);
                     entry.last_repeats += 1;
                     entry.due = Some(now + (left / repeats_left).max(REPEAT_AFTER));
                 }

@@ -9,6 +9,7 @@ use super::candidate::{Arrived, Candidate, Kept, Report};
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
+use super::receive::SentSoFar;
 use super::stats::Discard;
 use super::stats::SourceStatistics;
 use super::window::{Former, Verdict, Window, WindowLimits};
@@ -121,7 +122,7 @@ impl Inbound {
             counted: 0,
         };
         if let Some(missing) = &mut inbound.missing {
-            missing.note_gap(last_heard, inbound.window.next(), head);
+            missing.note_head(last_heard, inbound.window.next(), head);
         }
         report.events.push_back(Event::SourceStarted { ssrc });
         for Kept { sequence, info, payload } in kept {
@@ -304,15 +305,17 @@ impl Inbound {
         }
     }
 
-    /// Notes that a report of the source's own came; if it is a sender report, what it says of the
-    /// number of packets sent, modulo 2³².
-    pub(super) fn handle_report(&mut self, now: Instant, packets_sent: Option<u32>) {
+    /// Notes that a report of the source's own came, and what it says of its media.
+    pub(super) fn handle_report(&mut self, now: Instant, sent: Option<SentSoFar>) {
         self.last_report = Some(now);
-        let (Some(sent), Some(missing)) = (packets_sent, &mut self.missing) else { return };
-        let unseen = sent.wrapping_sub(self.window.expected() as u32) as i32;
+        let (Some(sent), Some(missing)) = (sent, &mut self.missing) else { return };
+        if self.window.is_after(sent.at) {
+            // Others overtook the report: it says nothing of what was sent since.
+            return;
+        }
+        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32) as i32;
         let Some(before) = self.sent_before else {
             self.sent_before = Some(unseen);
-            self.window.precede(u64::try_from(unseen).unwrap_or(0));
             return;
         };
         // What no report before spoke of was sent after the newest packet that came.
@@ -365,13 +368,10 @@ impl Inbound {
         self.window.gap_since()?.checked_add(self.wait())
     }
 
-    /// When an unfinished frame is to be given up.
+    /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
     fn frame_deadline(&self) -> Option<Instant> {
-        if self.builder.is_unfinished() {
-            self.last_heard.checked_add(self.frame_time)
-        } else {
-            None
-        }
+        let is_alone = self.builder.is_unfinished() && self.window.is_empty();
+        is_alone.then(|| self.last_heard.checked_add(self.frame_time))?
     }
 
     /// When the source is over: after its goodbye or a long silence.
@@ -386,7 +386,7 @@ impl Inbound {
             self.give_up_gap(report);
             self.deliver_held(report);
         }
-        if self.window.is_empty() && self.frame_deadline().is_some_and(|deadline| deadline <= now) {
+        if self.frame_deadline().is_some_and(|deadline| deadline <= now) {
             self.end_frame(report);
         }
         self.end_deadline().is_some_and(|deadline| deadline <= now)

@@ -24,7 +24,7 @@ pub use config::MEMORY_BESIDE_A_FRAME;
 pub use config::{ConfigError, FrameRate, ReceiverConfig, SenderConfig};
 pub use demux::{Demux, Route};
 pub use event::Event;
-pub use receive::Receiver;
+pub use receive::{Receiver, SentSoFar};
 pub use send::{Outgoing, Retransmission, Sender};
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 

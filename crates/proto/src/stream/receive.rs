@@ -42,6 +42,7 @@ use crate::repair::rtx;
 use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
 
 /// Events that wait to be collected; older ones are forgotten, and counted.
 const EVENTS_MAX: usize = 256;
@@ -80,6 +81,15 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
     retransmissions: VecDeque<(Ssrc, Ssrc)>,
+}
+
+/// What a sender report says of the media sent so far (RFC 3550 section 6.4.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SentSoFar {
+    /// The sender's packet count, modulo 2³².
+    pub packets: u32,
+    /// The RTP timestamp of the report.
+    pub at: RtpTimestamp,
 }
 
 /// Former SSRCs of our own that are known.
@@ -202,18 +212,18 @@ impl Receiver {
     }
 
     /// Notes that a report of source `ssrc` came at `now` from the host `from`: the source lives,
-    /// even if it sends no media. `packets_sent` is the sender's packet count of a sender report
-    /// (RFC 3550 section 6.4.1), which shows whether packets before the first one that came, or
-    /// after the last, are missing. From another host than the source's own it counts for nothing.
+    /// even if it sends no media. A sender report says in `sent` how much it has sent, which shows
+    /// whether packets after the newest one are missing. From another host than the source's own it
+    /// counts for nothing.
     pub fn handle_report(
         &mut self,
         now: Instant,
         ssrc: Ssrc,
         from: IpAddr,
-        packets_sent: Option<u32>,
+        sent: Option<SentSoFar>,
     ) {
         if let Some(source) = self.source_at(ssrc, from) {
-            source.handle_report(now, packets_sent);
+            source.handle_report(now, sent);
         }
     }
 

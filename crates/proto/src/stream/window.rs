@@ -261,6 +261,11 @@ impl Window {
         (self.after_stray, self.old_run.1) = (None, 0);
     }
 
+    /// Whether the newest packet was sampled after `timestamp`.
+    pub(super) fn is_after(&self, timestamp: RtpTimestamp) -> bool {
+        self.timestamp.distance(timestamp) > 0
+    }
+
     /// The run of packets so far.
     pub(super) fn run(&self) -> Former {
         let ticks = |time: Duration| {
@@ -310,13 +315,6 @@ impl Window {
         let first = self.announced.plus(1);
         self.announced = last;
         Some((first, last.since(first) + 1))
-    }
-
-    /// Notes that the source has sent `packets` before the first one that came, if they are still
-    /// waited for.
-    pub(super) fn precede(&mut self, packets: u64) {
-        let first = ExtendedSequence(self.first.0.saturating_sub(packets));
-        self.first = self.first.min(first.max(self.next));
     }
 
     /// Whether packet `place` of `len` octets fits without giving up on a gap.
@@ -518,9 +516,6 @@ mod tests {
         assert_eq!(window.skip_gap(), Some((before, 0)));
         assert!(window.take_next().is_some());
         assert_eq!(window.skip_gap(), Some((before.plus(1), 1)));
-        let mut window = open();
-        window.precede(3);
-        assert_eq!(window.skip_gap(), Some((ExtendedSequence(first.0 - 3), 3)));
     }
 
     #[test]
