@@ -138,6 +138,7 @@ fn nothing_leaves_a_sender_whose_key_is_used_up() {
         while outgoing.fill(&mut batch) {
             sent += batch.datagrams().count();
         }
+        drop(outgoing);
         assert_eq!(sent, 5, "{suite}");
         let refused = sender.push(&source.frame, None).err();
         assert_eq!(refused, Some(FrameError::KeyExpired), "{suite}");
