@@ -40,6 +40,9 @@ impl StreamSender {
     /// [`Error::Frame`] if the frame cannot travel (nothing is sent), [`Error::NoDestination`],
     /// or [`Error::Send`] if the socket refuses a part of it: a sequence number is left out then, so
     /// that receivers drop the frame.
+    ///
+    /// NAL units of types that have no place in RTP are left out and counted
+    /// ([`SendStatistics::units_left_out`]); the frame cannot travel if there are no others.
     pub fn push_frame(
         &mut self,
         frame: &[u8],

@@ -317,7 +317,19 @@ mod tests {
     }
 
     #[test]
-    fn types_above_47_and_short_units_are_not_sent() {
+    fn units_that_cannot_travel_are_left_out_of_their_access_unit() {
+        // The Dolby Vision metadata behind each picture has type 62.
+        for nal_type in 48..64 {
+            let other: &[u8] = &[nal_type << 1, 1, 9];
+            let units = [other, &[0x40, 1, 7], other, &[0x26, 1, 0x88], &[0x26], other];
+            let expected = b"\x60\x01\0\x03\x40\x01\x07\0\x03\x26\x01\x88";
+            let sent = send_units(&H265::default(), &units, 100);
+            assert_eq!((&sent[0].octets[..], sent[0].marker, sent.len()), (&expected[..], true, 1));
+        }
+    }
+
+    #[test]
+    fn an_access_unit_of_units_that_cannot_travel_is_refused() {
         for nal_type in 48..64 {
             let frame = [0, 0, 1, nal_type << 1, 1, 1];
             let outcome = H265::default().packetiser().start(&frame, 100);

@@ -96,6 +96,12 @@ pub trait Packetiser: Send {
         None
     }
 
+    /// Units of the frame that was [taken up](Self::start) last that cannot travel in the format, and
+    /// are left out.
+    fn units_left_out(&self) -> usize {
+        0
+    }
+
     /// How long `frame` lasts in ticks of the clock rate, where the format says so (Opus).
     fn duration(&self, _frame: &[u8]) -> Option<u32> {
         None
