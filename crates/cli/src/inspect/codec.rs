@@ -57,6 +57,8 @@ pub(crate) struct Encoding {
     pub(crate) clock_rate: ClockRate,
     /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
     max_don_diff: u16,
+    /// `sprop-depack-buf-nalus`; zero if it is not known.
+    depack_buf_nalus: u16,
     pub(crate) known: Known,
 }
 
@@ -68,13 +70,22 @@ impl Encoding {
             codec: Some(codec),
             clock_rate,
             max_don_diff: 0,
+            depack_buf_nalus: 0,
             known,
         }
     }
 
     /// An encoding that is not in the library, by its name.
     fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
-        Self { name: name.to_owned(), codec: None, clock_rate, max_don_diff: 0, known }
+        let (max_don_diff, depack_buf_nalus) = (0, 0);
+        Self {
+            name: name.to_owned(),
+            codec: None,
+            clock_rate,
+            max_don_diff,
+            depack_buf_nalus,
+            known,
+        }
     }
 
     pub(super) fn unknown() -> Self {
@@ -90,7 +101,8 @@ impl Encoding {
         match self.codec {
             Some(Codec::H264) => Arc::new(H264::default()),
             Some(Codec::H265) => {
-                Arc::new(H265 { max_don_diff: self.max_don_diff, ..H265::default() })
+                let Self { max_don_diff, depack_buf_nalus, .. } = *self;
+                Arc::new(H265 { max_don_diff, depack_buf_nalus, ..H265::default() })
             }
             Some(Codec::H266) => {
                 Arc::new(H266 { max_don_diff: self.max_don_diff, ..H266::default() })
@@ -132,13 +144,13 @@ pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding
         let codec = sdp::codec_of(format);
         let name =
             codec.map_or_else(|| format.encoding.name().to_owned(), |c| codec_name(c).to_owned());
-        let max_don_diff = match &format.encoding {
-            sdp::Encoding::H265(parameters) => parameters.max_don_diff,
-            sdp::Encoding::H266(parameters) => parameters.max_don_diff,
-            _ => 0,
+        let (max_don_diff, depack_buf_nalus) = match &format.encoding {
+            sdp::Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus.unwrap_or(0)),
+            sdp::Encoding::H266(it) => (it.max_don_diff, 0),
+            _ => (0, 0),
         };
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known };
+        let encoding = Encoding { name, codec, clock_rate, max_don_diff, depack_buf_nalus, known };
         (format.payload_type.value(), encoding)
     });
     Ok(encodings.collect())

@@ -44,7 +44,7 @@ impl PayloadFormat for H264 {
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
-        Box::new(NalDepacketiser::<Avc>::new(Numbering::None))
+        Box::new(NalDepacketiser::<Avc>::new(None))
     }
 
     fn has_nal_units(&self) -> bool {
