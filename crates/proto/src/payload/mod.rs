@@ -9,6 +9,8 @@
 
 mod builder;
 mod decoding_order;
+#[cfg(test)]
+mod endings;
 mod error;
 mod fragment;
 mod frame;
