@@ -439,6 +439,8 @@ public:
     RUSHES_OPTION(length_prefixed, (bool on = true), (get(), on))
     RUSHES_OPTION(frame_len_max, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(max_don_diff, (std::uint16_t max), (get(), max))
+    RUSHES_OPTION(depack_buf_nalus, (std::uint16_t units), (get(), units))
+    RUSHES_OPTION(depack_buf_bytes, (std::uint32_t octets), (get(), octets))
     RUSHES_OPTION(reorder_time, (duration time), (get(), detail::nanos(time)))
     RUSHES_OPTION(reorder_window, (std::size_t packets, std::size_t octets),
                   (get(), packets, octets))

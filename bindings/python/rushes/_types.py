@@ -85,6 +85,8 @@ class StreamOptions(TypedDict, total=False):
     framing: Literal["annex-b", "length-prefixed"]
     frame_len_max: int
     max_don_diff: int
+    depack_buf_nalus: int
+    depack_buf_bytes: int
     reorder_time: float
     reorder_window: tuple[int, int]
     probation: int

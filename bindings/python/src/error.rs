@@ -106,6 +106,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Cname { .. }
         | E::Config(_)
         | E::Mtu { .. }
+        | E::PacingRate
         | E::PacingShare { .. }
         | E::SharedPort { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),

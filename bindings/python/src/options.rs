@@ -164,6 +164,8 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "framing" => builder.framing(setting.word(&framing)?),
         "frame_len_max" => builder.frame_len_max(setting.get()?),
         "max_don_diff" => builder.max_don_diff(setting.get()?),
+        "depack_buf_nalus" => builder.depack_buf_nalus(setting.get()?),
+        "depack_buf_bytes" => builder.depack_buf_bytes(setting.get()?),
         "reorder_time" => builder.reorder_time(setting.seconds()?),
         "reorder_window" => {
             let (packets, octets) = setting.get()?;

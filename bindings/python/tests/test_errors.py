@@ -18,6 +18,7 @@ KEY = bytes(range(28))
         ({"mtu": -1}, rushes.ConfigError, "mtu: "),
         ({"remote_port": 70_000}, rushes.ConfigError, "remote_port: "),
         ({"pacing_share": 2.0}, rushes.ConfigError, "a pacing share of 2"),
+        ({"pacing_rate": 0}, rushes.ConfigError, "a pacing rate of 0"),
         ({"payload_type": 200}, rushes.ConfigError, "payload_type: 200 is outside 0 to 127"),
         ({"frame_rate": 0}, rushes.ConfigError, "frame_rate: "),
         ({"clock_rate": 0}, rushes.ConfigError, "clock_rate: "),

@@ -185,6 +185,9 @@ fn print(
             time.as_secs_f64(),
             statistics.socket.calls() as f64 / send.frames.max(1) as f64,
         );
+        if send.units_left_out > 0 {
+            eprintln!("left out: {} NAL units whose type has no place in RTP", send.units_left_out);
+        }
         let words = heard.words(stream);
         if !words.is_empty() {
             eprintln!("reports: {words}");

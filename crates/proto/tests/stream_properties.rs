@@ -155,8 +155,10 @@ fn check_frames(case: &Case) {
     assert_eq!(delivered.next(), None, "something that was never sent");
 }
 
+/// Units that travel with decoding order numbers have rules of their own: see `interleaved.rs`.
 fn kinds() -> impl Strategy<Value = Kind> {
-    prop::sample::select(Kind::ALL.to_vec())
+    let kinds = Kind::ALL.into_iter().filter(|kind| !kind.is_numbered());
+    prop::sample::select(kinds.collect::<Vec<_>>())
 }
 
 fn paths() -> impl Strategy<Value = Path> {

@@ -65,6 +65,11 @@ pub enum Error {
         /// The share given.
         share: f32,
     },
+    /// The pacing rate is zero: nothing would ever be sent.
+    #[error(
+        "a pacing rate of 0 bits per second sends nothing; to send without pacing, turn it off"
+    )]
+    PacingRate,
     /// A key of a secured stream does not fit its suite.
     #[cfg(feature = "srtp")]
     #[error(transparent)]

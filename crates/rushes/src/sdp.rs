@@ -221,10 +221,10 @@ impl Context {
             Some(again) => Recovery::Rtx(again.payload_type),
             None => Recovery::Verbatim,
         };
-        let max_don_diff = match &format.encoding {
-            Encoding::H265(parameters) => parameters.max_don_diff,
-            Encoding::H266(parameters) => parameters.max_don_diff,
-            _ => 0,
+        let (max_don_diff, units, octets) = match &format.encoding {
+            Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus, it.depack_buf_bytes),
+            Encoding::H266(it) => (it.max_don_diff, None, it.depack_buf_bytes),
+            _ => (0, None, None),
         };
         let mut builder = session
             .stream(codec)
@@ -232,6 +232,8 @@ impl Context {
             .payload_type(format.payload_type)
             .clock_rate(format.clock_rate)
             .max_don_diff(max_don_diff)
+            .depack_buf_nalus(units.unwrap_or(0))
+            .depack_buf_bytes(octets.unwrap_or(0))
             .recovery(recovery)
             .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)

@@ -58,6 +58,8 @@ pub(crate) struct Encoding {
     pub(crate) clock_rate: ClockRate,
     /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
     max_don_diff: u16,
+    /// `sprop-depack-buf-nalus`; zero if it is not known.
+    depack_buf_nalus: u16,
     pub(crate) known: Known,
     /// How its packets look, if the codec is unknown.
     pub(crate) look: Option<Look>,
@@ -71,6 +73,7 @@ impl Encoding {
             codec: Some(codec),
             clock_rate,
             max_don_diff: 0,
+            depack_buf_nalus: 0,
             known,
             look: None,
         }
@@ -78,8 +81,15 @@ impl Encoding {
 
     /// An encoding that is not in the library, by its name.
     pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
-        let (name, max_don_diff) = (name.to_owned(), 0);
-        Self { name, codec: None, clock_rate, max_don_diff, known, look: None }
+        Self {
+            name: name.to_owned(),
+            codec: None,
+            clock_rate,
+            max_don_diff: 0,
+            depack_buf_nalus: 0,
+            known,
+            look: None,
+        }
     }
 
     /// No encoding: only how its packets look.
@@ -97,7 +107,8 @@ impl Encoding {
         match self.codec {
             Some(Codec::H264) => Arc::new(H264::default()),
             Some(Codec::H265) => {
-                Arc::new(H265 { max_don_diff: self.max_don_diff, ..H265::default() })
+                let Self { max_don_diff, depack_buf_nalus, .. } = *self;
+                Arc::new(H265 { max_don_diff, depack_buf_nalus, ..H265::default() })
             }
             Some(Codec::H266) => {
                 Arc::new(H266 { max_don_diff: self.max_don_diff, ..H266::default() })
@@ -142,13 +153,21 @@ pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding
         let codec = sdp::codec_of(format);
         let name =
             codec.map_or_else(|| format.encoding.name().to_owned(), |c| codec_name(c).to_owned());
-        let max_don_diff = match &format.encoding {
-            sdp::Encoding::H265(parameters) => parameters.max_don_diff,
-            sdp::Encoding::H266(parameters) => parameters.max_don_diff,
-            _ => 0,
+        let (max_don_diff, depack_buf_nalus) = match &format.encoding {
+            sdp::Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus.unwrap_or(0)),
+            sdp::Encoding::H266(it) => (it.max_don_diff, 0),
+            _ => (0, 0),
         };
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known, look: None };
+        let encoding = Encoding {
+            name,
+            codec,
+            clock_rate,
+            max_don_diff,
+            depack_buf_nalus,
+            known,
+            look: None,
+        };
         (format.payload_type.value(), encoding)
     });
     Ok(encodings.collect())

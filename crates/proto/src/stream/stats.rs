@@ -148,8 +148,12 @@ pub struct SendStatistics {
     pub frame_octets: u64,
     /// Packets sent once more because they were asked for; not among `packets`.
     pub retransmitted: u64,
-    /// Frames not sent to their end, because the master key was used up.
+    /// Frames not sent to their end, because sending failed before or the master key was used up. A
+    /// sequence number is left out behind each that was begun, so that receivers drop it.
     pub frames_cut: u64,
+    /// NAL units that were left out of the frames sent, because their type has no place in RTP (such
+    /// as the metadata of Dolby Vision, type 62 of H.265) or they are shorter than their header.
+    pub units_left_out: u64,
     /// Requests for packets that are gone, or that came too often.
     pub retransmissions_refused: u64,
 }

@@ -39,13 +39,19 @@ pub enum Kind {
     H264,
     H265,
     H265Numbered,
+    H265Interleaved,
     H266,
     H266Numbered,
+    H266Interleaved,
     Opus,
     Generic,
 }
 
+/// `sprop-max-don-diff` of what [`interleave`] makes.
+const MAX_DON_DIFF: u16 = 64;
+
 impl Kind {
+    /// All but those that [`interleave`] is for.
     pub const ALL: [Self; 7] = [
         Self::H264,
         Self::H265,
@@ -61,6 +67,12 @@ impl Kind {
             Self::H264 => Arc::new(H264::default()),
             Self::H265 => Arc::new(H265::default()),
             Self::H265Numbered => Arc::new(H265 { max_don_diff: 1, ..H265::default() }),
+            Self::H265Interleaved => {
+                Arc::new(H265 { max_don_diff: MAX_DON_DIFF, ..H265::default() })
+            }
+            Self::H266Interleaved => {
+                Arc::new(H266 { max_don_diff: MAX_DON_DIFF, ..H266::default() })
+            }
             Self::H266 => Arc::new(H266::default()),
             Self::H266Numbered => Arc::new(H266 { max_don_diff: 1, ..H266::default() }),
             Self::Opus => Arc::new(Opus::default()),
@@ -72,12 +84,24 @@ impl Kind {
         !matches!(self, Self::Opus | Self::Generic)
     }
 
+    /// Whether units travel with decoding order numbers, and so wait for those that may precede them.
+    pub fn is_numbered(self) -> bool {
+        !matches!(self, Self::H264 | Self::H265 | Self::H266 | Self::Opus | Self::Generic)
+    }
+
+    /// Whether it is what [`interleave`] is for.
+    pub fn is_interleaved(self) -> bool {
+        matches!(self, Self::H265Interleaved | Self::H266Interleaved)
+    }
+
     /// An access unit delimiter.
     pub fn delimiter(self) -> Option<Vec<u8>> {
         match self {
             Self::H264 => Some(vec![9, 0xf0]),
-            Self::H265 | Self::H265Numbered => Some(vec![35 << 1, 1, 0x50]),
-            Self::H266 | Self::H266Numbered => Some(vec![0, 20 << 3 | 1, 0x28]),
+            Self::H265 | Self::H265Numbered | Self::H265Interleaved => Some(vec![35 << 1, 1, 0x50]),
+            Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
+                Some(vec![0, 20 << 3 | 1, 0x28])
+            }
             Self::Opus | Self::Generic => None,
         }
     }
@@ -88,10 +112,10 @@ impl Kind {
         let mut unit = match self {
             // nal_ref_idc and a type that may travel alone.
             Self::H264 => vec![(random.below(4) as u8) << 5 | (1 + random.below(8) as u8)],
-            Self::H265 | Self::H265Numbered => {
+            Self::H265 | Self::H265Numbered | Self::H265Interleaved => {
                 vec![(random.below(35) as u8) << 1, 1 + random.below(7) as u8]
             }
-            Self::H266 | Self::H266Numbered => {
+            Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
                 vec![random.below(64) as u8 & 0x3f, (random.below(20) as u8) << 3 | 1]
             }
             // One SILK frame of 20 ms.
@@ -190,6 +214,32 @@ pub fn send(
         assert!(!twin.next(&source.frame, &mut fragment));
     }
     datagrams
+}
+
+/// `datagrams` in the order of a sender that interleaves units (RFC 7798 section 4.6): a packet, or all
+/// fragments of a unit, is at most 4 places late. Sequence numbers rise in that order.
+pub fn interleave(datagrams: Vec<Datagram>, kind: Kind, random: &mut Seeded) -> Vec<Datagram> {
+    let numbers: Vec<[u8; 2]> =
+        datagrams.iter().map(|datagram| [datagram.octets[2], datagram.octets[3]]).collect();
+    let goes_on = |octets: &[u8]| match kind {
+        Kind::H265Interleaved => octets[12] >> 1 & 0x3f == 49 && octets[14] & 0x80 == 0,
+        _ => octets[13] >> 3 == 29 && octets[14] & 0x80 == 0,
+    };
+    let mut groups: Vec<Vec<Datagram>> = Vec::new();
+    for datagram in datagrams {
+        match groups.last_mut() {
+            Some(group) if goes_on(&datagram.octets) => group.push(datagram),
+            _ => groups.push(vec![datagram]),
+        }
+    }
+    let mut order: Vec<(u64, Vec<Datagram>)> =
+        (0..).zip(groups).map(|(place, group)| (place + random.below(5), group)).collect();
+    order.sort_by_key(|(place, _)| *place);
+    let mut sent: Vec<Datagram> = order.into_iter().flat_map(|(_, group)| group).collect();
+    for (datagram, number) in sent.iter_mut().zip(numbers) {
+        datagram.octets[2..4].copy_from_slice(&number);
+    }
+    sent
 }
 
 fn carried(source: &Source, fragment: &Fragment) -> Vec<usize> {

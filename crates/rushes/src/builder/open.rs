@@ -92,7 +92,7 @@ impl StreamBuilder {
             (true, false) => ControlPort::Beside(self.control.local_port),
         };
         // Before the socket, so that a wrong setting leaves nothing behind.
-        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        let format = self.carried.format(self.frame.framing, self.interleaving);
         self.sender(&*format)?;
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
@@ -109,7 +109,7 @@ impl StreamBuilder {
         let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
         let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
-        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        let format = self.carried.format(self.frame.framing, self.interleaving);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
         let clock_rate = sender.config().clock_rate;
