@@ -330,7 +330,8 @@ pub(crate) struct RecvArgs {
     )]
     pub(crate) from: Option<Endpoint>,
     /// Description of the stream (SDP): its codec, port, payload type and all else come from
-    /// there; of several media, the first that can be received or that --codec names
+    /// there; of several media, the first that can be received or that --codec names. Lines that
+    /// cannot be used are named and left out. The SSRC that it names is the only one accepted
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback"])]

@@ -126,7 +126,7 @@ fn wait_until(
 }
 
 fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
-    let payload_type = args.stream.payload_type.unwrap_or(source.codec.payload_type());
+    let payload_type = args.stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     if args.sdp.is_some() && args.control.rtx_ssrc.is_some() && args.ssrc.is_none() {
         let reason = "--sdp names --rtx-ssrc only beside the SSRC of its stream: give --ssrc too";

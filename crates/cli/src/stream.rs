@@ -69,7 +69,7 @@ pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamB
     let mut builder = set_addresses(builder, args).rtcp_mux(args.rtcp_mux);
     if let Some(recovery) = args.recovery {
         let rtx = args.rtx_payload_type.map(Recovery::Rtx);
-        builder = builder.recovery(rtx.unwrap_or(recovery.into()));
+        builder = builder.recovery(rtx.unwrap_or_else(|| recovery.into()));
     }
     if args.feedback {
         builder = builder.feedback(true);
@@ -84,7 +84,7 @@ pub(crate) fn check_rtx(
     ssrc: Option<Ssrc>,
 ) -> Result<(), Usage> {
     let payload_type_given = args.rtx_payload_type.map(|_| "--rtx-payload-type");
-    let given = payload_type_given.or(args.rtx_ssrc.map(|_| "--rtx-ssrc"));
+    let given = payload_type_given.or_else(|| args.rtx_ssrc.map(|_| "--rtx-ssrc"));
     if let Some(given) = given.filter(|_| args.recovery != Some(RecoveryName::Rtx)) {
         return Err(Usage(format!("{given} is for retransmissions: give --recovery rtx too")));
     }

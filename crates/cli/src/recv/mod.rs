@@ -205,7 +205,7 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
 /// A stream from an address that the command line names.
 fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
-    let payload_type = args.stream.payload_type.unwrap_or(codec.payload_type());
+    let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let session = listen(from.host.as_deref(), &args.control)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);

@@ -99,7 +99,8 @@ fn the_sources_that_a_description_names_narrow_who_is_received() {
     // A stranger before the stream: an access unit of its own.
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     for sequence in 0..9 {
-        let header = [0x80, 0x80 | 97, 0, sequence, 0, 0, 0, sequence, 0, 0, 0, 99];
+        // With the marker, payload type 97.
+        let header = [0x80, 0xe1, 0, sequence, 0, 0, 0, sequence, 0, 0, 0, 99];
         let packet = [&header[..], &[0x02, 0x01, 0xd0]].concat();
         stranger.send_to(&packet, ("127.0.0.1", port)).unwrap();
     }

@@ -84,12 +84,11 @@ fn media_line(
     let (port, count) = port.split_once('/').unwrap_or((port, "1"));
     let mut media = Media::new(media_kind(kind), number_of(port, "the port of m=")?);
     let transport = next(&mut fields, "the transport of m=")?;
-    match number(count).filter(|count| *count > 0) {
-        Some(count) => media.port_count = count,
-        None => {
-            let problem = Problem::Malformed("the number of ports of m=");
-            warnings.add(line.number, problem, LeftOut::Part);
-        }
+    if let Some(count) = number(count).filter(|count| *count > 0) {
+        media.port_count = count;
+    } else {
+        let problem = Problem::Malformed("the number of ports of m=");
+        warnings.add(line.number, problem, LeftOut::Part);
     }
     media.profile = match transport.to_ascii_uppercase().as_str() {
         "RTP/AVP" => Profile::Avp,
