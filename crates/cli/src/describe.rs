@@ -55,6 +55,10 @@ pub(crate) fn read(
             Err(error) => reason = reason.or(Some(error)),
         }
     }
+    if quiet {
+        // Now they are why nothing can be received.
+        warn(file, &warnings);
+    }
     let nothing = || match codec {
         Some(codec) => anyhow::anyhow!("no media in it is {codec:?}"),
         None => anyhow::anyhow!("no media in it"),

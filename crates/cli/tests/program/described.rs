@@ -87,6 +87,10 @@ fn a_description_of_which_nothing_can_be_used_is_an_error() {
         assert_eq!(output.status.code(), Some(1), "{told}");
         assert!(told.contains(wanted), "{wanted} is not in\n{told}");
     }
+    std::fs::write(&sdp, "v=0\nm=video\nm=audio 9 RTP/AVP 0\n").unwrap();
+    let output = run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.264", "-q"]);
+    let told = text(&output.stderr);
+    assert!(told.contains("line 2: the port of m=") && told.contains("PCMU"), "{told}");
 }
 
 #[test]
