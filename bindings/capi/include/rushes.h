@@ -999,6 +999,16 @@ rushes_status rushes_stream_options_recovery(const struct rushes_stream_options 
                                              int32_t mode,
                                              uint8_t payload_type);
 
+// The SSRC of the retransmissions that the stream sends, which must not be that of its media;
+// random by default. Only with RUSHES_RECOVERY_MODE_RTX.
+rushes_status rushes_stream_options_rtx_ssrc(const struct rushes_stream_options *options,
+                                             uint32_t ssrc);
+
+// The one source to accept retransmissions of, which must not be that of the media; by default
+// any. Only with RUSHES_RECOVERY_MODE_RTX.
+rushes_status rushes_stream_options_remote_rtx_ssrc(const struct rushes_stream_options *options,
+                                                    uint32_t ssrc);
+
 // Octets of sent packets that are kept to be sent again, by default 4 MiB; only with recovery.
 rushes_status rushes_stream_options_history(const struct rushes_stream_options *options,
                                             size_t octets);

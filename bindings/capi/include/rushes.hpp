@@ -473,6 +473,8 @@ public:
                   (get(), item, text.c_str()))
     RUSHES_OPTION(recovery, (rushes::recovery mode, std::uint8_t payload_type = 0),
                   (get(), static_cast<std::int32_t>(mode), payload_type))
+    RUSHES_OPTION(rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
+    RUSHES_OPTION(remote_rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
     RUSHES_OPTION(history, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
                   (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))

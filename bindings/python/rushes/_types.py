@@ -110,6 +110,8 @@ class StreamOptions(TypedDict, total=False):
     reduced_size: bool
     describe: Sequence[tuple[str, str]]
     recovery: Literal["off", "on", "verbatim"] | int
+    rtx_ssrc: int
+    remote_rtx_ssrc: int
     report_arrivals: bool
     history: int
     security: Security | None

@@ -107,7 +107,10 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Config(_)
         | E::Mtu { .. }
         | E::PacingRate
+        | E::NoRtx
         | E::PacingShare { .. }
+        | E::RtxPayloadType { .. }
+        | E::RtxSsrc { .. }
         | E::SharedPort { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
         E::Hooked | E::NoDestination => StateError::new_err(text),

@@ -215,6 +215,8 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "reduced_size" => builder.reduced_size(setting.get()?),
         "describe" => describe(builder, setting)?,
         "recovery" => builder.recovery(recovery(setting)?),
+        "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.get()?)),
+        "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.get()?)),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
         "history" => builder.history(setting.get()?),
         _ => return Ok(None),

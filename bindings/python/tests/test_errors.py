@@ -28,6 +28,8 @@ KEY = bytes(range(28))
         ({"send_path": "pigeon"}, rushes.ConfigError, "pigeon"),
         ({"describe": [("shoe", "42")]}, rushes.ConfigError, "shoe"),
         ({"multicast": {"ttl": 1, "speed": 2}}, rushes.ConfigError, "speed"),
+        ({"rtx_ssrc": 8}, rushes.ConfigError, "an SSRC of retransmissions is set"),
+        ({"recovery": 96, "payload_type": 96}, rushes.ConfigError, "that of the media"),
         ({"recovery": "on", "rtcp": False}, rushes.RtcpError, "RTCP, which is off"),
         ({"speed": 1}, TypeError, "\"speed\" is no setting of a stream"),
         ({"mtu": "large"}, TypeError, "mtu: "),

@@ -10,7 +10,7 @@ use rushes::proto::payload::h265::H265;
 use rushes::proto::payload::h266::H266;
 use rushes::proto::payload::nal::NalCodec;
 use rushes::proto::payload::opus::Opus;
-use rushes::sdp::{self, Description, SdpError};
+use rushes::sdp::{self, Description, SdpError, Warning};
 use rushes::{ClockRate, Codec, Ssrc};
 
 use super::names::{codec_name, nal_codec, static_payload_type};
@@ -142,12 +142,14 @@ impl Encodings {
     }
 }
 
-/// The encodings that a session description lists.
+/// The encodings that a session description lists, and which of its lines cannot be used.
 ///
 /// # Errors
-/// What is wrong with it, and in which line.
-pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding>, SdpError> {
-    let description = Description::parse(description)?;
+/// Why nothing of it can be used.
+pub(crate) fn codecs_from_sdp(
+    description: &[u8],
+) -> Result<(HashMap<u8, Encoding>, Vec<Warning>), SdpError> {
+    let (description, warnings) = Description::parse_with_warnings(description)?;
     let formats = description.media.iter().flat_map(|media| &media.formats);
     let encodings = formats.map(|format| {
         let codec = sdp::codec_of(format);
@@ -170,7 +172,7 @@ pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding
         };
         (format.payload_type.value(), encoding)
     });
-    Ok(encodings.collect())
+    Ok((encodings.collect(), warnings))
 }
 
 #[cfg(test)]
@@ -182,8 +184,9 @@ mod tests {
         let sdp = "v=0\r\no=- 0 0 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n\
                    m=video 5004 RTP/AVP 96 97\r\na=rtpmap:96 h265/90000\r\n\
                    a=fmtp:96 sprop-max-don-diff=2\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
-                   m=audio 5006 RTP/AVP 100 0\r\na=rtpmap:100 opus/48000/2\r\n";
-        let encodings = codecs_from_sdp(sdp.as_bytes()).unwrap();
+                   m=audio 5006 RTP/AVP 100 0 72\r\na=rtpmap:100 opus/48000/2\r\n";
+        let (encodings, warnings) = codecs_from_sdp(sdp.as_bytes()).unwrap();
+        assert_eq!(warnings.iter().map(|warning| warning.line).collect::<Vec<_>>(), [9]);
         assert_eq!((encodings[&96].codec, encodings[&96].max_don_diff), (Some(Codec::H265), 2));
         assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
         assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);

@@ -50,6 +50,7 @@ use self::streams::{Settings, Streams};
 use crate::Outcome;
 use crate::Usage;
 use crate::args::OutputArgs;
+use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::say;
@@ -161,7 +162,11 @@ fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
         let file = || path.display().to_string();
         let description =
             std::fs::read(path).with_context(|| format!("{}: cannot read", file()))?;
-        encodings.by_type = codecs_from_sdp(&description).with_context(file)?;
+        let (by_type, warnings) = codecs_from_sdp(&description).with_context(file)?;
+        encodings.by_type = by_type;
+        if !args.quiet {
+            describe::warn(path, &warnings);
+        }
         if encodings.by_type.is_empty() {
             anyhow::bail!("{}: no media, so no codec is named", file());
         }

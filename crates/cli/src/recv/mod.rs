@@ -23,7 +23,7 @@ use crate::Outcome;
 use crate::Usage;
 use crate::args::{ControlArgs, RecvArgs};
 use crate::control::{Heard, Latency, sent_by};
-use crate::describe::{self, Described};
+use crate::describe::{self, Described, Wanted};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -178,8 +178,9 @@ impl<A: Audience> Writer<A> {
 fn build(args: &RecvArgs) -> anyhow::Result<Described> {
     let described = match (&args.sdp, &args.from) {
         (Some(file), _) => {
-            let codec = args.stream.codec.map(Codec::from);
-            let described = describe::read(file, codec, &stream::context(&args.control)?)?;
+            let wanted = Wanted { codec: args.stream.codec.map(Codec::from), ssrc: args.ssrc };
+            let context = stream::context(&args.control)?;
+            let described = describe::read(file, wanted, args.output.quiet, &context)?;
             let builder = stream::set_described(described.builder, &args.stream);
             let builder = stream::set_addresses(builder, &args.control);
             Described { builder, ..described }
@@ -204,6 +205,8 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
 /// A stream from an address that the command line names.
 fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
+    let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
+    stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let session = listen(from.host.as_deref(), &args.control)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);
     let builder = stream::set_control(builder.local_port(from.port), &args.control);
@@ -221,6 +224,9 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> StreamBuilder {
     }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
+    }
+    if let Some(ssrc) = args.control.rtx_ssrc {
+        builder = builder.remote_rtx_ssrc(ssrc);
     }
     builder
 }
