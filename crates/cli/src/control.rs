@@ -72,6 +72,10 @@ impl Heard {
         while let Some(event) = rtcp.poll_event() {
             security::tell_of_reports(&event);
             match event {
+                ControlEvent::Collision { old, new } => eprintln!(
+                    "rushes: another sender uses our SSRC {old} (RFC 3550 section 8.2): we go on \
+                     as {new}"
+                ),
                 ControlEvent::KeyFrameRequested { .. } => self.key_frames += 1,
                 ControlEvent::PacketsLost { sequences, .. } => {
                     self.packets += sequences.len() as u64;

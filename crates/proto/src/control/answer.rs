@@ -34,9 +34,13 @@ const LIMITS_MAX: usize = 16;
 const ROUND_TRIP_MAX: u32 = 60 << 16;
 
 impl Participant {
-    /// Takes one packet of a compound.
+    /// Takes one packet of a compound. Of those under our own SSRC only what they say of our media
+    /// counts: some peers name the source of the media as the sender of their feedback.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<'_>) {
         match packet {
+            Packet::SenderReport(report) if self.is_own(report.ssrc()) => {}
+            Packet::App(app) if self.is_own(app.ssrc()) => {}
+            Packet::ExtendedReport(report) if self.is_own(report.ssrc()) => {}
             Packet::SenderReport(report) => self.take_sender_report(now, report),
             Packet::ReceiverReport(report) => {
                 self.take_blocks(now, report.ssrc(), report.blocks());
@@ -53,7 +57,7 @@ impl Participant {
 
     fn take_sender_report(&mut self, now: Instant, report: SenderReport<'_>) {
         let (from, info) = (report.ssrc(), report.info());
-        if let Some(remote) = self.remotes.hear(now, from, Standing::Heard) {
+        if let Some(remote) = self.hear(now, from, Standing::Heard) {
             remote.sender = Some((info, now));
         }
         self.tell(ControlEvent::SenderReport { from, info });
@@ -61,13 +65,13 @@ impl Participant {
     }
 
     fn take_blocks(&mut self, now: Instant, from: Ssrc, blocks: impl Iterator<Item = ReportBlock>) {
-        self.remotes.hear(now, from, Standing::Heard);
+        self.hear(now, from, Standing::Heard);
         for block in blocks {
             if block.ssrc != self.ssrc {
                 continue;
             }
             let round_trip = self.round_trip_of(now, block.last_sender_report, block.delay);
-            if let Some(remote) = self.remotes.hear(now, from, Standing::Reports) {
+            if let Some(remote) = self.hear(now, from, Standing::Reports) {
                 remote.reported = Some(block);
                 remote.round_trip = round_trip.or(remote.round_trip);
             }
@@ -91,6 +95,9 @@ impl Participant {
     fn take_description(&mut self, now: Instant, description: SourceDescription<'_>) {
         for chunk in description.chunks() {
             let from = chunk.ssrc();
+            if self.is_own(from) {
+                continue;
+            }
             let Some(remote) = self.remotes.hear(now, from, Standing::Heard) else { continue };
             let mut items = Vec::new();
             let mut news = false;
@@ -115,8 +122,10 @@ impl Participant {
     }
 
     fn take_bye(&mut self, now: Instant, bye: Bye<'_>) {
-        let own = self.ssrc;
-        for from in bye.sources().filter(|source| *source != own) {
+        for from in bye.sources() {
+            if self.is_own(from) {
+                continue;
+            }
             self.timer.handle_bye(now, from);
             if self.remotes.leave(now, from) {
                 let reason = bye.reason().map(text).unwrap_or_default();
@@ -176,7 +185,7 @@ impl Participant {
         if let Some(mut requests) = feedback.full_intra_requests() {
             let Some(fir) = requests.find(|fir| fir.ssrc == own) else { return };
             // Repetitions keep their number (RFC 5104 section 4.3.1.1).
-            let remote = self.remotes.hear(now, from, Standing::Heard);
+            let remote = self.hear(now, from, Standing::Heard);
             let repeated = remote
                 .is_some_and(|remote| remote.intra_seen.replace(fir.number) == Some(fir.number));
             if !repeated {
@@ -210,7 +219,7 @@ impl Participant {
         for block in report.blocks() {
             match block {
                 XrBlock::ReferenceTime(ntp) => {
-                    if let Some(remote) = self.remotes.hear(now, from, Standing::Heard) {
+                    if let Some(remote) = self.hear(now, from, Standing::Heard) {
                         remote.reference = Some((ntp.middle(), now));
                     }
                 }
@@ -220,7 +229,7 @@ impl Participant {
                     let round_trip =
                         self.round_trip_of(now, delay.last_reference_time, delay.delay);
                     let Some(round_trip) = round_trip else { continue };
-                    if let Some(remote) = self.remotes.hear(now, from, Standing::Reports) {
+                    if let Some(remote) = self.hear(now, from, Standing::Reports) {
                         remote.round_trip = Some(round_trip);
                     }
                     self.tell(ControlEvent::RoundTrip { from, round_trip });

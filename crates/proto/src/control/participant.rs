@@ -10,7 +10,7 @@ use super::config::{MediaSent, ParticipantConfig, Reception};
 use super::conflict::{Conflict, Conflicts};
 use super::event::{ControlEvent, KeyFrameRequest};
 use super::pending::{AppData, Pending};
-use super::remote::{RemoteStatistics, Remotes, Standing};
+use super::remote::{Remote, RemoteStatistics, Remotes, Standing};
 use super::secure::{ControlError, Security};
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Compound;
@@ -182,6 +182,7 @@ impl Participant {
     ) -> Result<(), RtcpError> {
         let compound = Compound::parse(datagram).inspect_err(|_| self.statistics.malformed += 1)?;
         let mut counted = false;
+        let mut claimed = false;
         let is_bye = |packet| matches!(packet, Ok(Packet::Bye(_)));
         let bye = compound.packets().any(is_bye);
         for packet in compound.packets() {
@@ -189,27 +190,44 @@ impl Participant {
                 self.statistics.malformed += 1;
                 continue;
             };
-            if let Some(sender) = sender(&packet) {
-                if sender == self.ssrc {
-                    // All of it is of whoever has our SSRC, or our own coming back.
-                    if let Some(from) = from {
-                        self.handle_conflict(now, from);
-                    }
-                    return Ok(());
-                }
-                if !counted {
-                    self.timer.handle_compound(len, bye);
-                    self.timer.handle_member(now, sender);
-                    counted = true;
-                }
+            claimed |= claims(&packet, self.ssrc);
+            let sender = sender(&packet).filter(|sender| !self.is_own(*sender));
+            if let Some(sender) = sender.filter(|_| !counted) {
+                self.timer.handle_compound(len, bye);
+                self.timer.handle_member(now, sender);
+                counted = true;
             }
             self.take(now, packet);
+        }
+        // Once for each datagram: a report and its source description are one sign.
+        if let Some(from) = from.filter(|_| claimed) {
+            self.handle_conflict(now, from);
         }
         self.after_input(now);
         Ok(())
     }
 
-    /// Takes word that a packet with our own SSRC came from `from`.
+    /// Whether `ssrc` is one of this participant's own.
+    pub(super) fn is_own(&self, ssrc: Ssrc) -> bool {
+        ssrc == self.ssrc
+    }
+
+    /// The participant `ssrc`, which said something at `now`; `None` if there is no place for it,
+    /// or if it is this one.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        ssrc: Ssrc,
+        standing: Standing,
+    ) -> Option<&mut Remote> {
+        if self.is_own(ssrc) { None } else { self.remotes.hear(now, ssrc, standing) }
+    }
+
+    /// Notes that media, a sender report or a source description under our own SSRC came from
+    /// `from`, another transport address.
+    ///
+    /// Once proves nothing: anybody can write one packet. The second from the same address within
+    /// ten seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
     pub fn handle_conflict(&mut self, now: Instant, from: SocketAddr) {
         match self.conflicts.judge(now, from) {
             None => {}
@@ -307,7 +325,7 @@ impl Participant {
     /// Asks `media` for a key frame.
     pub fn request_key_frame(&mut self, now: Instant, media: Ssrc, request: KeyFrameRequest) {
         let mut number = 0;
-        if let Some(remote) = self.remotes.hear(now, media, Standing::Heard) {
+        if let Some(remote) = self.hear(now, media, Standing::Heard) {
             remote.intra_sent = remote.intra_sent.wrapping_add(1);
             number = remote.intra_sent;
         }
@@ -457,7 +475,19 @@ impl Participant {
     }
 }
 
-/// Who sent a packet; a source description speaks for its first source.
+/// Whether a packet shows that another participant uses `own`. The sender named in feedback and in
+/// a receiver report proves nothing: some peers write the SSRC of the media there.
+fn claims(packet: &Packet<'_>, own: Ssrc) -> bool {
+    match packet {
+        Packet::SenderReport(report) => report.ssrc() == own,
+        Packet::SourceDescription(description) => {
+            description.chunks().any(|chunk| chunk.ssrc() == own)
+        }
+        _ => false,
+    }
+}
+
+/// Who sent a packet, if one participant did.
 fn sender(packet: &Packet<'_>) -> Option<Ssrc> {
     match packet {
         Packet::SenderReport(report) => Some(report.ssrc()),
