@@ -3,6 +3,7 @@
 
 mod world;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rushes_proto::control::{AppData, ControlEvent, KeyFrameRequest};
@@ -250,6 +251,13 @@ fn every_datagram_is_a_compound_that_fits() {
             receiver.request_key_frame(now, Ssrc(10), KeyFrameRequest::PictureLoss);
             session.run(50 * MS);
         }
+        let mut asked = BTreeSet::new();
+        for event in &session.parties[0].events {
+            if let ControlEvent::PacketsLost { sequences, .. } = event {
+                asked.extend(sequences.iter().map(|sequence| sequence.0));
+            }
+        }
+        assert_eq!(asked, (0..1000).map(|s| s * 40).collect(), "what was asked for");
         let datagrams = &session.parties[1].datagrams;
         let mut reduced = 0;
         for (at, datagram) in datagrams {
@@ -269,7 +277,7 @@ fn every_datagram_is_a_compound_that_fits() {
         assert!(datagrams.len() > 20);
         assert_eq!(reduced > 0, reduced_size);
         // Every source had its turn.
-        let mut reported = std::collections::BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for (_, datagram) in datagrams {
             for packet in Compound::parse(datagram).unwrap().packets().flatten() {
                 if let Packet::ReceiverReport(report) = packet {

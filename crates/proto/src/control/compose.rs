@@ -39,17 +39,20 @@ impl Participant {
     }
 
     /// Feedback before its time: with the least of a report that RFC 4585 section 3.1 asks for, or
-    /// without one (RFC 5506).
-    pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) {
+    /// without one (RFC 5506). `false` if there was nothing to say.
+    pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) -> bool {
         self.writer.clear();
         if !self.config.reduced_size {
             self.write_head(now, sent, &[]);
             let (own, cname) = (self.ssrc, &self.config.cname);
             self.writer.cname(own, cname);
         }
+        let head_len = self.writer.len();
         self.pending.write(&mut self.writer, self.ssrc, self.config.packet_len_max);
         self.write_arrivals(now);
-        self.statistics.feedback_sent += 1;
+        let any = self.writer.len() > head_len;
+        self.statistics.feedback_sent += u64::from(any);
+        any
     }
 
     /// A BYE, with the report that must stand before it.

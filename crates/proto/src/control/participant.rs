@@ -31,6 +31,10 @@ const EVENTS_MAX: usize = 256;
 /// Reports of ours whose answers are believed.
 const STAMPS_MAX: usize = 32;
 
+/// Datagrams that may follow a report or feedback at once, with requests that it had no room for;
+/// what they have no room for waits for its next turn.
+const FOLLOWING_MAX: u8 = 8;
+
 /// Octets of a BYE with an empty report and a name before it, about.
 const BYE_LEN: usize = 60;
 
@@ -91,6 +95,8 @@ pub struct Participant {
     /// The stamps of our last reports: what others may answer to.
     pub(super) stamps: VecDeque<u32>,
     pub(super) limits: Vec<BitRateLimit>,
+    /// Datagrams that may still follow the last one.
+    following: u8,
     pub(super) described: usize,
     pub(super) next_block: usize,
     pub(super) reason: String,
@@ -123,6 +129,7 @@ impl Participant {
             looked: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Vec::new(),
+            following: 0,
             described: 0,
             next_block: 0,
             reason: String::new(),
@@ -288,27 +295,48 @@ impl Participant {
         if self.gone {
             return None;
         }
-        match self.timer.handle_timeout(now) {
-            Due::Nothing => {
-                self.note_left();
-                return None;
-            }
-            Due::Report => self.write_report(now, sent, received),
-            Due::Feedback if self.pending.is_urgent() => self.write_feedback(now, sent),
-            // What was urgent has gone with a report meanwhile.
-            Due::Feedback => {
-                self.timer.cancel_feedback();
-                return None;
-            }
-            Due::Bye => {
-                self.write_bye(now, sent, received);
-                self.gone = true;
-            }
+        if !self.write_due(now, sent, received) {
+            self.note_left();
+            return None;
         }
         let len = self.sent_len();
         self.timer.note_sent_rtcp(now, len);
         self.note_left();
         self.note_datagram()
+    }
+
+    /// Writes what is due at `now`; `false` if nothing is.
+    fn write_due(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) -> bool {
+        if self.following > 0 {
+            self.following -= 1;
+            if self.pending.is_urgent() && self.write_feedback(now, sent) {
+                if self.following == 0 && self.pending.is_urgent() {
+                    self.timer.want_feedback(now);
+                }
+                return true;
+            }
+            self.following = 0;
+        }
+        match self.timer.handle_timeout(now) {
+            Due::Nothing => return false,
+            Due::Report => self.write_report(now, sent, received),
+            Due::Feedback => {
+                // What was urgent may have gone with a report meanwhile.
+                if !(self.pending.is_urgent() && self.write_feedback(now, sent)) {
+                    self.timer.cancel_feedback();
+                    return false;
+                }
+            }
+            Due::Bye => {
+                self.write_bye(now, sent, received);
+                self.gone = true;
+                return true;
+            }
+        }
+        if self.pending.is_urgent() {
+            self.following = FOLLOWING_MAX;
+        }
+        true
     }
 
     /// The next thing that others said.
