@@ -164,6 +164,7 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
     let start = Instant::now();
     let config = ParticipantConfig {
         ssrc: own,
+        retransmission: None,
         cname: "fuzz".to_owned(),
         description: Vec::new(),
         clock_rate: ClockRate::VIDEO,

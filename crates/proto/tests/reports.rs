@@ -185,6 +185,34 @@ fn a_goodbye_is_told_and_whoever_comes_again_is_heard() {
 }
 
 #[test]
+fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
+    let mut session = Session::new(5 * MS);
+    session.join(10, |config| config.retransmission = Some(Ssrc(11)));
+    // A receiver sends nothing again.
+    session.join(20, |config| config.retransmission = Some(Ssrc(21)));
+    media(&mut session, 40);
+    let named = |session: &Session, n: usize| -> Vec<(Ssrc, String)> {
+        let remotes = session.parties[n].participant.remotes();
+        remotes.into_iter().map(|remote| (remote.ssrc, remote.cname)).collect()
+    };
+    let name = || "party0".to_owned();
+    assert_eq!(named(&session, 1), [(Ssrc(10), name()), (Ssrc(11), name())]);
+    assert_eq!(named(&session, 0), [(Ssrc(20), "party1".to_owned())]);
+    // Our own coming back is nobody's.
+    let echo = session.parties[0].datagrams[0].1.clone();
+    let now = session.now();
+    session.parties[0].participant.handle_datagram(now, None, &echo).unwrap();
+    assert_eq!(named(&session, 0), [(Ssrc(20), "party1".to_owned())]);
+    session.parties[0].participant.leave(now, "");
+    session.run(100 * MS);
+    let left: Vec<Ssrc> = events(&mut session, 1, |event| match event {
+        ControlEvent::Bye { from, .. } => Some(*from),
+        _ => None,
+    });
+    assert_eq!(left, [Ssrc(10), Ssrc(11)]);
+}
+
+#[test]
 fn two_of_one_ssrc_part_and_say_goodbye_to_the_old_one() {
     let mut session = Session::new(5 * MS);
     session.join(10, |_| {});

@@ -1,12 +1,15 @@
-//! What participants ask of each other: requests of many datagrams.
+//! What participants ask of each other: requests of many datagrams, limits and their end, round
+//! trips of those that send nothing.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod world;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rushes_proto::control::ControlEvent;
+use rushes_proto::rtcp::{BitRateLimit, Writer};
 use rushes_proto::{SequenceNumber, Ssrc};
 use world::reports::{PACKET_LEN_MAX, Session};
 
@@ -31,18 +34,19 @@ fn media(session: &mut Session) {
     session.run(50 * MS);
 }
 
-fn longest(session: &Session, n: usize) -> usize {
-    session.parties[n].datagrams.iter().map(|(_, datagram)| datagram.len()).max().unwrap()
+/// Whether no datagram of the receiver is longer than `len_max`, or than the shortest report.
+fn all_fit(session: &Session, len_max: usize) -> bool {
+    session.parties[1].datagrams.iter().all(|(_, datagram)| datagram.len() <= len_max.max(82))
 }
 
 #[test]
 fn requests_of_many_datagrams_are_sent_whole() {
-    for len_max in [PACKET_LEN_MAX, 272] {
+    for len_max in [PACKET_LEN_MAX, 272, 72] {
         let mut session = two(len_max);
         let missing: Vec<_> = (0..400).map(|n| SequenceNumber(n * 18)).collect();
         let now = session.now();
         session.parties[1].participant.request_packets(now, Ssrc(10), &missing);
-        session.run(100 * MS);
+        session.run(5000 * MS);
         let mut asked = BTreeSet::new();
         for event in &session.parties[0].events {
             if let ControlEvent::PacketsLost { sequences, .. } = event {
@@ -50,7 +54,7 @@ fn requests_of_many_datagrams_are_sent_whole() {
             }
         }
         assert_eq!(asked, missing.iter().map(|sequence| sequence.0).collect(), "{len_max}");
-        assert!(longest(&session, 1) <= len_max);
+        assert!(all_fit(&session, len_max));
     }
 }
 
@@ -76,13 +80,13 @@ fn more_requests_than_one_turn_has_room_for_go_with_the_next() {
 
 #[test]
 fn arrivals_are_reported_whole_in_small_datagrams() {
-    for len_max in [PACKET_LEN_MAX, 272] {
+    for len_max in [PACKET_LEN_MAX, 272, 72] {
         let mut session = two(len_max);
         let now = session.now();
         let times: Vec<Option<Instant>> = (0..801).map(|n| (n % 7 != 0).then_some(now)).collect();
         let begin = SequenceNumber(65_500);
         session.parties[1].participant.report_arrivals(now, Ssrc(10), begin, &times);
-        session.run(100 * MS);
+        session.run(5000 * MS);
         let reported: Vec<_> = session.parties[0]
             .events
             .iter()
@@ -95,7 +99,7 @@ fn arrivals_are_reported_whole_in_small_datagrams() {
         let expected: Vec<_> =
             times.iter().zip(0..).map(|(time, n)| (begin.plus(n), time.is_some())).collect();
         assert_eq!(reported, expected, "{len_max}");
-        assert!(longest(&session, 1) <= len_max);
+        assert!(all_fit(&session, len_max));
     }
 }
 
@@ -108,4 +112,77 @@ fn an_estimate_for_many_sources_does_not_block_what_comes_after_it() {
     session.run(2000 * MS);
     let told = ControlEvent::Estimate { from: Ssrc(20), bit_rate: 1 << 20 };
     assert_eq!(session.parties[0].events.iter().filter(|event| **event == told).count(), 1);
+}
+
+/// The owner of the limit in each notification that party `n` heard; `None` for no limit.
+fn owners(session: &mut Session, n: usize) -> Vec<Option<Ssrc>> {
+    let owner = |event| match event {
+        ControlEvent::BitRateNotified { limits, .. } => Some(limits.first().map(|of| of.ssrc)),
+        _ => None,
+    };
+    session.parties[n].events.drain(..).filter_map(owner).collect()
+}
+
+#[test]
+fn a_limit_ends_with_the_goodbye_of_its_owner() {
+    let mut session = two(PACKET_LEN_MAX);
+    session.join(30, |_| {});
+    session.run(1000 * MS);
+    let limit = |bit_rate| BitRateLimit { ssrc: Ssrc(10), bit_rate, overhead: 40 };
+    let now = session.now();
+    session.parties[1].participant.request_bit_rate(now, limit(1 << 18));
+    session.parties[2].participant.request_bit_rate(now, limit(1 << 20));
+    session.run(2000 * MS);
+    assert_eq!(owners(&mut session, 2).last(), Some(&Some(Ssrc(20))));
+    let now = session.now();
+    session.parties[1].participant.leave(now, "");
+    session.run(2000 * MS);
+    assert_eq!(owners(&mut session, 2), [Some(Ssrc(30))]);
+    let now = session.now();
+    session.parties[2].participant.leave(now, "");
+    session.join(40, |_| {});
+    session.run(2000 * MS);
+    assert_eq!(owners(&mut session, 3), [None]);
+}
+
+#[test]
+fn a_limit_ends_with_the_silence_of_its_owner() {
+    for own in [false, true] {
+        let mut session = two(PACKET_LEN_MAX);
+        let owner = if own { Ssrc(10) } else { Ssrc(99) };
+        let mut writer = Writer::new();
+        let limit = BitRateLimit { ssrc: Ssrc(10), bit_rate: 1000, overhead: 40 };
+        writer.bit_rate_request(owner, &[limit]);
+        let (now, from) = (session.now(), SocketAddr::from(([198, 51, 100, 9], 5005)));
+        session.parties[0].participant.handle_datagram(now, Some(from), writer.bytes()).unwrap();
+        session.run(2000 * MS);
+        assert_eq!(owners(&mut session, 1), [Some(owner)]);
+        for _ in 0..1000 {
+            media(&mut session);
+        }
+        assert_eq!(owners(&mut session, 1), [None]);
+    }
+}
+
+#[test]
+fn a_receiver_knows_the_round_trip_one_round_trip_after_its_first_report() {
+    for delay in [2, 40, 150] {
+        let mut session = Session::new(delay * MS);
+        session.join(10, |_| {});
+        session.send_media(0, 10);
+        session.run(3000 * MS);
+        session.join(20, |_| {});
+        session.receive_media(1, Ssrc(10), 10, 10);
+        session.run(MS);
+        let now = session.now();
+        session.parties[1].participant.report_at_once(now);
+        let start = session.clock;
+        while !session.parties[1].events.iter().any(|e| matches!(e, ControlEvent::RoundTrip { .. }))
+        {
+            media(&mut session);
+            assert!(session.clock < start + 10_000 * MS, "{delay}: never");
+        }
+        let time = session.clock - start;
+        assert!(time <= 2 * delay * MS + 51 * MS, "{delay} ms each way: known after {time:?}");
+    }
 }

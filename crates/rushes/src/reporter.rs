@@ -303,7 +303,10 @@ impl Reporter {
             state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
-        let retry = participant.round_trip().map_or(RETRY, |time| time + RETRY_MARGIN);
+        let round_trip = participant.round_trip_time();
+        let retry = round_trip.map_or(RETRY, |time| {
+            time.patience().max(time.smoothed + RETRY_MARGIN)
+        });
         while receiver.requests_due().is_some_and(|due| due <= now) {
             sequences.clear();
             if let Some(media) = receiver.poll_requests(now, retry, sequences)

@@ -27,7 +27,7 @@ const TEXT_MAX: usize = 255;
 /// Packets that one NACK event names.
 const SEQUENCES_MAX: usize = 4096;
 
-/// Receivers whose bit rate requests are kept.
+/// Limits that one notification names.
 const LIMITS_MAX: usize = 16;
 
 /// Round trips longer than this are taken for mistakes.
@@ -48,7 +48,7 @@ impl Participant {
             Packet::SourceDescription(description) => self.take_description(now, description),
             Packet::Bye(bye) => self.take_bye(now, bye),
             Packet::App(app) => self.take_app(app),
-            Packet::TransportFeedback(feedback) => self.take_transport_feedback(feedback),
+            Packet::TransportFeedback(feedback) => self.take_transport_feedback(now, feedback),
             Packet::PayloadFeedback(feedback) => self.take_payload_feedback(now, feedback),
             Packet::ExtendedReport(report) => self.take_extended_report(now, report),
             Packet::Unknown { .. } => self.statistics.packets_unknown += 1,
@@ -73,7 +73,7 @@ impl Participant {
             let round_trip = self.round_trip_of(now, block.last_sender_report, block.delay);
             if let Some(remote) = self.hear(now, from, Standing::Reports) {
                 remote.reported = Some(block);
-                remote.round_trip = round_trip.or(remote.round_trip);
+                remote.note_round_trip(round_trip);
             }
             self.tell(ControlEvent::ReceiverReport { from, block, round_trip });
         }
@@ -127,6 +127,7 @@ impl Participant {
                 continue;
             }
             self.timer.handle_bye(now, from);
+            self.end_limit(now, from);
             if self.remotes.leave(now, from) {
                 let reason = bye.reason().map(text).unwrap_or_default();
                 self.tell(ControlEvent::Bye { from, reason });
@@ -143,7 +144,7 @@ impl Participant {
         });
     }
 
-    fn take_transport_feedback(&mut self, feedback: TransportFeedback<'_>) {
+    fn take_transport_feedback(&mut self, now: Instant, feedback: TransportFeedback<'_>) {
         let (from, own) = (feedback.sender(), self.ssrc);
         if let Some(nacks) = feedback.nacks().filter(|_| feedback.media() == own) {
             let sequences: Vec<_> = nacks.flat_map(Nack::sequences).take(SEQUENCES_MAX).collect();
@@ -152,7 +153,7 @@ impl Participant {
             }
         } else if let Some(requests) = feedback.bit_rate_requests() {
             for limit in requests.filter(|limit| limit.ssrc == own) {
-                self.take_bit_rate(from, limit);
+                self.take_bit_rate(now, from, limit);
             }
         } else if let Some(limits) = feedback.bit_rate_notification() {
             let limits = limits.take(LIMITS_MAX).collect();
@@ -166,17 +167,10 @@ impl Participant {
         }
     }
 
-    /// Keeps the request, and answers with the limit that binds most: the lowest, and of equal
-    /// ones that with the most overhead (RFC 5104 section 4.2.2, one entry of the bounding set).
-    fn take_bit_rate(&mut self, from: Ssrc, limit: BitRateLimit) {
-        let owned = BitRateLimit { ssrc: from, ..limit };
-        self.limits.retain(|other| other.ssrc != from);
-        if self.limits.len() < LIMITS_MAX {
-            self.limits.push(owned);
-        }
-        let key = |limit: &&BitRateLimit| (limit.bit_rate, u16::MAX - limit.overhead);
-        let binding = self.limits.iter().min_by_key(key).copied();
-        self.pending.limits = Some(binding.into_iter().collect());
+    /// Keeps the request, and answers with the limit that binds most.
+    fn take_bit_rate(&mut self, now: Instant, from: Ssrc, limit: BitRateLimit) {
+        self.limits.set(now, from, limit);
+        self.notify_limits();
         self.tell(ControlEvent::BitRateRequested { from, limit });
     }
 
@@ -220,7 +214,9 @@ impl Participant {
             match block {
                 XrBlock::ReferenceTime(ntp) => {
                     if let Some(remote) = self.hear(now, from, Standing::Heard) {
-                        remote.reference = Some((ntp.middle(), now));
+                        let first = remote.reference.replace((ntp.middle(), now)).is_none();
+                        // Until it is answered, the receiver asks for losses blindly.
+                        self.pending.delays |= first;
                     }
                 }
                 XrBlock::Delays(delays) => {
@@ -230,7 +226,7 @@ impl Participant {
                         self.round_trip_of(now, delay.last_reference_time, delay.delay);
                     let Some(round_trip) = round_trip else { continue };
                     if let Some(remote) = self.hear(now, from, Standing::Reports) {
-                        remote.round_trip = Some(round_trip);
+                        remote.note_round_trip(Some(round_trip));
                     }
                     self.tell(ControlEvent::RoundTrip { from, round_trip });
                 }

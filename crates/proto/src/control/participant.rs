@@ -9,8 +9,10 @@ use std::time::Instant;
 use super::config::{MediaSent, ParticipantConfig, Reception};
 use super::conflict::{Conflict, Conflicts};
 use super::event::{ControlEvent, KeyFrameRequest};
+use super::limits::Limits;
 use super::pending::{AppData, Pending};
 use super::remote::{Remote, RemoteStatistics, Remotes, Standing};
+use super::round_trip::RoundTripTime;
 use super::secure::{ControlError, Security};
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Compound;
@@ -94,7 +96,7 @@ pub struct Participant {
     looked: Instant,
     /// The stamps of our last reports: what others may answer to.
     pub(super) stamps: VecDeque<u32>,
-    pub(super) limits: Vec<BitRateLimit>,
+    pub(super) limits: Limits,
     /// Datagrams that may still follow the last one.
     following: u8,
     pub(super) described: usize,
@@ -128,7 +130,7 @@ impl Participant {
             sent: 0,
             looked: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
-            limits: Vec::new(),
+            limits: Limits::default(),
             following: 0,
             described: 0,
             next_block: 0,
@@ -216,7 +218,7 @@ impl Participant {
 
     /// Whether `ssrc` is one of this participant's own.
     pub(super) fn is_own(&self, ssrc: Ssrc) -> bool {
-        ssrc == self.ssrc
+        ssrc == self.ssrc || self.config.retransmission == Some(ssrc)
     }
 
     /// The participant `ssrc`, which said something at `now`; `None` if there is no place for it,
@@ -252,6 +254,11 @@ impl Participant {
                 self.tell(ControlEvent::Collision { old, new });
             }
         }
+    }
+
+    /// Whether it takes only reports that are authentic (SRTCP).
+    pub fn is_secured(&self) -> bool {
+        self.security.is_some()
     }
 
     /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2).
@@ -296,12 +303,12 @@ impl Participant {
             return None;
         }
         if !self.write_due(now, sent, received) {
-            self.note_left();
+            self.note_left(now);
             return None;
         }
         let len = self.sent_len();
         self.timer.note_sent_rtcp(now, len);
-        self.note_left();
+        self.note_left(now);
         self.note_datagram()
     }
 
@@ -412,9 +419,17 @@ impl Participant {
         self.timer.we_sent() || self.left_sending
     }
 
-    /// The last round-trip time to any other participant: the longest, if there are several.
-    pub fn round_trip(&self) -> Option<Duration> {
-        self.remotes.present().filter_map(|remote| remote.round_trip).max()
+    /// The round-trip time to those whose media is received, or if none is known, to any other
+    /// participant: the longest, if there are several; `None` before the first measurement.
+    ///
+    /// A participant that sends media measures it by the reports on that (RFC 3550 section 6.4.1),
+    /// one that sends none by reference times that its peers answer (RFC 3611 section 4.5).
+    pub fn round_trip_time(&self) -> Option<RoundTripTime> {
+        let known = self.remotes.present().filter_map(|remote| {
+            let time = remote.round_trip?;
+            Some((remote.standing == Standing::SendsMedia, time))
+        });
+        known.max_by_key(|(sends, time)| (*sends, time.smoothed)).map(|(_, time)| time)
     }
 
     /// The other participants.
@@ -455,15 +470,17 @@ impl Participant {
     }
 
     fn after_input(&mut self, now: Instant) {
-        // Answers to requests for a bit rate are feedback too.
-        if self.pending.limits.is_some() {
+        // Answers to requests for a bit rate, and to a first reference time, are feedback too.
+        if self.pending.limits.is_some() || self.pending.delays {
             self.timer.want_feedback(now);
         }
     }
 
     /// Tells of those who were silent for too long.
-    fn note_left(&mut self) {
+    fn note_left(&mut self, now: Instant) {
+        self.expire_limits(now);
         while let Some(from) = self.timer.poll_left() {
+            self.end_limit(now, from);
             if self.remotes.remove(from) {
                 self.tell(ControlEvent::TimedOut { from });
             }

@@ -24,11 +24,15 @@ const SEQUENCES_MAX: usize = 1024;
 const NACK_HEAD_LEN: usize = 12;
 const NACK_LEN: usize = 4;
 
+/// Octets of answers to reference times before the first, and of each.
+const DELAYS_HEAD_LEN: usize = 12;
+const DELAY_LEN: usize = 12;
+
 /// Octets of a report on the arrivals of one source but for the arrivals.
 const ARRIVALS_HEAD_LEN: usize = 20;
 
 /// Fewer arrivals than this wait for another datagram, if more are to be reported.
-const ARRIVALS_MIN: usize = 16;
+const ARRIVALS_MIN: usize = 4;
 
 /// Arrivals in one report (RFC 8888 section 3.1).
 const REPORTS_MAX: usize = 16_384;
@@ -52,6 +56,8 @@ pub(super) struct Pending {
     bit_rates: Vec<BitRateLimit>,
     /// What we answer to requests for a bit rate: the limits in force.
     pub(super) limits: Option<Vec<BitRateLimit>>,
+    /// Whether a reference time waits for its first answer.
+    pub(super) delays: bool,
     estimate: Option<(u64, Vec<Ssrc>)>,
     apps: Vec<AppData>,
     arrivals: Vec<(Ssrc, SequenceNumber, Vec<Option<Instant>>)>,
@@ -64,6 +70,7 @@ impl Pending {
     pub(super) fn is_urgent(&self) -> bool {
         !(self.missing.is_empty() && self.key_frames.is_empty() && self.bit_rates.is_empty())
             || self.limits.is_some()
+            || self.delays
             || self.estimate.is_some()
             || !self.arrivals.is_empty()
     }
@@ -229,10 +236,12 @@ pub(super) fn attempt(
     true
 }
 
-/// The answers to reference times: one for each receiver that sent one.
+/// The answers to reference times: one for each receiver that sent one, as many as fit.
 pub(super) fn write_delays(writer: &mut Writer, own: Ssrc, delays: &[Dlrr], len_max: usize) {
+    let room = len_max.saturating_sub(writer.len() + DELAYS_HEAD_LEN) / DELAY_LEN;
+    let delays = &delays[..delays.len().min(room)];
     if !delays.is_empty() {
-        attempt(writer, len_max, |writer| writer.delays(own, delays));
+        writer.delays(own, delays);
     }
 }
 

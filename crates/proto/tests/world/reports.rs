@@ -97,6 +97,7 @@ impl Session {
         let n = self.parties.len();
         let mut config = ParticipantConfig {
             ssrc: Ssrc(ssrc),
+            retransmission: None,
             cname: format!("party{n}"),
             description: Vec::new(),
             clock_rate: ClockRate::VIDEO,
