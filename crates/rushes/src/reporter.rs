@@ -17,6 +17,7 @@ use std::time::Instant;
 use rushes_proto::SequenceNumber;
 use rushes_proto::Ssrc;
 use rushes_proto::control::ControlEvent;
+use rushes_proto::control::MediaSent;
 use rushes_proto::control::Participant;
 use rushes_proto::control::Reception;
 use rushes_proto::stream::Event;
@@ -35,9 +36,15 @@ const EVENTS_MAX: usize = 256;
 /// How long a request waits for its answer while the round-trip time is not known.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// What is added to the round-trip time before a request is repeated: requests themselves wait
-/// for their turn.
+/// What is added to the round-trip time at least before a request is repeated: requests themselves
+/// wait for their turn.
 const RETRY_MARGIN: Duration = Duration::from_millis(10);
+
+/// When to try again what a full send buffer had no room for.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// How long a goodbye waits for room in the send buffer.
+const LEAVE_PATIENCE: Duration = Duration::from_millis(20);
 
 /// When to report although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
@@ -112,6 +119,8 @@ struct State {
     participant: Option<Participant>,
     /// Where the last report came from.
     learnt: Option<SocketAddr>,
+    /// A report that the full send buffer had no room for; it goes before the next.
+    unsent: Vec<u8>,
     /// Our own addresses, from which a multicast group sends us our own packets back.
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
@@ -138,6 +147,7 @@ impl Reporter {
             state: Mutex::new(State {
                 participant,
                 learnt: None,
+                unsent: Vec::new(),
                 echoes: Vec::new(),
                 receptions: Vec::new(),
                 sequences: Vec::new(),
@@ -193,9 +203,17 @@ impl Reporter {
     pub(crate) fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let requests = self.look_at_receiver(&mut state, port, now);
-        let State { participant, learnt, receptions, next_keep_alive, opened, announced, .. } =
-            &mut *state;
-        let mut due = requests;
+        let State {
+            participant,
+            learnt,
+            receptions,
+            next_keep_alive,
+            opened,
+            announced,
+            unsent,
+            ..
+        } = &mut *state;
+        let mut due = earlier(requests, self.serve_wanted(port, now));
         let (opened, announced) = (*opened, announced);
         if let Some(participant) = participant {
             let sent = self.sending.media();
@@ -209,10 +227,11 @@ impl Reporter {
                 due = earlier(due, Some(now + NOBODY_YET));
             }
             if let Some(to) = self.destination(port, *learnt) {
-                while let Some(datagram) = participant.poll_datagram(now, &sent, receptions) {
-                    port.send_rtcp(datagram, to);
+                if send_reports(participant, port, to, unsent, (now, &sent, receptions)) {
+                    due = earlier(due, participant.poll_timeout());
+                } else {
+                    due = earlier(due, Some(now + FULL_PAUSE));
                 }
-                due = earlier(due, participant.poll_timeout());
             } else {
                 // Until somebody is heard there is nobody to report to.
                 due = earlier(due, Some(now + NOBODY_YET));
@@ -295,6 +314,17 @@ impl Reporter {
             }
         });
         self.serve(port, now);
+        // Without the lock, so that whoever reads the port is not held up.
+        while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_PATIENCE {
+            sleep_until(Instant::now() + FULL_PAUSE);
+            self.serve(port, Instant::now());
+        }
+    }
+
+    /// Sends again what is asked for and had no room before; when to try the rest.
+    fn serve_wanted(&self, port: &Port, now: Instant) -> Option<Instant> {
+        self.sending.serve(port.socket());
+        self.sending.has_wanted().then(|| now + FULL_PAUSE)
     }
 
     /// Asks for missing packets, notes conflicts, and counts what was received.
@@ -397,6 +427,28 @@ impl Reporter {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// Sends what `participant` has to say; `false` if the send buffer is full. The one report that it
+/// had no room for waits in `unsent`.
+fn send_reports(
+    participant: &mut Participant,
+    port: &Port,
+    to: SocketAddr,
+    unsent: &mut Vec<u8>,
+    (now, sent, received): (Instant, &MediaSent, &[Reception]),
+) -> bool {
+    if !unsent.is_empty() && !port.send_rtcp(unsent, to) {
+        return false;
+    }
+    unsent.clear();
+    while let Some(datagram) = participant.poll_datagram(now, sent, received) {
+        if !port.send_rtcp(datagram, to) {
+            unsent.extend_from_slice(datagram);
+            return false;
+        }
+    }
+    true
 }
 
 /// Who sent a datagram of RTCP.

@@ -80,7 +80,7 @@ impl StreamSender {
             let deadline = Instant::now() + self.sending.timeout();
             outcome = SendCore::send(socket, batch, queue, to, deadline);
             if outcome.is_ok() {
-                outcome = self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
+                self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
             }
             if outcome.is_err() {
                 break;
