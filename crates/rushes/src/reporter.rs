@@ -25,6 +25,8 @@ use rushes_proto::stream::Receiver;
 use rushes_proto::stream::SourceStatistics;
 
 use crate::error::Error;
+use crate::origin::Origins;
+use crate::origin::all_speakers;
 use crate::pace::sleep_until;
 use crate::port::Inbox;
 use crate::port::Port;
@@ -119,6 +121,8 @@ struct State {
     participant: Option<Participant>,
     /// Where the last report came from.
     learnt: Option<SocketAddr>,
+    /// Where the reports of media sources come from.
+    origins: Origins,
     /// A report that the full send buffer had no room for; it goes before the next.
     unsent: Vec<u8>,
     /// Our own addresses, from which a multicast group sends us our own packets back.
@@ -147,6 +151,7 @@ impl Reporter {
             state: Mutex::new(State {
                 participant,
                 learnt: None,
+                origins: Origins::default(),
                 unsent: Vec::new(),
                 echoes: Vec::new(),
                 receptions: Vec::new(),
@@ -171,9 +176,15 @@ impl Reporter {
     /// Takes a datagram of RTCP.
     pub(crate) fn take(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
         let mut state = self.state();
-        let State { participant, learnt, echoes, .. } = &mut *state;
+        let State { participant, learnt, echoes, origins, .. } = &mut *state;
         let Some(participant) = participant else { return };
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
+            return;
+        }
+        // What is authentic comes from whom it says, wherever that is.
+        let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
+        if !participant.is_secured() && !all_speakers(datagram, is_own) {
+            port.note_foreign();
             return;
         }
         if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
@@ -181,22 +192,36 @@ impl Reporter {
             return;
         }
         // A stranger must not draw our reports away from the peer whose media we receive.
-        if learnt.is_none() || self.sends_media(datagram) {
+        if learnt.is_none() || self.sends_media(from, datagram) {
             *learnt = Some(from);
         }
         while let Some(event) = participant.poll_event() {
             if let ControlEvent::Bye { from: source, .. } = &event {
                 self.inbox.lock().handle_bye(*source, from.ip());
+                origins.forget(*source);
             }
             self.note(port, event);
         }
     }
 
-    /// Whether a datagram of RTCP is of a source whose media is received.
-    fn sends_media(&self, datagram: &[u8]) -> bool {
-        let sender = sender(datagram);
-        let receiver = self.inbox.lock();
-        receiver.receptions().any(|source| Some(source.ssrc) == sender)
+    /// Whether a datagram of RTCP is of a source whose media is received, from the same host.
+    fn sends_media(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let media = sender(datagram).and_then(|sender| self.inbox.lock().address_of(sender));
+        media.is_some_and(|media| media.ip() == from.ip())
+    }
+
+    /// Whether what came from `from` may speak for `ssrc`: where media of it is received, only the
+    /// source itself may.
+    fn is_of_source(
+        &self,
+        origins: &mut Origins,
+        port: &Port,
+        (now, from): (Instant, SocketAddr),
+        ssrc: Ssrc,
+    ) -> bool {
+        let Some(media) = self.inbox.lock().address_of(ssrc) else { return true };
+        let expected = self.control_address(port, media).unwrap_or(media);
+        origins.admit(now, ssrc, expected, from)
     }
 
     /// Sends what is due at `now`; when something will be due next.
@@ -334,9 +359,8 @@ impl Reporter {
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
         let round_trip = participant.round_trip_time();
-        let retry = round_trip.map_or(RETRY, |time| {
-            time.patience().max(time.smoothed + RETRY_MARGIN)
-        });
+        let retry =
+            round_trip.map_or(RETRY, |time| time.patience().max(time.smoothed + RETRY_MARGIN));
         while receiver.requests_due().is_some_and(|due| due <= now) {
             sequences.clear();
             if let Some(media) = receiver.poll_requests(now, retry, sequences)
@@ -409,9 +433,16 @@ impl Reporter {
 
     /// Where a peer that has not reported yet expects reports: one port above its media.
     fn media_source(&self, port: &Port) -> Option<SocketAddr> {
-        let mut address = Receiver::source_address(&self.inbox.lock())?;
-        if !port.is_muxed() {
-            address.set_port(address.port().checked_add(1)?);
+        let media = Receiver::source_address(&self.inbox.lock())?;
+        self.control_address(port, media)
+    }
+
+    /// Where a peer whose media comes from `address` has its RTCP, unless it says otherwise.
+    fn control_address(&self, port: &Port, mut address: SocketAddr) -> Option<SocketAddr> {
+        match self.config.port {
+            Some(port) => address.set_port(port),
+            None if port.is_muxed() => {}
+            None => address.set_port(address.port().checked_add(1)?),
         }
         Some(address)
     }
