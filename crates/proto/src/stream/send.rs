@@ -272,6 +272,11 @@ impl Sender {
         self.clock_base.plus(ticks)
     }
 
+    /// The sequence number of the next packet.
+    pub fn next_sequence(&self) -> SequenceNumber {
+        self.sequence
+    }
+
     /// What was sent so far.
     pub fn statistics(&self) -> SendStatistics {
         self.statistics
