@@ -5,10 +5,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, NtpTime, RtpTimestamp, Ssrc};
 use serde_json::{Value, json};
 
+use crate::interrupt::Interrupt;
 use crate::security;
 
 /// How often the sender's clock mapping is looked at, and the shortest latency begins anew.
 const STRETCH: Duration = Duration::from_secs(1);
+
+/// How long reports on the last packet are waited for.
+const LAST_REPORTS: Duration = Duration::from_secs(1);
 
 /// The time from a frame's capture, on the sender's wall clock, to its delivery on ours. The
 /// clocks may differ; that it stays the same shows that the sender's two clocks do not drift.
@@ -95,6 +99,21 @@ impl Heard {
                 _ => {}
             }
         }
+    }
+
+    /// Waits until the peers that report have reported on the last packet or have left: for a
+    /// second at most, or until Ctrl-C.
+    pub(crate) fn await_reports(
+        &mut self,
+        stream: &mut MediaStream,
+        interrupt: &Interrupt,
+    ) -> Result<(), rushes::Error> {
+        let until = Instant::now() + LAST_REPORTS;
+        while Instant::now() < until && !interrupt.came() && stream.rtcp().awaits_reports() {
+            stream.wait_until(until.min(Instant::now() + LAST_REPORTS / 100))?;
+            self.listen(stream);
+        }
+        Ok(())
     }
 
     /// Whether `source` has said goodbye.

@@ -60,6 +60,17 @@ impl Rtcp {
         })?
     }
 
+    /// Whether a peer that has reported on our media, and has not left, is still to report on the
+    /// last packet sent: then what [`peers`](Self::peers) says of losses is not the last of it.
+    pub fn awaits_reports(&self) -> bool {
+        let Some(last) = self.reporting.reporter.sending.sent().last_sequence else { return false };
+        let is_behind = |peer: &RemoteStatistics| {
+            let highest = peer.reported.filter(|_| !peer.left).map(|block| block.highest as u16);
+            highest.is_some_and(|highest| highest != last.0)
+        };
+        self.peers().iter().any(is_behind)
+    }
+
     /// Reports sent and received so far.
     pub fn statistics(&self) -> ControlStatistics {
         self.reporting.reporter.with(|participant| participant.statistics()).unwrap_or_default()

@@ -52,6 +52,8 @@ pub(crate) struct Sent {
     pub(crate) statistics: SendStatistics,
     /// The last frame's timestamp, and when it was captured.
     pub(crate) last_frame: Option<(RtpTimestamp, Instant)>,
+    /// The sequence number of the last packet.
+    pub(crate) last_sequence: Option<SequenceNumber>,
     /// When anything was sent.
     pub(crate) last: Option<Instant>,
 }
@@ -231,6 +233,8 @@ impl Sending {
         let mut sent = lock(&self.sent);
         sent.statistics = sender.statistics();
         sent.last_frame = frame.or(sent.last_frame);
+        let any = sent.statistics.packets > 0;
+        sent.last_sequence = any.then(|| sender.next_sequence().plus(u16::MAX));
         sent.last = Some(now);
     }
 
