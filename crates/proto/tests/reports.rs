@@ -198,6 +198,15 @@ fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
     let name = || "party0".to_owned();
     assert_eq!(named(&session, 1), [(Ssrc(10), name()), (Ssrc(11), name())]);
     assert_eq!(named(&session, 0), [(Ssrc(20), "party1".to_owned())]);
+    // It reports once it has sent something.
+    let reported = |session: &Session| session.parties[1].participant.remotes()[1].sender;
+    assert_eq!(reported(&session), None);
+    session.parties[0].sent.retransmitted = 3;
+    session.parties[0].sent.retransmitted_octets = 306;
+    media(&mut session, 40);
+    let (info, of_media) = (reported(&session).unwrap(), session.parties[1].participant.remotes());
+    assert_eq!((info.packets, info.octets), (3, 306));
+    assert_eq!((info.ntp, info.rtp), of_media[0].sender.map(|info| (info.ntp, info.rtp)).unwrap());
     // Our own coming back is nobody's.
     let echo = session.parties[0].datagrams[0].1.clone();
     let now = session.now();

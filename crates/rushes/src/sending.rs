@@ -52,6 +52,8 @@ pub(crate) struct Sent {
     pub(crate) statistics: SendStatistics,
     /// The last frame's timestamp, and when it was captured.
     pub(crate) last_frame: Option<(RtpTimestamp, Instant)>,
+    /// Octets of payload in packets sent again.
+    pub(crate) retransmitted_octets: u64,
     /// The sequence number of the last packet.
     pub(crate) last_sequence: Option<SequenceNumber>,
     /// When anything was sent.
@@ -219,6 +221,8 @@ impl Sending {
         MediaSent {
             packets: sent.statistics.packets,
             octets: sent.statistics.payload_octets,
+            retransmitted: sent.statistics.retransmitted,
+            retransmitted_octets: sent.retransmitted_octets,
             last: sent.last_frame,
         }
     }
@@ -232,6 +236,7 @@ impl Sending {
     ) {
         let mut sent = lock(&self.sent);
         sent.statistics = sender.statistics();
+        sent.retransmitted_octets = sender.retransmitted_octets();
         sent.last_frame = frame.or(sent.last_frame);
         let any = sent.statistics.packets > 0;
         sent.last_sequence = any.then(|| sender.next_sequence().plus(u16::MAX));
@@ -273,8 +278,11 @@ impl Sending {
             let outcome = self.send_wanted(socket, again, queue, |sequence, again| {
                 sender.retransmit(Instant::now(), sequence, batch, again).unwrap_or(true)
             });
-            let sender = &core.sender;
-            lock(&self.sent).statistics = sender.statistics();
+            {
+                let mut sent = lock(&self.sent);
+                sent.statistics = core.sender.statistics();
+                sent.retransmitted_octets = core.sender.retransmitted_octets();
+            }
             match outcome {
                 Ok(true) => {}
                 Ok(false) => return,

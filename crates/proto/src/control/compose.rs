@@ -23,6 +23,7 @@ impl Participant {
     pub(super) fn write_report(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
+        self.write_retransmissions(now, sent);
         let (own, len_max) = (self.ssrc, self.config.packet_len_max);
         self.write_description();
         if !self.we_send() {
@@ -64,6 +65,7 @@ impl Participant {
     pub(super) fn write_bye(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
+        self.write_retransmissions(now, sent);
         let (own, cname) = (self.ssrc, &self.config.cname);
         self.writer.cname(own, cname);
         self.pending.write_apps(&mut self.writer, own, self.config.packet_len_max);
@@ -134,6 +136,17 @@ impl Participant {
         } else {
             self.writer.receiver_report(self.ssrc, &self.blocks);
         }
+    }
+
+    /// The report of the source of retransmissions, once it has sent any (RFC 4588 section 6.1).
+    fn write_retransmissions(&mut self, now: Instant, sent: &MediaSent) {
+        let Some(ssrc) = self.retransmission().filter(|_| sent.retransmitted > 0) else { return };
+        let (packets, octets) = (sent.retransmitted as u32, sent.retransmitted_octets as u32);
+        let media = self.sender_info(now, self.ntp(now), sent);
+        let info = SenderInfo { packets, octets, ..media };
+        attempt(&mut self.writer, self.config.packet_len_max, |writer| {
+            writer.sender_report(ssrc, &info, &[]);
+        });
     }
 
     /// Both clocks at this instant: the last frame's, moved on by the time since its capture.

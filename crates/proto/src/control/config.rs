@@ -46,6 +46,10 @@ pub struct MediaSent {
     pub packets: u64,
     /// Octets of payload.
     pub octets: u64,
+    /// Packets of the source of retransmissions, if that is one of its own.
+    pub retransmitted: u64,
+    /// Octets of their payload.
+    pub retransmitted_octets: u64,
     /// The timestamp of the last frame, and when it was captured.
     pub last: Option<(RtpTimestamp, Instant)>,
 }
