@@ -14,6 +14,9 @@ use world::reports::{Session, WALL};
 const MS: Duration = Duration::from_millis(1);
 const OWN: Ssrc = Ssrc(10);
 
+/// What writes a datagram.
+type Write<'w> = &'w dyn Fn(&mut Writer);
+
 /// A sender of media under the SSRC 10.
 fn sender() -> Session {
     let mut session = Session::new(5 * MS);
@@ -52,7 +55,7 @@ fn stolen_report(writer: &mut Writer) {
 fn feedback_under_our_own_ssrc_is_taken_and_is_no_collision() {
     let arrival = || [Some((Ecn::NotCapable, Arrival::Before(MS)))];
     let limit = BitRateLimit { ssrc: OWN, bit_rate: 1 << 20, overhead: 40 };
-    let writes: [(&str, &dyn Fn(&mut Writer)); 7] = [
+    let writes: [(&str, Write<'_>); 7] = [
         ("PLI", &|writer| writer.picture_loss(OWN, OWN)),
         ("FIR", &|writer| writer.full_intra_request(OWN, &[Fir { ssrc: OWN, number: 1 }])),
         ("NACK", &|writer| writer.nack(OWN, OWN, [SequenceNumber(7)])),
