@@ -1298,6 +1298,14 @@ rushes_status rushes_stream_capture_time(const struct rushes_stream *stream,
                                          uint32_t timestamp,
                                          uint64_t *ntp);
 
+// Nanoseconds since a frame of the source `ssrc` was captured, by the sender's wall clock and ours;
+// negative if the sender's is ahead. RUSHES_TIMEOUT before its first sender report, and if the
+// clocks are an hour or more apart: some senders do not report wall-clock time.
+rushes_status rushes_stream_capture_latency(const struct rushes_stream *stream,
+                                            uint32_t ssrc,
+                                            uint32_t timestamp,
+                                            int64_t *latency);
+
 // Makes settings of texture servers and clients, to be closed by rushes_texture_options_close(). They
 // may be used more than once.
 rushes_status rushes_texture_options_new(struct rushes_texture_options **options);

@@ -84,13 +84,15 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     end(args, &mut stream)?;
     heard.listen(&stream);
+    if !args.control.no_rtcp {
+        // A receiver that is told of the end reports on all of it when it leaves.
+        stream.rtcp().send_bye("")?;
+        heard.await_reports(&mut stream, &interrupt)?;
+    }
     progress.finish();
     print(args, &source, &stream, &heard, (time, agreed.as_ref()))?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
-    }
-    if !args.control.no_rtcp {
-        stream.rtcp().send_bye("")?;
     }
     Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
 }

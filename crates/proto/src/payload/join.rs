@@ -251,7 +251,7 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
             return true;
         };
         if L::kind(L::header(unit)) == PayloadKind::Aggregate {
-            let numbers = if self.numbering == Numbering::Don { 2 } else { 0 };
+            let numbers = if self.order.is_some() { 2 } else { 0 };
             let first = payload.get(L::HEADER_LEN + numbers + 2..);
             let Some(first) = first.filter(|it| it.len() >= L::HEADER_LEN) else { return true };
             unit = first;
