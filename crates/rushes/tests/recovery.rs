@@ -75,11 +75,15 @@ fn run_of(
             }
             // A receiver counts from the first packet that it sees.
             if n == 0 {
-                Way::BOTH.into_iter().for_each(|way| relay.set_path(way, lossy()));
+                for way in Way::BOTH {
+                    relay.set_path(way, lossy());
+                }
             }
         }
         // Goodbyes and whatever else follows the media come through.
-        Way::BOTH.into_iter().for_each(|way| relay.set_path(way, Path::default()));
+        for way in Way::BOTH {
+            relay.set_path(way, Path::default());
+        }
         sender.send_keep_alive().unwrap();
         sender.wait_until(Instant::now() + 2 * DEADLINE).unwrap();
         (sender.statistics().send, relay)
