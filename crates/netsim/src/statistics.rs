@@ -1,4 +1,4 @@
-//! What became of every datagram.
+//! Every datagram, counted.
 
 use std::ops::Add;
 
@@ -7,15 +7,15 @@ use std::ops::Add;
 /// `sent + duplicated == delivered + lost + too_large + overflowed + in_flight()`, always.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Statistics {
-    /// Pushed in.
+    /// Datagrams sent.
     pub sent: u64,
-    /// Handed over; copies count.
+    /// Delivered, copies included.
     pub delivered: u64,
     /// Lost by [`Path::loss`](crate::Path::loss).
     pub lost: u64,
     /// Larger than the path's MTU.
     pub too_large: u64,
-    /// Dropped by a full queue; copies count.
+    /// Dropped by a full queue, copies included.
     pub overflowed: u64,
     /// Copies that the path made.
     pub duplicated: u64,
@@ -40,7 +40,7 @@ impl Add for Statistics {
 }
 
 impl Statistics {
-    /// Datagrams that are still on their way.
+    /// Datagrams under way.
     pub fn in_flight(&self) -> u64 {
         self.sent + self.duplicated - self.delivered - self.lost - self.too_large - self.overflowed
     }

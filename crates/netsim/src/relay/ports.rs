@@ -1,4 +1,4 @@
-//! Sockets that lose as little as the system allows.
+//! Sockets with large receive buffers, on neighbouring ports.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -7,10 +7,10 @@ use std::time::Duration;
 /// Octets that datagrams may occupy while they wait in the kernel, if it allows so many.
 const BUFFER: usize = 8 << 20;
 
-/// How long a thread waits for a datagram before it looks whether it should end.
+/// The longest wait for a datagram before a thread checks whether the relay has stopped.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// Tries to find neighbouring ports that are free.
+/// Attempts to find free neighbouring ports.
 const TRIES: usize = 1000;
 
 /// Sockets on `count` ports of `ip` in a row, of which the first is even if there are several.
@@ -42,7 +42,7 @@ fn bind_once(ip: IpAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     Ok(sockets)
 }
 
-/// Beyond the limit for everybody if the user may, else up to it.
+/// Enlarges the receive buffer: beyond the system's limit with the privilege, else up to it.
 fn enlarge(socket: &UdpSocket) {
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, BUFFER).is_ok() {

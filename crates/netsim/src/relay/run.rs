@@ -1,4 +1,4 @@
-//! The threads of a relay: one for each socket that receives, one that is the network.
+//! The threads of a relay: a reader for each socket, and one that runs the network.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -15,7 +15,7 @@ use crate::{Delivery, Network, Way};
 /// Larger than any datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// A datagram that came: from which side, to which port, from whom.
+/// A received datagram.
 struct Came {
     way: Way,
     port: usize,
@@ -25,7 +25,7 @@ struct Came {
 
 pub(super) struct Run {
     shared: Arc<Shared>,
-    /// Those that face each end, by how often the address has changed, and by port.
+    /// Sockets by the end that they face, by the number of address changes before, and by port.
     sockets: [Vec<Vec<Arc<UdpSocket>>>; 2],
     tap: Tap,
     ip: IpAddr,
@@ -50,7 +50,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Gives a side another address.
+    /// Opens another address that faces the end `side`.
     fn open(&mut self, side: usize, sockets: Vec<UdpSocket>) -> io::Result<()> {
         let sockets: Vec<Arc<UdpSocket>> = sockets.into_iter().map(Arc::new).collect();
         for (port, socket) in sockets.iter().enumerate() {
@@ -62,7 +62,7 @@ impl Run {
         Ok(())
     }
 
-    /// Passes on what comes until it is stopped, and then what is on its way.
+    /// Runs the network until the relay is stopped, and then until nothing is in flight.
     pub(super) fn pass_on(mut self) {
         while !self.shared.is_stopped.load(Ordering::Acquire) {
             match self.coming.recv_timeout(self.wait()) {
@@ -84,7 +84,7 @@ impl Run {
         }
     }
 
-    /// How long nothing is due.
+    /// The time until a datagram is due, at most [`LOOK`].
     fn wait(&self) -> Duration {
         let due = self.next_due();
         due.map_or(LOOK, |due| due.saturating_sub(self.shared.start.elapsed()).min(LOOK))
@@ -135,14 +135,14 @@ impl Run {
             }
             let peer = self.shared.peers()[side][port];
             if let Some(peer) = peer {
-                // A peer who is not there any more is no matter.
+                // A peer may have closed its socket.
                 let _ = self.sockets[side][address as usize][port].send_to(&datagram, peer);
             }
         }
     }
 }
 
-/// Reads a socket until the relay is stopped and nothing waits there.
+/// Reads a socket until the relay is stopped and the socket is empty.
 fn read(socket: &UdpSocket, (way, port): (Way, usize), came: &Sender<Came>, shared: &Shared) {
     let mut buffer = vec![0; DATAGRAM_MAX];
     let mut is_last = false;
@@ -155,7 +155,7 @@ fn read(socket: &UdpSocket, (way, port): (Way, usize), came: &Sender<Came>, shar
         } else if is_last {
             return;
         } else if shared.is_stopped.load(Ordering::Acquire) {
-            // What came between the failure and the stop waits still.
+            // A datagram may have come between the time-out and the stop.
             is_last = socket.set_nonblocking(true).is_ok();
         }
     }
