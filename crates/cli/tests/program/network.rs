@@ -38,8 +38,8 @@ impl Outcome {
     }
 }
 
-/// Sends the file `name` through a network to a receiver; both have `options`, it has more. Whatever the network
-/// does, what comes was sent, and comes once and in order.
+/// Sends the file `name` through a network, with `options` at both ends and more at the receiver.
+/// In all networks units come at most once, in order, and as they were sent.
 fn through(
     name: &str,
     conditions: Conditions,
@@ -99,7 +99,7 @@ fn what_a_network_loses_is_sent_again() {
 fn delay_copies_and_another_order_change_no_file() {
     let path = Path {
         delay: 110 * MS,
-        jitter: 20 * MS,
+        jitter: 5 * MS,
         reordering: Straying::places(0.05, 1..=20),
         duplication: Straying::places(0.05, 0..=20),
         ..Path::default()
