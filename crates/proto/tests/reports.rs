@@ -85,7 +85,7 @@ fn a_bad_network_makes_no_round_trip_shorter_or_longer_than_it_is() {
             _ => None,
         });
         assert!(round_trips.len() > 20, "{round_trips:?}");
-        assert!(round_trips.iter().all(|time| (40 * MS - MS..=most).contains(time)));
+        assert!(round_trips.iter().all(|time| (39 * MS..=most).contains(time)));
     }
 }
 

@@ -8,6 +8,7 @@ mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
 mod described;
+mod network;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;
