@@ -187,6 +187,35 @@ fn frames_of_which_nothing_came_before_the_end_are_lost() {
 }
 
 #[test]
+fn a_server_that_closes_has_sent_its_last_frame_whole_and_said_so() {
+    let layout = Layout::new(Format::Rgb24, 1_280, 720).unwrap();
+    for seed in 0..4 {
+        let mut options = ServerOptions::default();
+        (options.units, options.timing) = (2, Timing::EveryFrame);
+        options.bit_rate = 400_000_000;
+        let noise = Noise::new(layout, 60, 1_000);
+        let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+        let weather = Weather { lost: 20, seed, ..Weather::default() };
+        let relay = Relay::new(server.local_address(), weather);
+        let witness = Arc::new(Witness::new(Pictures::Numbered(1_000)));
+        let options = ClientOptions::default();
+        let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
+        let packets = u64::from(client.shape().unwrap().plan().packets());
+        let until = Instant::now() + HANGS;
+        while witness.seen().frames < 5 + seed && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(server);
+        let end = client.wait(HANGS).unwrap();
+        assert!(end.text.contains("closing"), "{end}");
+        let statistics = client.stop();
+        let ended = statistics.frames_whole + statistics.frames_damaged + statistics.frames_lost;
+        assert_eq!(relay.tally.came.load(Ordering::Relaxed), ended * packets, "{statistics:?}");
+        assert_eq!(witness.seen().faults, [""; 0]);
+    }
+}
+
+#[test]
 fn packets_out_of_order_find_their_places() {
     run_all(&small(&Weather { held: 200, seed: 5, ..Weather::default() }));
 }

@@ -40,7 +40,7 @@ impl Drain {
     /// Looks whether the frames have ended, and ends them when no more comes.
     ///
     /// `announced` is the first frame of which nothing is known. Returns true once all frames have
-    /// been handed over.
+    /// been handed over, or no more of them can be.
     pub(super) fn poll(&mut self, inner: &Inner, announced: u64) -> bool {
         let Some(frames) = inner.shared.frames() else { return true };
         let is_known = self.frame.is_some() || self.is_short;
@@ -58,10 +58,15 @@ impl Drain {
             (self.seen, self.progress_at) = (seen, Instant::now());
         }
         let quiet = if has_failed { QUIET } else { self.quiet };
-        if self.progress_at.elapsed() >= quiet {
-            self.is_short = true;
-            frames.finish(self.frame.unwrap_or(announced));
+        if self.progress_at.elapsed() < quiet {
+            return false;
         }
+        self.is_short = true;
+        if inner.is_reliable() {
+            // Units in the middle of a packet give it back before frames end without it.
+            return true;
+        }
+        frames.finish(self.frame.unwrap_or(announced));
         false
     }
 

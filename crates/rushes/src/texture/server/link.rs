@@ -21,6 +21,7 @@ use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::UnitHeader;
 use rushes_proto::delivery::Window;
 
+use super::super::passing;
 use super::super::rtp;
 use super::bucket::Bucket;
 use super::job::Job;
@@ -121,6 +122,7 @@ impl UdpLink {
             Ok(()) => Ok(()),
             // As if the network had lost them.
             Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => Ok(()),
+            Err(error) if passing::of_sending(&error) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -136,13 +138,18 @@ impl UdpLink {
         loop {
             // With room enough, only a look.
             let deadline = if self.window.has_room(octets) { now } else { until };
-            let datagrams = self.socket.receive(&mut self.arena, deadline, Some(&self.waker));
-            let datagrams = datagrams.map_err(|error| error.to_string())?;
-            let is_empty = datagrams.is_empty();
-            for datagram in datagrams.filter(|datagram| *datagram.from == self.peer) {
-                if let Some(credit) = Credit::parse(datagram.data) {
-                    self.window.handle_credit(credit);
+            let mut is_empty = false;
+            match self.socket.receive(&mut self.arena, deadline, Some(&self.waker)) {
+                Ok(datagrams) => {
+                    is_empty = datagrams.is_empty();
+                    for datagram in datagrams.filter(|datagram| *datagram.from == self.peer) {
+                        if let Some(credit) = Credit::parse(datagram.data) {
+                            self.window.handle_credit(credit);
+                        }
+                    }
                 }
+                Err(error) if passing::of_socket(&error) => {}
+                Err(error) => return Err(error.to_string()),
             }
             if self.window.has_room(octets) {
                 return Ok(());
@@ -226,6 +233,7 @@ impl Link for RtpLink {
         match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
             // What does not fit is lost, as if the network had lost it.
             Ok(()) | Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => Ok(()),
+            Err(error) if passing::of_stream(&error) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }
