@@ -1,5 +1,6 @@
 //! Errors of the network that pass: what was to be sent meanwhile is lost, as by the network.
 
+use std::fmt;
 use std::io;
 use std::io::ErrorKind;
 
@@ -15,6 +16,24 @@ use crate::error::Error;
 fn is_passing(error: &io::Error) -> bool {
     use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
     matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
+}
+
+/// Says once of an outage that a client cannot be reached.
+#[derive(Debug, Default)]
+pub(super) struct Outage {
+    is_told: bool,
+}
+
+impl Outage {
+    pub(super) fn note(&mut self, error: &dyn fmt::Display) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            tracing::warn!(%error, "a client cannot be reached for now");
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        self.is_told = false;
+    }
 }
 
 pub(super) fn of_sending(error: &SendError) -> bool {

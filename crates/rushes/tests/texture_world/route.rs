@@ -167,7 +167,7 @@ impl Shared {
         let (mut buffer, mut unread) = ([0; 4096], Vec::new());
         let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
         let mut is_over = false;
-        while !self.is_stopped() && !(is_over && under_way.is_empty()) {
+        while !self.is_stopped() && (!is_over || !under_way.is_empty()) {
             match from.read(&mut buffer) {
                 Ok(0) => is_over = true,
                 Ok(count) => {
@@ -178,7 +178,9 @@ impl Shared {
                 Err(error) if is_timeout(error.kind()) => {}
                 Err(_) => is_over = true,
             }
-            while let Some((_, octets)) = under_way.pop_front_if(|(due, _)| *due <= Instant::now())
+            let is_due = |(due, _): &mut (Instant, Vec<u8>)| *due <= Instant::now();
+            while under_way.front_mut().is_some_and(is_due)
+                && let Some((_, octets)) = under_way.pop_front()
             {
                 if to.write_all(&octets).is_err() {
                     return;

@@ -13,6 +13,9 @@ const QUIET: Duration = Duration::from_millis(500);
 /// client that takes nothing.
 const QUIET_TCP: Duration = Duration::from_secs(10);
 
+/// The same over TCP where the server has gone without saying which frame was the last.
+const QUIET_GONE: Duration = Duration::from_secs(2);
+
 /// Waits for the frames before one, as long as anything comes of them.
 ///
 /// There is no limit to that: packets may wait in a socket while frames before theirs have their
@@ -29,10 +32,10 @@ pub(super) struct Drain {
 
 impl Drain {
     pub(super) fn new(inner: &Inner, frame: Option<u64>) -> Self {
-        let quiet = if inner.is_reliable() {
-            QUIET_TCP
-        } else {
-            inner.deadline_max().saturating_add(QUIET)
+        let quiet = match frame {
+            Some(_) if inner.is_reliable() => QUIET_TCP,
+            None if inner.is_reliable() => QUIET_GONE,
+            _ => inner.deadline_max().saturating_add(QUIET),
         };
         Self { frame, seen: (0, 0), progress_at: Instant::now(), quiet, is_short: false }
     }

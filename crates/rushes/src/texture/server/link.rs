@@ -22,6 +22,7 @@ use rushes_proto::delivery::UnitHeader;
 use rushes_proto::delivery::Window;
 
 use super::super::passing;
+use super::super::passing::Outage;
 use super::super::rtp;
 use super::bucket::Bucket;
 use super::job::Job;
@@ -61,6 +62,7 @@ pub(super) struct UdpLink {
     window: Window,
     arena: Arena,
     waker: Arc<Waker>,
+    outage: Outage,
 }
 
 /// Packets of one frame, numbered one by one, back to back.
@@ -104,7 +106,8 @@ impl UdpLink {
     ) -> Self {
         let (queue, arena) = (socket.send_queue(), socket.arena());
         let (slab, window) = (Slab::default(), Window::new(in_flight));
-        Self { socket, peer, queue, slab, bucket, window, arena, waker }
+        let outage = Outage::default();
+        Self { socket, peer, queue, slab, bucket, window, arena, waker, outage }
     }
 
     fn flush(&mut self) -> Result<(), String> {
@@ -119,12 +122,13 @@ impl UdpLink {
         self.window.note_sent(*frame, packets.clone(), octets);
         self.slab.clear();
         match result {
-            Ok(()) => Ok(()),
+            Ok(()) => self.outage.end(),
             // As if the network had lost them.
-            Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => Ok(()),
-            Err(error) if passing::of_sending(&error) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => {}
+            Err(error) if passing::of_sending(&error) => self.outage.note(&error),
+            Err(error) => return Err(error.to_string()),
         }
+        Ok(())
     }
 
     /// Waits until the client's socket has room for the slab, as far as is known.
@@ -212,11 +216,13 @@ pub(super) struct RtpLink {
     stripe: Vec<u8>,
     /// The timestamp of the instant.
     begun: (RtpTimestamp, Instant),
+    outage: Outage,
 }
 
 impl RtpLink {
     pub(super) fn new(stream: Box<MediaStream>, bucket: Bucket, first: RtpTimestamp) -> Self {
-        Self { stream, bucket, stripe: Vec::new(), begun: (first, Instant::now()) }
+        let (begun, outage) = ((first, Instant::now()), Outage::default());
+        Self { stream, bucket, stripe: Vec::new(), begun, outage }
     }
 }
 
@@ -231,10 +237,12 @@ impl Link for RtpLink {
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
         match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
+            Ok(()) => self.outage.end(),
             // What does not fit is lost, as if the network had lost it.
-            Ok(()) | Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => Ok(()),
-            Err(error) if passing::of_stream(&error) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}
+            Err(error) if passing::of_stream(&error) => self.outage.note(&error),
+            Err(error) => return Err(error.to_string()),
         }
+        Ok(())
     }
 }
