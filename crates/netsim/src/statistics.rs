@@ -1,5 +1,7 @@
 //! What became of every datagram.
 
+use std::ops::Add;
+
 /// Counts of one direction, in datagrams.
 ///
 /// `sent + duplicated == delivered + lost + too_large + overflowed + in_flight()`, always.
@@ -19,6 +21,22 @@ pub struct Statistics {
     pub duplicated: u64,
     /// Marked by the queue (ECN, "congestion experienced").
     pub marked: u64,
+}
+
+impl Add for Statistics {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            delivered: self.delivered + other.delivered,
+            lost: self.lost + other.lost,
+            too_large: self.too_large + other.too_large,
+            overflowed: self.overflowed + other.overflowed,
+            duplicated: self.duplicated + other.duplicated,
+            marked: self.marked + other.marked,
+        }
+    }
 }
 
 impl Statistics {

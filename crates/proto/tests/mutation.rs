@@ -49,9 +49,9 @@ fn mutate(packet: &mut Vec<u8>, random: &mut Seeded) {
             2 | 3 if len > 12 => {
                 // The payload header and what follows it.
                 let place = 12 + random.below((len - 12).min(6)) as usize;
-                packet[place] = random.next() as u8;
+                packet[place] = random.roll() as u8;
             }
-            4 if len > 3 => packet[1..4].fill(random.next() as u8),
+            4 if len > 3 => packet[1..4].fill(random.roll() as u8),
             5 if len > 11 => packet[8 + random.below(4) as usize] ^= 1 << random.below(8),
             _ if len > 0 => {
                 let place = random.below(len) as usize;
@@ -76,7 +76,7 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
     for n in 0..PACKETS {
         packet.clear();
         packet.extend_from_slice(&seeds[(n + random.below(3) as usize) % seeds.len()]);
-        if random.chance(500) {
+        if random.chance(0.5) {
             mutate(&mut packet, &mut random);
         }
         listener.take(Duration::from_micros(20 * n as u64), &packet);

@@ -1,11 +1,9 @@
 //! Broken and arbitrary descriptions: no panic, no growth, and what is read can be written.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod world;
-
 use proptest::prelude::*;
+use rushes_netsim::Seeded;
 use rushes_proto::sdp::{Crypto, DESCRIPTION_LEN_MAX, Description, SdpError};
-use world::Seeded;
 
 /// What any octets must keep to; whether they were a description.
 fn check(octets: &[u8]) -> bool {
@@ -77,7 +75,7 @@ fn mutate(text: &mut Vec<u8>, random: &mut Seeded) {
         let end = (place + random.below(12) as usize).min(text.len());
         match random.below(5) {
             0 => drop(text.drain(place..end)),
-            1 if place < text.len() => text[place] = random.next() as u8,
+            1 if place < text.len() => text[place] = random.roll() as u8,
             2 if place < text.len() => text[place] ^= 0x20,
             3 => {
                 let copy = text[place..end].to_vec();

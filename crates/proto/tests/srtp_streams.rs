@@ -189,7 +189,7 @@ fn clear_control_packets_and_garbage_reach_nothing_in_a_secured_receiver() {
         listener.take(MS, &ends::report(7));
         for _ in 0..2000 {
             let mut datagram = vec![0; random.below(100) as usize];
-            datagram.fill_with(|| random.next() as u8);
+            datagram.fill_with(|| random.roll() as u8);
             listener.take(MS, &datagram);
         }
         listener.finish();

@@ -6,6 +6,7 @@ mod run;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Add;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -46,7 +47,7 @@ impl RelayOptions {
         self
     }
 
-    /// Over a network like this; without it, over a perfect one.
+    /// Over networks like this, one for each port; without it, over perfect ones.
     #[must_use]
     pub fn conditions(mut self, conditions: Conditions) -> Self {
         self.conditions = conditions;
@@ -82,7 +83,11 @@ impl RelayOptions {
         let far = ports::bind(self.target.ip(), self.ports)?;
         let (address, far_address) = (near[0].local_addr()?, far[0].local_addr()?);
         let shared = Arc::new(Shared {
-            network: Mutex::new(Network::new(self.conditions, self.seed)),
+            networks: Mutex::new(
+                (0..self.ports as u64)
+                    .map(|port| Network::new(self.conditions.clone(), self.seed ^ port << 32))
+                    .collect(),
+            ),
             start: Instant::now(),
             is_stopped: AtomicBool::new(false),
             is_aborted: AtomicBool::new(false),
@@ -119,15 +124,16 @@ pub struct Relay {
 /// What the relay's thread and its owner have in common.
 #[derive(Debug)]
 struct Shared {
-    network: Mutex<Network<run::Carried>>,
+    /// By port.
+    networks: Mutex<Vec<Network<Vec<u8>>>>,
     start: Instant,
     is_stopped: AtomicBool,
     is_aborted: AtomicBool,
 }
 
 impl Shared {
-    fn network(&self) -> MutexGuard<'_, Network<run::Carried>> {
-        self.network.lock().unwrap_or_else(PoisonError::into_inner)
+    fn networks(&self) -> MutexGuard<'_, Vec<Network<Vec<u8>>>> {
+        self.networks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,19 +163,30 @@ impl Relay {
 
     /// What became of everything so far that was received from one side.
     pub fn statistics(&self, way: Way) -> Statistics {
-        self.shared.network().statistics(way)
+        let networks = self.shared.networks();
+        let each = networks.iter().map(|network| network.statistics(way));
+        each.fold(Statistics::default(), Add::add)
+    }
+
+    /// The same on the first port only: without what RTCP has on the port after.
+    pub fn media(&self, way: Way) -> Statistics {
+        self.shared.networks()[0].statistics(way)
     }
 
     /// Changes the path of what comes from now on.
     pub fn set_path(&self, way: Way, path: Path) {
-        let change = Change { path: Some(path), ..Change::default() };
-        self.shared.network().change(way, change);
+        self.change(way, &Change { path: Some(path), ..Change::default() });
     }
 
     /// Sends what comes from now on from a new address, as when a NAT forgets.
     pub fn new_address(&self, way: Way) {
-        let change = Change { new_address: true, ..Change::default() };
-        self.shared.network().change(way, change);
+        self.change(way, &Change { new_address: true, ..Change::default() });
+    }
+
+    fn change(&self, way: Way, change: &Change) {
+        for network in self.shared.networks().iter_mut() {
+            network.change(way, change.clone());
+        }
     }
 
     /// Ends when everything has been delivered that was sent to the relay by now, which takes as

@@ -10,13 +10,10 @@ use std::time::Duration;
 
 use super::ports::{self, LOOK};
 use super::{Passing, Shared, Tap};
-use crate::{Delivery, Way};
+use crate::{Delivery, Network, Way};
 
 /// Larger than any datagram.
 const DATAGRAM_MAX: usize = 65_536;
-
-/// A datagram in the network: to which port it came, and its octets.
-pub(super) type Carried = (usize, Vec<u8>);
 
 /// A datagram that came: from which side, to which port, from whom.
 struct Came {
@@ -86,11 +83,9 @@ impl Run {
             let _ = reader.join();
         }
         self.take_all();
-        self.shared.network().finish();
+        self.shared.networks().iter_mut().for_each(Network::finish);
         self.deliver();
-        while !self.shared.is_aborted.load(Ordering::Acquire)
-            && self.shared.network().next_due().is_some()
-        {
+        while !self.shared.is_aborted.load(Ordering::Acquire) && self.next_due().is_some() {
             std::thread::sleep(self.wait());
             self.deliver();
         }
@@ -98,8 +93,12 @@ impl Run {
 
     /// How long nothing is due.
     fn wait(&self) -> Duration {
-        let due = self.shared.network().next_due();
+        let due = self.next_due();
         due.map_or(LOOK, |due| due.saturating_sub(self.shared.start.elapsed()).min(LOOK))
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.shared.networks().iter().filter_map(Network::next_due).min()
     }
 
     fn take_all(&mut self) {
@@ -119,15 +118,21 @@ impl Run {
         if (self.tap)(Passing { way, port, datagram: &mut datagram }) {
             let now = self.shared.start.elapsed();
             let len = datagram.len();
-            self.shared.network().push(now, way, len, (port, datagram));
+            self.shared.networks()[port].push(now, way, len, datagram);
         }
     }
 
     fn deliver(&mut self) {
+        for port in 0..self.sides[0].peers.len() {
+            self.deliver_to(port);
+        }
+    }
+
+    fn deliver_to(&mut self, port: usize) {
         loop {
             let now = self.shared.start.elapsed();
-            let Some((way, delivery)) = self.shared.network().poll(now) else { break };
-            let Delivery { item: (port, datagram), address, .. } = delivery;
+            let Some((way, delivery)) = self.shared.networks()[port].poll(now) else { break };
+            let Delivery { item: datagram, address, .. } = delivery;
             let side = way.to();
             while self.sides[side].sockets.len() <= address as usize {
                 let sockets = ports::bind(self.ip, self.sides[side].peers.len());

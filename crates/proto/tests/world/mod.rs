@@ -1,4 +1,4 @@
-//! A seeded virtual network between a sender and a receiver, in virtual time.
+//! Media of every format, a sender and a receiver of it, and how a network delivers it.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+pub use rushes_netsim::Seeded;
+use rushes_netsim::{Course, Link, Loss, Path, Straying};
 use rushes_proto::Batch;
 use rushes_proto::PayloadType;
 use rushes_proto::RtpTimestamp;
@@ -30,30 +32,6 @@ use rushes_proto::stream::Receiver;
 use rushes_proto::stream::ReceiverConfig;
 use rushes_proto::stream::Sender;
 use rushes_proto::stream::SenderConfig;
-
-/// A small generator of reproducible numbers (splitmix64).
-#[derive(Clone, Debug)]
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`, or 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
-
-    /// Whether something that happens `per_mille` times in a thousand happens now.
-    pub fn chance(&mut self, per_mille: u64) -> bool {
-        self.below(1000) < per_mille
-    }
-}
 
 /// The formats, with what the tests need to know of each.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -284,32 +262,33 @@ pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec
     (0..count).map(|n| Source::new(kind, units(n, random))).collect()
 }
 
-/// How a network treats datagrams, in thousandths.
-#[derive(Clone, Copy, Debug)]
-pub struct Weather {
-    pub loss: u64,
-    pub duplication: u64,
-    pub reordering: u64,
+/// A path that loses, repeats and reorders with these probabilities, by up to 30 places.
+pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
+    Path {
+        loss: Loss::Independent(loss),
+        duplication: Straying::places(duplication, 0..=29),
+        reordering: Straying::places(reordering, 1..=30),
+        ..Path::default()
+    }
 }
 
-/// The order in which `datagrams` arrive: numbers into it. A reordered datagram is at most 30
-/// places late. The first four keep their places, because a receiver cannot know where a stream
-/// begins.
-pub fn arrivals(count: usize, weather: Weather, random: &mut Seeded) -> Vec<usize> {
-    let mut arrivals: Vec<(u64, usize)> = Vec::new();
-    for n in 0..count {
-        if random.chance(weather.loss) {
-            continue;
-        }
-        let mut place = 2 * n as u64;
-        if n >= 4 && random.chance(weather.reordering) {
-            place += 1 + 2 * random.below(30);
-        }
-        arrivals.push((place, n));
-        if random.chance(weather.duplication) {
-            arrivals.push((place + 2 * random.below(30), n));
-        }
+/// How far apart datagrams are sent.
+const SPACING: Duration = Duration::from_micros(100);
+
+/// When, and in which order, datagrams of these lengths arrive: numbers of them. The first four keep
+/// their places, because a receiver cannot know where a stream begins.
+pub fn arrivals(
+    lens: impl IntoIterator<Item = usize>,
+    path: &Path,
+    random: &mut Seeded,
+) -> Vec<(Duration, usize)> {
+    let calm = Path { reordering: Straying::default(), ..path.clone() };
+    let course = Course::from(calm).then(4 * SPACING, path.clone());
+    let mut link = Link::new(course, random.roll());
+    for (n, len) in lens.into_iter().enumerate() {
+        link.push(SPACING * n as u32, len, n);
     }
-    arrivals.sort_by_key(|(place, _)| *place);
-    arrivals.into_iter().map(|(_, n)| n).collect()
+    link.finish();
+    let arrival = |delivery: rushes_netsim::Delivery<usize>| (delivery.at, delivery.item);
+    std::iter::from_fn(|| link.poll(Duration::MAX)).map(arrival).collect()
 }
