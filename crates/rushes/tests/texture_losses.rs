@@ -47,6 +47,7 @@ struct Trial {
     frames: u64,
     fps: u32,
     slots: usize,
+    transport: Transport,
     /// The shortest and the longest wait for what is missing.
     deadlines: (Duration, Duration),
     weather: Weather,
@@ -64,14 +65,15 @@ struct Outcome {
 impl Trial {
     fn small(format: Format, units: usize, weather: Weather) -> Self {
         let deadlines = (Duration::ZERO, Duration::from_millis(50));
+        let transport = Transport::Udp;
         let (size, frames, fps, slots) = ((319, 181), 20, 100, 3);
-        Self { format, size, units, frames, fps, slots, deadlines, weather }
+        Self { format, size, units, frames, fps, slots, transport, deadlines, weather }
     }
 
     fn run(&self) -> Outcome {
         let layout = Layout::new(self.format, self.size.0, self.size.1).unwrap();
         let mut options = ServerOptions::default();
-        (options.units, options.transport) = (self.units, Transport::Udp);
+        (options.units, options.transport) = (self.units, self.transport);
         (options.timing, options.bit_rate) = (Timing::EveryFrame, 800_000_000);
         let noise = Noise::new(layout, self.fps, self.frames);
         let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
@@ -269,6 +271,16 @@ fn everything_at_once_still_ends() {
     let mut trials = small(&weather);
     trials.iter_mut().zip(2..).for_each(|(trial, slots)| trial.slots = slots);
     run_all(&trials);
+}
+
+#[test]
+fn rtp_over_a_bad_network_ends_as_well() {
+    let path = Path { reordering: late(0.1), duplication: twice(0.1), ..losing(0.05) };
+    let mut trials = small(&weather(path, 11));
+    trials.iter_mut().for_each(|trial| trial.transport = Transport::Rtp);
+    let outcomes = run_all(&trials);
+    let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
+    assert!(missing > 0 && outcomes.iter().any(|outcome| outcome.seen.frames > 0));
 }
 
 #[test]

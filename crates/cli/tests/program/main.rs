@@ -7,6 +7,7 @@ mod bench_peers;
 mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
+mod network;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;

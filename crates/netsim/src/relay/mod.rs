@@ -88,19 +88,22 @@ impl RelayOptions {
                     .map(|port| Network::new(self.conditions.clone(), self.seed ^ port << 32))
                     .collect(),
             ),
+            peers: Mutex::new([const { Vec::new() }; 2].map(|mut peers| {
+                peers.resize(self.ports, None);
+                peers
+            })),
             start: Instant::now(),
             is_stopped: AtomicBool::new(false),
             is_aborted: AtomicBool::new(false),
         });
-        let peers = [self.client, Some(self.target)].map(|first| {
-            (0..self.ports)
-                .map(|n| Some(SocketAddr::new(first?.ip(), first?.port() + n as u16)))
-                .collect()
-        });
-        let ip = self.target.ip();
-        let run = run::Run::new(shared.clone(), peers, self.tap, [near, far], ip)?;
+        let run = run::Run::new(shared.clone(), self.tap, [near, far], self.target.ip())?;
         let thread = std::thread::Builder::new().spawn(move || run.pass_on())?;
-        Ok(Relay { address, far_address, shared, thread: Some(thread) })
+        let relay = Relay { address, far_address, shared, thread: Some(thread) };
+        relay.set_peer(Way::There, self.target);
+        if let Some(client) = self.client {
+            relay.set_client(client);
+        }
+        Ok(relay)
     }
 }
 
@@ -126,6 +129,8 @@ pub struct Relay {
 struct Shared {
     /// By port.
     networks: Mutex<Vec<Network<Vec<u8>>>>,
+    /// Who is at each end, by port.
+    peers: Mutex<[Vec<Option<SocketAddr>>; 2]>,
     start: Instant,
     is_stopped: AtomicBool,
     is_aborted: AtomicBool,
@@ -134,6 +139,10 @@ struct Shared {
 impl Shared {
     fn networks(&self) -> MutexGuard<'_, Vec<Network<Vec<u8>>>> {
         self.networks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn peers(&self) -> MutexGuard<'_, [Vec<Option<SocketAddr>>; 2]> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,6 +180,17 @@ impl Relay {
     /// The same on the first port only: without what RTCP has on the port after.
     pub fn media(&self, way: Way) -> Statistics {
         self.shared.networks()[0].statistics(way)
+    }
+
+    /// Says who the client is: see [`RelayOptions::client`].
+    pub fn set_client(&self, client: SocketAddr) {
+        self.set_peer(Way::Back, client);
+    }
+
+    fn set_peer(&self, way: Way, first: SocketAddr) {
+        for (peer, n) in self.shared.peers()[way.to()].iter_mut().zip(0..) {
+            *peer = Some(SocketAddr::new(first.ip(), first.port() + n));
+        }
     }
 
     /// Changes the path of what comes from now on.

@@ -23,16 +23,10 @@ struct Came {
     datagram: Vec<u8>,
 }
 
-/// What faces one end: sockets by how often the address has changed, and by port.
-struct Side {
-    sockets: Vec<Vec<Arc<UdpSocket>>>,
-    /// Who is there, by port.
-    peers: Vec<Option<SocketAddr>>,
-}
-
 pub(super) struct Run {
     shared: Arc<Shared>,
-    sides: [Side; 2],
+    /// Those that face each end, by how often the address has changed, and by port.
+    sockets: [Vec<Vec<Arc<UdpSocket>>>; 2],
     tap: Tap,
     ip: IpAddr,
     came: Sender<Came>,
@@ -43,14 +37,13 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(
         shared: Arc<Shared>,
-        peers: [Vec<Option<SocketAddr>>; 2],
         tap: Tap,
         sockets: [Vec<UdpSocket>; 2],
         ip: IpAddr,
     ) -> io::Result<Self> {
         let (came, coming) = mpsc::channel();
-        let sides = peers.map(|peers| Side { sockets: Vec::new(), peers });
-        let mut run = Self { shared, sides, tap, ip, came, coming, readers: Vec::new() };
+        let none = [const { Vec::new() }; 2];
+        let mut run = Self { shared, sockets: none, tap, ip, came, coming, readers: Vec::new() };
         for (side, sockets) in sockets.into_iter().enumerate() {
             run.open(side, sockets)?;
         }
@@ -65,7 +58,7 @@ impl Run {
             let read = move || read(&socket, (Way::from(side), port), &came, &shared);
             self.readers.push(std::thread::Builder::new().spawn(read)?);
         }
-        self.sides[side].sockets.push(sockets);
+        self.sockets[side].push(sockets);
         Ok(())
     }
 
@@ -113,7 +106,7 @@ impl Run {
     fn take(&mut self, came: Came) {
         let Came { way, port, from, mut datagram } = came;
         if way == Way::There {
-            self.sides[0].peers[port] = Some(from);
+            self.shared.peers()[0][port] = Some(from);
         }
         if (self.tap)(Passing { way, port, datagram: &mut datagram }) {
             let now = self.shared.start.elapsed();
@@ -123,7 +116,7 @@ impl Run {
     }
 
     fn deliver(&mut self) {
-        for port in 0..self.sides[0].peers.len() {
+        for port in 0..self.sockets[0][0].len() {
             self.deliver_to(port);
         }
     }
@@ -134,16 +127,16 @@ impl Run {
             let Some((way, delivery)) = self.shared.networks()[port].poll(now) else { break };
             let Delivery { item: datagram, address, .. } = delivery;
             let side = way.to();
-            while self.sides[side].sockets.len() <= address as usize {
-                let sockets = ports::bind(self.ip, self.sides[side].peers.len());
+            while self.sockets[side].len() <= address as usize {
+                let sockets = ports::bind(self.ip, self.sockets[0][0].len());
                 if sockets.and_then(|sockets| self.open(side, sockets)).is_err() {
                     return;
                 }
             }
-            let side = &self.sides[side];
-            if let Some(peer) = side.peers[port] {
+            let peer = self.shared.peers()[side][port];
+            if let Some(peer) = peer {
                 // A peer who is not there any more is no matter.
-                let _ = side.sockets[address as usize][port].send_to(&datagram, peer);
+                let _ = self.sockets[side][address as usize][port].send_to(&datagram, peer);
             }
         }
     }

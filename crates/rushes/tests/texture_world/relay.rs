@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use rushes::proto::delivery::UnitHeader;
 use rushes::proto::delivery::control::Message;
+use rushes::proto::delivery::control::Opening;
 use rushes_netsim::{Conditions, Path, Relay, Seeded, Statistics, Way};
 
 use super::witness::Forged;
@@ -46,10 +47,10 @@ impl Tally {
         self.units.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of all units' datagrams for the client.
+    /// Of all units' datagrams for the client, but reports on them.
     pub(crate) fn statistics(&self) -> Statistics {
         let units = self.units();
-        units.iter().map(|unit| unit.statistics(Way::Back)).fold(Statistics::default(), Add::add)
+        units.iter().map(|unit| unit.media(Way::Back)).fold(Statistics::default(), Add::add)
     }
 }
 
@@ -128,37 +129,38 @@ impl Control {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn control(&self, client: &TcpStream) {
-        let server = TcpStream::connect(self.server).unwrap();
+    fn control(&self, mut client: &TcpStream) {
+        let mut server = TcpStream::connect(self.server).unwrap();
+        let mut opening = [0; Opening::LEN_MAX];
+        if client.read_exact(&mut opening).is_err() {
+            return;
+        }
+        server.write_all(&opening).unwrap();
         for socket in [client, &server] {
             socket.set_read_timeout(Some(LOOK)).unwrap();
             socket.set_nodelay(true).unwrap();
         }
         thread::scope(|scope| {
-            scope.spawn(|| self.copy(client, &server, std::mem::take));
-            self.copy(&server, client, |octets| {
-                let mut written = Vec::new();
-                while let Ok(Some((mut message, len))) = Message::parse(octets) {
-                    octets.drain(..len);
-                    if let Message::Offer(offer) = &mut message {
-                        for port in &mut offer.ports {
-                            *port = self.unit(*port);
-                        }
+            scope.spawn(|| {
+                self.copy(client, &server, |message| {
+                    let Message::Accept(accept) = message else { return };
+                    for (port, unit) in accept.ports.iter_mut().zip(self.tally.units().iter()) {
+                        unit.set_client((Ipv4Addr::LOCALHOST, *port).into());
+                        *port = unit.far_address().port();
                     }
-                    message.write(&mut written);
+                });
+            });
+            self.copy(&server, client, |message| {
+                let Message::Offer(offer) = message else { return };
+                for port in &mut offer.ports {
+                    *port = self.unit(*port);
                 }
-                written
             });
         });
     }
 
     /// One direction of a connection.
-    fn copy(
-        &self,
-        mut from: &TcpStream,
-        mut to: &TcpStream,
-        mut change: impl FnMut(&mut Vec<u8>) -> Vec<u8>,
-    ) {
+    fn copy(&self, mut from: &TcpStream, mut to: &TcpStream, change: impl Fn(&mut Message)) {
         let (mut buffer, mut unread) = ([0; 4096], Vec::new());
         while !self.is_stopped() {
             match from.read(&mut buffer) {
@@ -167,7 +169,13 @@ impl Control {
                 Err(error) if is_timeout(error.kind()) => continue,
                 Err(_) => break,
             }
-            if to.write_all(&change(&mut unread)).is_err() {
+            let mut written = Vec::new();
+            while let Ok(Some((mut message, len))) = Message::parse(&unread) {
+                unread.drain(..len);
+                change(&mut message);
+                message.write(&mut written);
+            }
+            if to.write_all(&written).is_err() {
                 break;
             }
         }
@@ -182,8 +190,8 @@ impl Control {
         let (mut random, probability) = (Seeded(!seed), weather.forged);
         let forged = self.tally.forged.clone();
         let relay = Relay::to(SocketAddr::new(self.server.ip(), port));
-        let relay = relay.conditions(conditions).seed(seed).tap(move |passing| {
-            if passing.way == Way::Back && random.chance(probability) {
+        let relay = relay.with_control().conditions(conditions).seed(seed).tap(move |passing| {
+            if passing.way == Way::Back && passing.port == 0 && random.chance(probability) {
                 forge(passing.datagram, &mut random, &forged);
             }
             true
