@@ -277,7 +277,9 @@ fn everything_at_once_still_ends() {
 fn rtp_over_a_bad_network_ends_as_well() {
     let path = Path { reordering: late(0.1), duplication: twice(0.1), ..losing(0.05) };
     let mut trials = small(&weather(path, 11));
-    trials.iter_mut().for_each(|trial| trial.transport = Transport::Rtp);
+    for trial in &mut trials {
+        trial.transport = Transport::Rtp;
+    }
     let outcomes = run_all(&trials);
     let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
     assert!(missing > 0 && outcomes.iter().any(|outcome| outcome.seen.frames > 0));
