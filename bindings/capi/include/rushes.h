@@ -714,7 +714,7 @@ typedef struct rushes_texture_client_counts {
     uint64_t frames_whole;
     // Frames handed over of which something was concealed.
     uint64_t frames_damaged;
-    // Frames of which nothing came in time.
+    // Frames of which nothing came in time, or before the end.
     uint64_t frames_lost;
     // Pictures that the server did not encode, because it could not keep up.
     uint64_t frames_dropped;

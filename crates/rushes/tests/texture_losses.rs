@@ -48,6 +48,8 @@ struct Trial {
     fps: u32,
     slots: usize,
     transport: Transport,
+    /// The shortest and the longest wait for what is missing.
+    deadlines: (Duration, Duration),
     weather: Weather,
 }
 
@@ -62,16 +64,10 @@ struct Outcome {
 
 impl Trial {
     fn small(format: Format, units: usize, weather: Weather) -> Self {
-        Self {
-            format,
-            size: (319, 181),
-            units,
-            frames: 20,
-            fps: 100,
-            slots: 3,
-            transport: Transport::Udp,
-            weather,
-        }
+        let deadlines = (Duration::ZERO, Duration::from_millis(50));
+        let transport = Transport::Udp;
+        let (size, frames, fps, slots) = ((319, 181), 20, 100, 3);
+        Self { format, size, units, frames, fps, slots, transport, deadlines, weather }
     }
 
     fn run(&self) -> Outcome {
@@ -87,7 +83,7 @@ impl Trial {
         let witness = Arc::new(witness.with_forged(relay.tally.forged.clone()));
         let mut options = ClientOptions::default();
         options.slots = self.slots;
-        options.deadline_max = Duration::from_millis(50);
+        (options.deadline_min, options.deadline_max) = self.deadlines;
         let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
         let packets = u64::from(client.shape().unwrap().plan().packets());
         let end = client.wait(HANGS).unwrap_or_else(|| panic!("{self:?}: no end"));
@@ -114,7 +110,7 @@ impl Trial {
         let handed = statistics.frames_whole + statistics.frames_damaged;
         assert_eq!((handed, statistics.frames_damaged), (seen.frames, seen.damaged), "{self:?}");
         // A forged header may name frames that there never were.
-        let counted = handed + statistics.frames_lost <= self.frames;
+        let counted = handed + statistics.frames_lost == self.frames;
         assert!(counted || self.weather.forged > 0.0, "{self:?}: {statistics:?}");
         assert_eq!(statistics.packets_lost, seen.packets_missing, "{self:?}");
         let all = statistics.packets + statistics.packets_lost;
@@ -189,6 +185,61 @@ fn lost_packets_are_concealed_and_nothing_else_is() {
         let outcomes = run_all(&small(&weather(path, lost)));
         let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
         assert!(lost == 1 || missing > 0);
+    }
+}
+
+/// As `rushes texture view` receives for a file.
+fn for_a_file(frames: u64, seed: u64, path: Path) -> Trial {
+    let weather = weather(path, seed);
+    let (slots, deadlines) = (8, (Duration::from_secs(1), Duration::from_secs(1)));
+    Trial { frames, slots, deadlines, ..Trial::small(Format::Bc1, 2, weather) }
+}
+
+#[test]
+fn frames_that_wait_for_longer_than_the_stream_lasts_all_count() {
+    let trials: Vec<_> = (0..12).map(|seed| for_a_file(24, seed, losing(0.02))).collect();
+    for outcome in run_all(&trials) {
+        assert!(outcome.seen.frames > 0, "{:?}", outcome.statistics);
+    }
+}
+
+#[test]
+fn frames_of_which_nothing_came_before_the_end_are_lost() {
+    let path = Path { loss: Loss::Outage(30..u64::MAX), ..Path::default() };
+    let outcome = for_a_file(24, 1, path).run();
+    assert!(outcome.statistics.frames_lost > 10, "{:?}", outcome.statistics);
+}
+
+#[test]
+fn a_server_that_closes_has_sent_its_last_frame_whole_and_said_so() {
+    let layout = Layout::new(Format::Rgb24, 1_280, 720).unwrap();
+    for seed in 0..4 {
+        let mut options = ServerOptions::default();
+        (options.units, options.timing) = (2, Timing::EveryFrame);
+        options.bit_rate = 400_000_000;
+        let noise = Noise::new(layout, 60, 1_000);
+        let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+        let relay = Between::new(server.local_address(), weather(losing(0.02), seed));
+        let witness = Arc::new(Witness::new(Pictures::Numbered(1_000)));
+        let options = ClientOptions::default();
+        let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
+        let packets = u64::from(client.shape().unwrap().plan().packets());
+        let until = Instant::now() + HANGS;
+        while witness.seen().frames < 5 + seed && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(server);
+        let end = client.wait(HANGS).unwrap();
+        assert!(end.text.contains("closing"), "{end}");
+        let statistics = client.stop();
+        let ended = statistics.frames_whole + statistics.frames_damaged + statistics.frames_lost;
+        let sent = || relay.tally.statistics().sent;
+        let until = Instant::now() + HANGS;
+        while sent() < ended * packets && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(sent(), ended * packets, "{statistics:?}");
+        assert_eq!(witness.seen().faults, [""; 0]);
     }
 }
 

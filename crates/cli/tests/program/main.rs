@@ -13,8 +13,12 @@ mod network;
 mod ports;
 mod rig;
 mod secured;
+#[path = "../../../rushes/tests/texture_world/stranger.rs"]
+#[allow(dead_code, reason = "one server is played, and one client viewed")]
+mod stranger;
 #[cfg(unix)]
 mod texture;
+mod texture_ends;
 mod texture_files;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod texture_gpu;
