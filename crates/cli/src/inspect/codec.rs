@@ -161,15 +161,8 @@ pub(crate) fn codecs_from_sdp(
             _ => (0, 0),
         };
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding = Encoding {
-            name,
-            codec,
-            clock_rate,
-            max_don_diff,
-            depack_buf_nalus,
-            known,
-            look: None,
-        };
+        let encoding =
+            Encoding { name, codec, clock_rate, max_don_diff, depack_buf_nalus, known, look: None };
         (format.payload_type.value(), encoding)
     });
     Ok((encodings.collect(), warnings))

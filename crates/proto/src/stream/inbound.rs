@@ -449,9 +449,7 @@ impl Inbound {
     /// Octets of memory in the window and the unfinished frame.
     #[inline]
     pub(super) fn held_octets(&self) -> usize {
-        self.window.held_octets()
-            + self.builder.unfinished_octets()
-            + self.depacketiser.held_len()
+        self.window.held_octets() + self.builder.unfinished_octets() + self.depacketiser.held_len()
     }
 
     pub(super) fn ready_octets(&self) -> usize {

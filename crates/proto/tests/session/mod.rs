@@ -91,8 +91,10 @@ fn key() -> MasterKey {
 }
 
 fn control(ssrc: Ssrc, epoch: Instant, setting: &Setting, policy: &Policy) -> Control {
+    let is_rtx = setting.recovery.is_some_and(|(recovery, _)| recovery == Recovery::Rtx);
     let config = ParticipantConfig {
         ssrc,
+        retransmission: (ssrc == MEDIA && is_rtx).then_some(RTX.1),
         cname: format!("{}", ssrc.0),
         description: Vec::new(),
         clock_rate: setting.kind.format().clock_rate(),
@@ -214,6 +216,8 @@ impl Session {
         self.ends[0].sent = MediaSent {
             packets: statistics.packets,
             octets: statistics.payload_octets,
+            retransmitted: statistics.retransmitted,
+            retransmitted_octets: 0,
             last: Some((timestamp, self.epoch + self.clock)),
         };
         self.serve(0);
