@@ -54,7 +54,8 @@ impl Promise {
             let before = units[..n].iter().filter(|before| before.number > unit.number);
             let differences = before.map(|before| before.number - unit.number);
             depack_buf_nalus = depack_buf_nalus.max(differences.clone().count() as u16);
-            max_don_diff = max_don_diff.max(differences.max().unwrap_or(0) as u16);
+            let difference = differences.max().unwrap_or(0);
+            max_don_diff = max_don_diff.max(u16::try_from(difference).unwrap());
         }
         Self { max_don_diff, depack_buf_nalus }
     }
@@ -111,7 +112,7 @@ fn aggregation_packet(codec: Codec, units: &[Unit]) -> Vec<u8> {
         if n == 0 {
             payload.extend(don(unit.number));
         } else if matches!(codec, Codec::Hevc { .. }) {
-            payload.push((unit.number - units[n - 1].number - 1) as u8);
+            payload.push(u8::try_from(unit.number - units[n - 1].number - 1).unwrap());
         }
         payload.extend((unit.octets.len() as u16).to_be_bytes());
         payload.extend(&unit.octets);
