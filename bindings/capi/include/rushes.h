@@ -277,13 +277,16 @@ enum rushes_event_kind
     RUSHES_EVENT_KIND_PACKETS_LOST = 5,
     // Packets of a secured stream were refused: `reason`, `count` since this was last told.
     RUSHES_EVENT_KIND_REFUSED = 6,
-    // A source has given way to another: `ssrc`.
+    // A source has ended: it said goodbye, was silent for long, or gave way to another: `ssrc`.
     RUSHES_EVENT_KIND_SOURCE_ENDED = 7,
     // A source has passed its probation: `ssrc`.
     RUSHES_EVENT_KIND_SOURCE_STARTED = 8,
     // The receive hook's thread cannot read the socket: `reason`. Told at once, and once a second
     // while that lasts; who pulls gets the error itself.
     RUSHES_EVENT_KIND_UNREADABLE = 9,
+    // A source goes on with sequence numbers far from those before, as one that was started again:
+    // `ssrc`.
+    RUSHES_EVENT_KIND_SOURCE_RESTARTED = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -628,6 +631,12 @@ typedef struct rushes_statistics {
     uint64_t frames_cut;
     // NAL units left out of the stream's frames, because their type has no place in RTP.
     uint64_t units_left_out;
+    // Missing packets that were asked for and did not come in time.
+    uint64_t unanswered;
+    // Missing packets that were not asked for, because an answer could not have come in time.
+    uint64_t not_requested;
+    // Frames dropped because their source had to give way in the memory of all sources.
+    uint64_t frames_displaced;
 } rushes_statistics;
 
 // What a stream knows of one source that it receives. Later versions may have more at the end.
@@ -874,10 +883,20 @@ rushes_status rushes_stream_options_depack_buf_nalus(const struct rushes_stream_
 rushes_status rushes_stream_options_depack_buf_bytes(const struct rushes_stream_options *options,
                                                      uint32_t octets);
 
-// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms,
-// with recovery 200 ms. It delays nothing while no packet is missing.
+// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms;
+// with recovery at least so long. It delays nothing while no packet is missing.
 rushes_status rushes_stream_options_reorder_time(const struct rushes_stream_options *options,
                                                  uint64_t time);
+
+// Nanoseconds that a frame may wait for packets that are asked for, by default 500 ms. They are waited
+// for as long as four requests take; packets whose answer could not come in time are not asked for.
+rushes_status rushes_stream_options_latency(const struct rushes_stream_options *options,
+                                            uint64_t limit);
+
+// Octets that unfinished frames and reorder windows of all sources may hold together, by default 64
+// MiB more than the largest frame, which is the least.
+rushes_status rushes_stream_options_memory(const struct rushes_stream_options *options,
+                                           size_t octets);
 
 // Packets that the reorder window spans at most (1..=16384), and octets that it holds; by default
 // 512 (with recovery 4096) and 4 MiB.

@@ -451,6 +451,8 @@ public:
     RUSHES_OPTION(depack_buf_nalus, (std::uint16_t units), (get(), units))
     RUSHES_OPTION(depack_buf_bytes, (std::uint32_t octets), (get(), octets))
     RUSHES_OPTION(reorder_time, (duration time), (get(), detail::nanos(time)))
+    RUSHES_OPTION(latency, (duration limit), (get(), detail::nanos(limit)))
+    RUSHES_OPTION(memory, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(reorder_window, (std::size_t packets, std::size_t octets),
                   (get(), packets, octets))
     RUSHES_OPTION(probation, (std::uint8_t packets), (get(), packets))

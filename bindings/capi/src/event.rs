@@ -22,13 +22,16 @@ pub enum EventKind {
     PacketsLost = 5,
     /// Packets of a secured stream were refused: `reason`, `count` since this was last told.
     Refused = 6,
-    /// A source has given way to another: `ssrc`.
+    /// A source has ended: it said goodbye, was silent for long, or gave way to another: `ssrc`.
     SourceEnded = 7,
     /// A source has passed its probation: `ssrc`.
     SourceStarted = 8,
     /// The receive hook's thread cannot read the socket: `reason`. Told at once, and once a second
     /// while that lasts; who pulls gets the error itself.
     Unreadable = 9,
+    /// A source goes on with sequence numbers far from those before, as one that was started again:
+    /// `ssrc`.
+    SourceRestarted = 10,
 }
 
 /// Something that happened to a receiver. What the kind does not name is 0.
@@ -88,6 +91,7 @@ pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
         }
         Told::SourceEnded { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceEnded) },
         Told::SourceStarted { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceStarted) },
+        Told::SourceRestarted { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceRestarted) },
         _ => NONE,
     };
     take(&raw const event);

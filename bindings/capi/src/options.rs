@@ -303,14 +303,34 @@ pub extern "C" fn rushes_stream_options_depack_buf_bytes(
     change(options, |builder| Ok(builder.depack_buf_bytes(octets)))
 }
 
-/// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms,
-/// with recovery 200 ms. It delays nothing while no packet is missing.
+/// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms;
+/// with recovery at least so long. It delays nothing while no packet is missing.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_reorder_time(
     options: *const StreamOptions,
     time: u64,
 ) -> Status {
     change(options, |builder| Ok(builder.reorder_time(Duration::from_nanos(time))))
+}
+
+/// Nanoseconds that a frame may wait for packets that are asked for, by default 500 ms. They are waited
+/// for as long as four requests take; packets whose answer could not come in time are not asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_latency(
+    options: *const StreamOptions,
+    limit: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.latency(Duration::from_nanos(limit))))
+}
+
+/// Octets that unfinished frames and reorder windows of all sources may hold together, by default 64
+/// MiB more than the largest frame, which is the least.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_memory(
+    options: *const StreamOptions,
+    octets: usize,
+) -> Status {
+    change(options, |builder| Ok(builder.memory(octets)))
 }
 
 /// Packets that the reorder window spans at most (1..=16384), and octets that it holds; by default

@@ -66,6 +66,12 @@ pub struct Statistics {
     pub frames_cut: u64,
     /// NAL units left out of the stream's frames, because their type has no place in RTP.
     pub units_left_out: u64,
+    /// Missing packets that were asked for and did not come in time.
+    pub unanswered: u64,
+    /// Missing packets that were not asked for, because an answer could not have come in time.
+    pub not_requested: u64,
+    /// Frames dropped because their source had to give way in the memory of all sources.
+    pub frames_displaced: u64,
 }
 
 /// What a stream knows of one source that it receives. Later versions may have more at the end.
@@ -134,6 +140,9 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         buffer_full_waits: socket.buffer_full_waits,
         frames_cut: send.frames_cut,
         units_left_out: send.units_left_out,
+        unanswered: receive.unanswered,
+        not_requested: receive.not_requested,
+        frames_displaced: receive.frames_displaced,
     }
 }
 

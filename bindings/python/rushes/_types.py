@@ -88,6 +88,8 @@ class StreamOptions(TypedDict, total=False):
     depack_buf_nalus: int
     depack_buf_bytes: int
     reorder_time: float
+    latency: float
+    memory: int
     reorder_window: tuple[int, int]
     probation: int
     sources: tuple[int, float]

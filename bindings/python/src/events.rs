@@ -84,6 +84,7 @@ pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event
             draft("refused", None).with("reason", reason.name())?.with("packets", packets)?
         }
         E::SourceEnded { ssrc } => draft("source-ended", Some(ssrc)),
+        E::SourceRestarted { ssrc } => draft("source-restarted", Some(ssrc)),
         E::SourceStarted { ssrc } => draft("source-started", Some(ssrc)),
         _ => draft("other", None).with("text", format!("{event:?}"))?,
     }

@@ -167,6 +167,8 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "depack_buf_nalus" => builder.depack_buf_nalus(setting.get()?),
         "depack_buf_bytes" => builder.depack_buf_bytes(setting.get()?),
         "reorder_time" => builder.reorder_time(setting.seconds()?),
+        "latency" => builder.latency(setting.seconds()?),
+        "memory" => builder.memory(setting.get()?),
         "reorder_window" => {
             let (packets, octets) = setting.get()?;
             builder.reorder_window(packets, octets)

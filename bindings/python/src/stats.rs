@@ -128,6 +128,12 @@ mirror! {
         requested: u64 = |s: &LibraryReceived| s.requested,
         /// Missing packets that came after they were asked for.
         recovered: u64 = |s: &LibraryReceived| s.recovered,
+        /// Missing packets that were asked for and did not come in time.
+        unanswered: u64 = |s: &LibraryReceived| s.unanswered,
+        /// Missing packets that were not asked for, because an answer could not have come in time.
+        not_requested: u64 = |s: &LibraryReceived| s.not_requested,
+        /// Frames dropped because their source had to give way in the memory of all sources.
+        frames_displaced: u64 = |s: &LibraryReceived| s.frames_displaced,
         /// Octets of memory held in windows and unfinished frames.
         held_octets: usize = |s: &LibraryReceived| s.held_octets,
         /// Events that were not collected in time and forgotten.
@@ -136,6 +142,8 @@ mirror! {
         discards: BTreeMap<&'static str, u64> = |s: &LibraryReceived| s.discards.iter().map(|(reason, count)| (reason.name(), count)).collect(),
         /// Each source that is followed and believed.
         sources: Vec<SourceStatistics> = |s: &LibraryReceived| s.sources.iter().map(SourceStatistics::of).collect(),
+        /// The last sources that have ended, at most 16, the newest last.
+        ended: Vec<SourceStatistics> = |s: &LibraryReceived| s.ended.iter().map(SourceStatistics::of).collect(),
     }
 }
 

@@ -347,8 +347,11 @@ pub(crate) struct RecvArgs {
     /// What is received as one frame
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,
-    /// How long a missing packet is waited for
-    /// (by default 50ms, with --recovery 200ms)
+    /// How long a frame may wait for packets that are asked for again (with --recovery, by default
+    /// 500ms): three round trips repair nearly everything
+    #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
+    pub(crate) latency: Option<Duration>,
+    /// How long a missing packet is waited for (by default 50ms, with --recovery at least so long)
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) reorder_time: Option<Duration>,
     /// End after this much silence, once the stream has begun

@@ -53,6 +53,8 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
         "reordered": receive.reordered,
         "requested": receive.requested,
         "recovered": receive.recovered,
+        "unanswered": receive.unanswered,
+        "not_requested": receive.not_requested,
         "payload_octets": receive.payload_octets,
         "jitter_ticks": receive.sources.first().map(|source| source.jitter),
         "jitter_ms": receive.sources.first().map(|source| source.jitter_time.as_secs_f64() * 1e3),

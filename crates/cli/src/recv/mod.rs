@@ -219,6 +219,9 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> StreamBuilder {
         .delivery(args.delivery.into())
         // Whoever sends to this port is meant: a stream of one packet counts, too.
         .probation(1);
+    if let Some(limit) = args.latency {
+        builder = builder.latency(limit);
+    }
     if let Some(time) = args.reorder_time {
         builder = builder.reorder_time(time);
     }

@@ -158,7 +158,7 @@ impl StreamBuilder {
     /// and need RTCP.
     ///
     /// A frame then may wait longer for a missing packet: see
-    /// [`reorder_time`](Self::reorder_time). On a path without losses it sends nothing more.
+    /// [`latency`](Self::latency). On a path without losses it sends nothing more.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.control.recovery = recovery;
         self

@@ -54,6 +54,8 @@ pub struct StreamBuilder {
     reorder_packets: Option<usize>,
     reorder_octets: usize,
     reorder_time: Option<Duration>,
+    latency: Option<Duration>,
+    memory: Option<usize>,
     probation: u8,
     sources_max: usize,
     source_timeout: Duration,
@@ -92,6 +94,8 @@ impl StreamBuilder {
             reorder_packets: None,
             reorder_octets: defaults.reorder_len_max,
             reorder_time: None,
+            latency: None,
+            memory: None,
             probation: defaults.probation,
             sources_max: defaults.sources_max,
             source_timeout: defaults.source_timeout,
@@ -218,10 +222,31 @@ impl StreamBuilder {
         self
     }
 
-    /// How long a missing packet is waited for, from the first packet after it: by default
-    /// 50 ms, with [`recovery`](Self::recovery) 200 ms. It delays nothing while no packet is missing.
+    /// How long a missing packet is waited for, from the first packet after it: by default 50 ms;
+    /// with [`recovery`](Self::recovery) at least so long (see [`latency`](Self::latency)). It delays
+    /// nothing while no packet is missing.
     pub fn reorder_time(mut self, time: Duration) -> Self {
         self.reorder_time = Some(time);
+        self
+    }
+
+    /// How long a frame may wait for packets that are [asked for](Self::recovery), by default 500 ms.
+    ///
+    /// They are waited for as long as four requests take by the round-trip time measured, which is
+    /// often less; until it is known, for the whole limit. Packets whose answer could not come in
+    /// time are not asked for, and counted
+    /// ([`not_requested`](crate::proto::stream::ReceiveStatistics::not_requested)): with a round trip
+    /// of 200 ms, a limit below 205 ms recovers nothing, and one of 600 ms nearly everything.
+    pub fn latency(mut self, limit: Duration) -> Self {
+        self.latency = Some(limit);
+        self
+    }
+
+    /// Octets that unfinished frames and reorder windows of all sources of the stream may hold
+    /// together, by default 64 MiB more than [`frame_len_max`](Self::frame_len_max), which is the
+    /// least. When that is exceeded, the source that has delivered least gives up its frame.
+    pub fn memory(mut self, octets: usize) -> Self {
+        self.memory = Some(octets);
         self
     }
 
@@ -240,8 +265,9 @@ impl StreamBuilder {
         self
     }
 
-    /// Sources that are followed at once, by default 16, and how long one may be silent before
-    /// its place may go to another, by default 30 s.
+    /// Sources that are followed at once, by default 16, and how long one may be silent, its reports
+    /// included, before it ends, by default 30 s. If another source needs its place, two seconds
+    /// without media and reports are enough.
     pub fn sources(mut self, max: usize, timeout: Duration) -> Self {
         self.sources_max = max;
         self.source_timeout = timeout;

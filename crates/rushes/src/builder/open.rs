@@ -14,6 +14,7 @@ use rushes_proto::control::ParticipantConfig;
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::stream::FrameRate;
+use rushes_proto::stream::MEMORY_BESIDE_A_FRAME;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::ReceiverConfig;
 use rushes_proto::stream::Retransmission;
@@ -44,8 +45,7 @@ const IPV6_UDP_LEN: usize = 40 + 8;
 /// Packets whose places in the history are remembered.
 const HISTORY_PACKETS: usize = 8192;
 
-/// How long, and among how many packets, a missing one is waited for that may be sent again.
-const RECOVERY_TIME: Duration = Duration::from_millis(200);
+/// Among how many packets a missing one is waited for that may be sent again.
 const RECOVERY_PACKETS: usize = 4096;
 
 /// Octets in the largest IP packet of RTCP: jumbo frames are for media.
@@ -176,19 +176,21 @@ impl StreamBuilder {
         let clock_rate = self.clock_rate.unwrap_or_else(|| format.clock_rate());
         let recovers = self.control.recovery != Recovery::Off;
         let defaults = ReceiverConfig::new(self.payload_type, clock_rate);
-        let (packets, time) = if recovers {
-            (RECOVERY_PACKETS, RECOVERY_TIME)
-        } else {
-            (defaults.reorder_packets_max, defaults.reorder_time)
-        };
+        let packets = if recovers { RECOVERY_PACKETS } else { defaults.reorder_packets_max };
+        let mut requests = RequestTiming::default();
+        if let Some(limit) = self.latency {
+            requests.latency_max = limit;
+        }
+        let memory = self.frame.frame_len_max.saturating_add(MEMORY_BESIDE_A_FRAME);
         let config = ReceiverConfig {
             remote_ssrc: self.remote_ssrc,
             frame: self.frame,
             reorder_packets_max: self.reorder_packets.unwrap_or(packets),
             reorder_len_max: self.reorder_octets,
-            reorder_time: self.reorder_time.unwrap_or(time),
+            reorder_time: self.reorder_time.unwrap_or(defaults.reorder_time),
+            memory_max: self.memory.unwrap_or(memory),
             arrivals: self.control.arrivals,
-            requests: recovers.then(RequestTiming::default),
+            requests: recovers.then_some(requests),
             retransmission: self
                 .retransmission_type()
                 .map(|payload_type| (payload_type, self.control.remote_rtx_ssrc)),
