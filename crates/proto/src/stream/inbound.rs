@@ -34,6 +34,8 @@ pub(super) struct Inbound {
     ssrc: Ssrc,
     sequence: SequenceState,
     received: u64,
+    packets: u64,
+    packets_lost: u64,
     jitter: Jitter,
     window: ReorderWindow,
     suspect: Option<Kept>,
@@ -71,6 +73,8 @@ impl Inbound {
             ssrc,
             sequence: SequenceState::new(first),
             received: 0,
+            packets: 0,
+            packets_lost: 0,
             jitter: Jitter::new(config.clock_rate, epoch),
             window: ReorderWindow::new(first, limits),
             suspect: None,
@@ -215,6 +219,7 @@ impl Inbound {
             }
             return false;
         }
+        self.packets += 1;
         report.statistics.packets += 1;
         report.statistics.payload_octets += (head.len() + len) as u64;
         self.builder.end_packet();
@@ -228,6 +233,7 @@ impl Inbound {
         for _ in 0..packets {
             let place = self.sequence.advance();
             self.received += 1;
+            self.packets += 1;
             if let Some(arrivals) = &mut self.arrivals {
                 arrivals.note(place, now);
             }
@@ -311,14 +317,19 @@ impl Inbound {
         self.builder.pop()
     }
 
-    /// Gives up on everything unfinished.
-    pub(super) fn end(&mut self, report: &mut Report<'_>) {
+    /// Waits for nothing that is missing.
+    pub(super) fn flush(&mut self, report: &mut Report<'_>) {
         while !self.window.is_empty() {
             self.give_up_gap(report);
             self.deliver_held(report);
         }
         self.builder.reset();
         self.note_dropped(report);
+    }
+
+    /// Gives up on everything unfinished.
+    pub(super) fn end(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
         report.events.push_back(Event::SourceEnded { ssrc: self.ssrc });
     }
 
@@ -339,6 +350,11 @@ impl Inbound {
     pub(super) fn statistics(&self) -> SourceStatistics {
         SourceStatistics {
             ssrc: self.ssrc,
+            address: self.address,
+            packets: self.packets,
+            packets_lost: self.packets_lost,
+            frames: self.builder.delivered(),
+            frames_dropped: self.builder.dropped(),
             received: self.received,
             expected: self.sequence.expected(),
             last_heard: self.last_heard,
@@ -446,6 +462,7 @@ impl Inbound {
     /// Hands one payload, in its turn, to the depacketiser.
     #[inline]
     fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
+        self.packets += 1;
         report.statistics.packets += 1;
         report.statistics.payload_octets += payload.len() as u64;
         if payload.is_empty() {
@@ -472,6 +489,7 @@ impl Inbound {
         if packets == 0 {
             return;
         }
+        self.packets_lost += packets;
         report.statistics.packets_lost += packets;
         if let Some(missing) = &mut self.missing {
             missing.forget_before(self.window.next());

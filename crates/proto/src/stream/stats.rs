@@ -1,5 +1,6 @@
 //! What is counted.
 
+use core::net::SocketAddr;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -188,6 +189,16 @@ pub struct ReceiveStatistics {
 pub struct SourceStatistics {
     /// The source.
     pub ssrc: Ssrc,
+    /// The transport address that it sends from, if that was given.
+    pub address: Option<SocketAddr>,
+    /// Packets accepted: in time, for the first time.
+    pub packets: u64,
+    /// Packets that were missing when they were no longer waited for.
+    pub packets_lost: u64,
+    /// Frames (or units) delivered.
+    pub frames: u64,
+    /// Frames (or units) begun and dropped.
+    pub frames_dropped: u64,
     /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not those
     /// retransmitted in a stream of their own.
     pub received: u64,
