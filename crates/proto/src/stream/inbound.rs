@@ -47,6 +47,7 @@ pub(super) struct Inbound {
     /// Payloads are taken as they come; the window only says which have.
     unordered: bool,
     builder: FrameBuilder,
+    first_heard: Instant,
     pub(super) last_heard: Instant,
 }
 
@@ -85,6 +86,7 @@ impl Inbound {
             depacketiser: format.depacketiser(),
             unordered: format.is_unordered(),
             builder: FrameBuilder::new(format, config.frame, pool.clone()),
+            first_heard: epoch,
             last_heard,
         };
         report.events.push_back(Event::SourceStarted { ssrc });
@@ -357,6 +359,7 @@ impl Inbound {
             frames_dropped: self.builder.dropped(),
             received: self.received,
             expected: self.sequence.expected(),
+            first_heard: self.first_heard,
             last_heard: self.last_heard,
             cumulative_lost: self.sequence.expected() as i64 - self.received as i64,
             highest: self.sequence.highest(),

@@ -204,6 +204,8 @@ pub struct SourceStatistics {
     pub received: u64,
     /// Packets that should have come so far (RFC 3550 appendix A.3).
     pub expected: u64,
+    /// When the first packet came.
+    pub first_heard: Instant,
     /// When the last packet came.
     pub last_heard: Instant,
     /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
