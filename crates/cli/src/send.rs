@@ -105,6 +105,10 @@ fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
         }
         return Ok(());
     }
+    if stream.statistics().send.packets == 1 {
+        // Receivers believe a source from its second packet on (RFC 3550 appendix A.1).
+        stream.send_keep_alive()?;
+    }
     // A full buffer drains, and the last packets may be asked for.
     let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { FAREWELL_SPACING };
     stream.wait_until(Instant::now() + time)?;

@@ -7,10 +7,12 @@ mod bench_peers;
 mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
+mod endings;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;
 mod secured;
+mod strangers;
 #[cfg(unix)]
 mod texture;
 mod texture_files;
