@@ -283,6 +283,11 @@ pub(crate) struct SendArgs {
     /// devices and large frames (on loopback it only costs), in 512 KiB of memory
     #[arg(long, help_heading = "Network")]
     pub(crate) zero_copy: bool,
+    /// End when nothing could be sent for so long because of the network: no route, an interface
+    /// that is down, a firewall. Until then the frames are lost, and the exit code is 1
+    #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",
+        help_heading = "Network")]
+    pub(crate) give_up: Duration,
     /// Send the file this many times
     #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
         value_name = "TIMES")]

@@ -1,9 +1,9 @@
 //! How a reception ends, and what is said of it.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use crate::rig::{MEDIA, free_port, json, listening, media, run, text, units};
+use crate::rig::{MEDIA, Speaker, free_port, json, listening, media, run, rushes, text, units};
 use crate::strangers::{Source, ended, port_of};
 
 /// What a receiver says of a stream of three frames, told by `end` how it ends.
@@ -38,13 +38,12 @@ fn the_summary_says_that_it_was_silence() {
     let copy = folder.path().join("copy.raw");
     let from = format!("127.0.0.1:{port}");
     let arguments = ["recv", "--from", &from, "--idle-timeout", "1s", "-o"];
-    let mut receiver = crate::rig::rushes(&arguments).arg(&copy).spawn().unwrap();
-    crate::strangers::wait_for_line(&mut receiver, "listening on");
+    let mut receiver = Speaker::of(rushes(&arguments).arg(&copy));
+    receiver.wait_for("listening on");
     let mut sender = Source::new(1, port);
     (0..3).for_each(|n| sender.frame(&[n; 10]));
-    let output = ended(receiver);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (status, said) = receiver.end();
+    assert_eq!(status.code(), Some(0), "{said}");
     assert!(said.contains("ended by silence, without a goodbye"), "{said}");
 }
 
@@ -93,19 +92,15 @@ fn a_full_disk_keeps_what_came() {
     let from = format!("127.0.0.1:{port}");
     // The system lets a file have no more than some blocks, and says so in an error.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
-    let mut receiver = Command::new("sh")
-        .args(["-c", script, "sh", assert_cmd::cargo::cargo_bin!("rushes").to_str().unwrap()])
-        .args(["recv", "--from", &from, "-o", copy.to_str().unwrap()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    crate::strangers::wait_for_line(&mut receiver, "listening on");
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
+    command.args(["recv", "--from", &from, "-o", copy.to_str().unwrap()]);
+    let mut receiver = Speaker::of(&mut command);
+    receiver.wait_for("listening on");
     let to = format!("127.0.0.1:{port}");
     run(&["send", &media(name), "--to", &to, "--fps", "1000", "-q", "--loop", "3"]);
-    let output = ended(receiver);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let (status, said) = receiver.end();
+    assert_eq!(status.code(), Some(1), "{said}");
     let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
     assert_eq!(files.len(), 1, "{files:?} {said}");
     let kept = files[0].path();

@@ -8,6 +8,8 @@ mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
 mod endings;
+#[cfg(target_os = "linux")]
+mod outage;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;

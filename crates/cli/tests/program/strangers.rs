@@ -1,6 +1,5 @@
 //! `recv` among strangers: which source is written, and what the others may not do to it.
 
-use std::io::Read;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Output};
@@ -25,21 +24,6 @@ pub(crate) fn ended(mut child: Child) -> Output {
         std::thread::sleep(Duration::from_millis(10));
     }
     child.wait_with_output().unwrap()
-}
-
-/// Reads the error output up to a line with `words` in it.
-pub(crate) fn wait_for_line(child: &mut Child, words: &str) -> String {
-    let errors = child.stderr.as_mut().unwrap();
-    let mut said = Vec::new();
-    let mut octet = [0];
-    while errors.read(&mut octet).unwrap() > 0 {
-        said.push(octet[0]);
-        if octet[0] == b'\n' && text(&said).lines().last().is_some_and(|line| line.contains(words))
-        {
-            return text(&said);
-        }
-    }
-    panic!("it never says {words:?}: {}", text(&said));
 }
 
 /// A sender of RTP of one SSRC, with a clock of 3 000 ticks a frame.

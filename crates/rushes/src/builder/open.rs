@@ -103,8 +103,7 @@ impl StreamBuilder {
             let (local, peer) = (self.session.local(0).ip(), only.host);
             return Err(Error::AddressFamily { local, peer });
         }
-        let port =
-            self.session.port(self.local_port, &self.socket, control, self.only_from)?;
+        let port = self.session.port(self.local_port, &self.socket, control, self.only_from)?;
         Ok((self, port))
     }
 
