@@ -1,5 +1,6 @@
 //! Keywords of `Session.stream`, as settings of a stream.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -142,6 +143,17 @@ fn multicast(
     Ok(options)
 }
 
+/// A host, or a host and a port.
+fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
+    let (host, port) = match setting.get::<String>() {
+        Ok(host) => (host, None),
+        Err(_) => setting.get::<(String, u16)>().map(|(host, port)| (host, Some(port)))?,
+    };
+    let resolved = setting.value.py().detach(|| rushes::net::resolve(&host, 0));
+    let address = resolved.map_err(|error| setting.wrong(error))?;
+    Ok((address.ip(), port))
+}
+
 /// Settings of media.
 fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     let delivery = [("access-unit", Delivery::AccessUnit), ("unit", Delivery::Unit)];
@@ -150,6 +162,10 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "payload_type" => builder.payload_type(setting.payload_type()?),
         "ssrc" => builder.ssrc(Ssrc(setting.get()?)),
         "remote_ssrc" => builder.remote_ssrc(Ssrc(setting.get()?)),
+        "only_from" => {
+            let (host, port) = only_from(setting)?;
+            builder.only_from(host, port)
+        }
         "clock_rate" => {
             let rate = ClockRate::new(setting.get()?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("no clock rate"))?)
