@@ -124,10 +124,7 @@ fn describe(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<S
     Ok(builder)
 }
 
-fn multicast(
-    setting: &Setting<'_, '_>,
-    group: Option<std::net::IpAddr>,
-) -> PyResult<MulticastOptions> {
+fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<MulticastOptions> {
     let group = group.ok_or_else(|| setting.wrong("the session has no peer"))?;
     let mut options = MulticastOptions::new(group);
     for (name, value) in setting.get::<Bound<'_, PyDict>>()? {
@@ -239,7 +236,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
 pub(crate) fn apply(
     mut builder: StreamBuilder,
     options: Option<&Bound<'_, PyDict>>,
-    peer: Option<std::net::IpAddr>,
+    peer: Option<IpAddr>,
 ) -> PyResult<StreamBuilder> {
     for (name, value) in options.into_iter().flatten() {
         if value.is_none() {

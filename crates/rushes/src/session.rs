@@ -169,7 +169,7 @@ impl Session {
         }
         let (socket, control) = self.bind(local_port, options, control)?;
         let peer = self.peer().filter(|peer| !peer.is_multicast());
-        let only_from = only_from.or(peer.map(|host| OnlyFrom { host, port: None }));
+        let only_from = only_from.or_else(|| peer.map(|host| OnlyFrom { host, port: None }));
         let port = Arc::new(Port::new(socket, control, only_from)?);
         ports.push(Arc::downgrade(&port));
         Ok(port)

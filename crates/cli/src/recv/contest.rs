@@ -409,11 +409,11 @@ mod tests {
             match self.contest.take(frame) {
                 Turn::Write => self.file.push((ssrc, len)),
                 Turn::Wait => {}
-                Turn::Change(change) => self.change(change),
+                Turn::Change(change) => self.change(&change),
             }
         }
 
-        fn change(&mut self, change: Change) {
+        fn change(&mut self, change: &Change) {
             if !change.goes_on {
                 self.file.clear();
             }
@@ -423,7 +423,7 @@ mod tests {
         fn succession(&mut self, has_left: bool, is_given_up: bool) -> bool {
             let change = self.contest.succession(self.now, has_left, is_given_up);
             change.is_some_and(|change| {
-                self.change(change);
+                self.change(&change);
                 true
             })
         }
