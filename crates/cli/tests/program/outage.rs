@@ -19,8 +19,11 @@ fn has_networks() -> bool {
 /// A sender in a network whose one interface is down. Each line that it is written does the next of
 /// `steps`; then it is waited for.
 fn sending(more: &[&str], steps: &[&str]) -> Speaker {
-    let steps: String = steps.iter().map(|step| format!("read line; {step}; ")).collect();
-    let script = format!("\"$@\" & sender=$!; {steps} wait $sender");
+    let mut script = "\"$@\" & sender=$!".to_owned();
+    for step in steps {
+        script = [&script, "read line", step].join("; ");
+    }
+    script += "; wait $sender";
     let mut command = Command::new("unshare");
     command.args(["-rn", "sh", "-c", &script, "sh"]);
     command.arg(assert_cmd::cargo::cargo_bin!("rushes"));

@@ -86,12 +86,17 @@ impl Speaker {
         Self { child, lines, said: String::new() }
     }
 
+    fn hear(&mut self, line: &str) {
+        self.said += line;
+        self.said.push('\n');
+    }
+
     /// Waits for a line with `words` in it.
     pub(crate) fn wait_for(&mut self, words: &str) {
         loop {
             let line = self.lines.recv_timeout(Self::PATIENCE);
             let line = line.unwrap_or_else(|_| panic!("it never says {words:?}: {}", self.said));
-            self.said += &format!("{line}\n");
+            self.hear(&line);
             if line.contains(words) {
                 return;
             }
@@ -102,7 +107,7 @@ impl Speaker {
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         loop {
             match self.lines.recv_timeout(Self::PATIENCE) {
-                Ok(line) => self.said += &format!("{line}\n"),
+                Ok(line) => self.hear(&line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end: {}", self.said),
             }
