@@ -69,6 +69,13 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
         while let Some(frame) = frame.pop() {
             assert!(frame.len() <= FRAME_LEN_MAX);
         }
+        // Units that wait and one that comes in, and what is kept of each.
+        assert!(depacketiser.held_len() <= 4 * FRAME_LEN_MAX + (2 << 20));
+    }
+    depacketiser.finish(&mut frame);
+    frame.finish_source();
+    while let Some(frame) = frame.pop() {
+        assert!(frame.len() <= FRAME_LEN_MAX);
     }
 }
 

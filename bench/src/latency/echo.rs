@@ -1,5 +1,6 @@
 //! Sending there and back, by Rushes and by sockets alone.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -194,6 +195,8 @@ pub(super) struct Bare {
     arena: net::Arena,
     to: Option<SocketAddr>,
     received: Vec<u8>,
+    /// Where whole access units end in what was received: several may come at once.
+    ends: VecDeque<usize>,
 }
 
 impl Bare {
@@ -202,7 +205,7 @@ impl Bare {
         let socket = net::UdpSocket::bind(local, &SocketOptions::default())?;
         let (queue, arena) = (socket.send_queue(), socket.arena());
         let received = Vec::with_capacity(shape.intra.max(shape.inter) + (64 << 10));
-        Ok(Self { socket, queue, arena, to: None, received })
+        Ok(Self { socket, queue, arena, to: None, received, ends: VecDeque::new() })
     }
 
     fn send(&mut self, octets: &[u8], to: SocketAddr) -> anyhow::Result<()> {
@@ -219,23 +222,26 @@ impl Bare {
         Ok(())
     }
 
-    /// Reads until a datagram comes that is shorter than others, which ends an access unit.
-    fn receive(&mut self, deadline: Instant) -> anyhow::Result<bool> {
-        let mut is_whole = false;
-        while !is_whole && Instant::now() < deadline {
+    /// Reads until there is a whole access unit, and says where it ends in what was received. A
+    /// datagram that is shorter than others ends it.
+    fn receive(&mut self, deadline: Instant) -> anyhow::Result<Option<usize>> {
+        while self.ends.is_empty() && Instant::now() < deadline {
             for datagram in self.socket.receive(&mut self.arena, deadline, None)? {
                 self.received.extend_from_slice(datagram.data);
-                is_whole = datagram.data.len() < RAW_DATAGRAM_LEN;
+                if datagram.data.len() < RAW_DATAGRAM_LEN {
+                    self.ends.push_back(self.received.len());
+                }
             }
         }
-        Ok(is_whole)
+        Ok(self.ends.pop_front())
     }
 
-    /// The number at the end of what was received, which begins anew.
-    fn number(&mut self) -> Option<u32> {
-        let number = self.received.last_chunk().copied().map(u32::from_be_bytes);
-        self.received.clear();
-        number
+    /// Forgets the access unit that ends at `end`.
+    fn forget(&mut self, end: usize) {
+        self.received.drain(..end);
+        for other in &mut self.ends {
+            *other -= end;
+        }
     }
 }
 
@@ -249,11 +255,11 @@ impl Link for Bare {
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
             while !stopped.load(Relaxed) {
-                if let Ok(true) = self.receive(Instant::now() + NAP) {
+                if let Ok(Some(end)) = self.receive(Instant::now() + NAP) {
                     let octets = std::mem::take(&mut self.received);
-                    let _ = self.send(&octets, to);
+                    let _ = self.send(&octets[..end], to);
                     self.received = octets;
-                    self.received.clear();
+                    self.forget(end);
                 }
             }
         });
@@ -278,10 +284,29 @@ impl Link for Bare {
     }
 
     fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>> {
-        if !self.receive(deadline)? {
-            return Ok(None);
-        }
+        let Some(end) = self.receive(deadline)? else { return Ok(None) };
         let at = Instant::now();
-        Ok(self.number().map(|n| (n, at)))
+        // The number is at the end.
+        let number = self.received[..end].last_chunk().copied().map(u32::from_be_bytes);
+        self.forget(end);
+        Ok(number.map(|n| (n, at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_units_that_wait_together_are_taken_one_by_one() {
+        let shape = Shape { intra: 4_000, inter: 4_000, rate: 1.0 };
+        let (mut from, mut to) = (Bare::open(shape).unwrap(), Bare::open(shape).unwrap());
+        from.connect(SocketAddr::from(([127, 0, 0, 1], to.port()))).unwrap();
+        let mut octets = access_unit(shape.inter);
+        for n in 0..3 {
+            from.push(&mut octets, n).unwrap();
+        }
+        let taken = [(); 3].map(|()| to.take(Instant::now() + PATIENCE).unwrap());
+        assert_eq!(taken.map(|reply| reply.map(|(n, _)| n)), [Some(0), Some(1), Some(2)]);
     }
 }

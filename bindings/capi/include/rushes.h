@@ -614,7 +614,7 @@ typedef struct rushes_statistics {
     uint64_t unrouted;
     // Datagrams turned away because finished frames were not collected.
     uint64_t uncollected;
-    // System calls made to send; by socket, like all that follows.
+    // System calls made to send; by socket, like those that follow up to `buffer_full_waits`.
     uint64_t send_calls;
     // System calls made to receive.
     uint64_t receive_calls;
@@ -624,6 +624,10 @@ typedef struct rushes_statistics {
     uint64_t kernel_drops;
     // Times that sending met a full send buffer.
     uint64_t buffer_full_waits;
+    // Frames of the stream that were not sent to their end.
+    uint64_t frames_cut;
+    // NAL units left out of the stream's frames, because their type has no place in RTP.
+    uint64_t units_left_out;
 } rushes_statistics;
 
 // What a stream knows of one source that it receives. Later versions may have more at the end.
@@ -851,7 +855,8 @@ rushes_status rushes_stream_options_pacing_off(const struct rushes_stream_option
 rushes_status rushes_stream_options_pacing_share(const struct rushes_stream_options *options,
                                                  float share);
 
-// Sends at this rate, in bits of UDP payload per second, however large a frame is.
+// Sends at this rate, in bits of UDP payload per second, however large a frame is; a stream with a
+// rate of 0 cannot be opened.
 rushes_status rushes_stream_options_pacing_rate(const struct rushes_stream_options *options,
                                                 uint64_t bits_per_second);
 
@@ -869,9 +874,20 @@ rushes_status rushes_stream_options_frame_len_max(const struct rushes_stream_opt
                                                   size_t octets);
 
 // sprop-max-don-diff of H.265 and H.266 (RFC 7798 section 7.1): if not 0, the default, NAL units
-// travel with their decoding order numbers. Both sides must agree.
+// travel with their decoding order numbers, and are put into decoding order where they are received.
+// Both sides must agree.
 rushes_status rushes_stream_options_max_don_diff(const struct rushes_stream_options *options,
                                                  uint16_t max);
+
+// sprop-depack-buf-nalus of H.265 (RFC 7798 section 7.1): the most NAL units sent before one that they
+// follow in decoding order; 0, the default, if that is not known.
+rushes_status rushes_stream_options_depack_buf_nalus(const struct rushes_stream_options *options,
+                                                     uint16_t units);
+
+// sprop-depack-buf-bytes of H.265 and H.266 (RFC 7798 section 7.1): octets of NAL units that wait for
+// others at most; 0, the default, if that is not known.
+rushes_status rushes_stream_options_depack_buf_bytes(const struct rushes_stream_options *options,
+                                                     uint32_t octets);
 
 // Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms,
 // with recovery 200 ms. It delays nothing while no packet is missing.
@@ -997,6 +1013,16 @@ rushes_status rushes_stream_options_describe(const struct rushes_stream_options 
 rushes_status rushes_stream_options_recovery(const struct rushes_stream_options *options,
                                              int32_t mode,
                                              uint8_t payload_type);
+
+// The SSRC of the retransmissions that the stream sends, which must not be that of its media;
+// random by default. Only with RUSHES_RECOVERY_MODE_RTX.
+rushes_status rushes_stream_options_rtx_ssrc(const struct rushes_stream_options *options,
+                                             uint32_t ssrc);
+
+// The one source to accept retransmissions of, which must not be that of the media; by default
+// any. Only with RUSHES_RECOVERY_MODE_RTX.
+rushes_status rushes_stream_options_remote_rtx_ssrc(const struct rushes_stream_options *options,
+                                                    uint32_t ssrc);
 
 // Octets of sent packets that are kept to be sent again, by default 4 MiB; only with recovery.
 rushes_status rushes_stream_options_history(const struct rushes_stream_options *options,

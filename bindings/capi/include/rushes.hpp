@@ -441,6 +441,8 @@ public:
     RUSHES_OPTION(length_prefixed, (bool on = true), (get(), on))
     RUSHES_OPTION(frame_len_max, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(max_don_diff, (std::uint16_t max), (get(), max))
+    RUSHES_OPTION(depack_buf_nalus, (std::uint16_t units), (get(), units))
+    RUSHES_OPTION(depack_buf_bytes, (std::uint32_t octets), (get(), octets))
     RUSHES_OPTION(reorder_time, (duration time), (get(), detail::nanos(time)))
     RUSHES_OPTION(reorder_window, (std::size_t packets, std::size_t octets),
                   (get(), packets, octets))
@@ -473,6 +475,8 @@ public:
                   (get(), item, text.c_str()))
     RUSHES_OPTION(recovery, (rushes::recovery mode, std::uint8_t payload_type = 0),
                   (get(), static_cast<std::int32_t>(mode), payload_type))
+    RUSHES_OPTION(rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
+    RUSHES_OPTION(remote_rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
     RUSHES_OPTION(history, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
                   (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))

@@ -248,7 +248,8 @@ pub extern "C" fn rushes_stream_options_pacing_share(
     change(options, |builder| Ok(builder.pacing(Pacing::Share(share))))
 }
 
-/// Sends at this rate, in bits of UDP payload per second, however large a frame is.
+/// Sends at this rate, in bits of UDP payload per second, however large a frame is; a stream with a
+/// rate of 0 cannot be opened.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_pacing_rate(
     options: *const StreamOptions,
@@ -288,13 +289,34 @@ pub extern "C" fn rushes_stream_options_frame_len_max(
 }
 
 /// sprop-max-don-diff of H.265 and H.266 (RFC 7798 section 7.1): if not 0, the default, NAL units
-/// travel with their decoding order numbers. Both sides must agree.
+/// travel with their decoding order numbers, and are put into decoding order where they are received.
+/// Both sides must agree.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_max_don_diff(
     options: *const StreamOptions,
     max: u16,
 ) -> Status {
     change(options, |builder| Ok(builder.max_don_diff(max)))
+}
+
+/// sprop-depack-buf-nalus of H.265 (RFC 7798 section 7.1): the most NAL units sent before one that they
+/// follow in decoding order; 0, the default, if that is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_depack_buf_nalus(
+    options: *const StreamOptions,
+    units: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.depack_buf_nalus(units)))
+}
+
+/// sprop-depack-buf-bytes of H.265 and H.266 (RFC 7798 section 7.1): octets of NAL units that wait for
+/// others at most; 0, the default, if that is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_depack_buf_bytes(
+    options: *const StreamOptions,
+    octets: u32,
+) -> Status {
+    change(options, |builder| Ok(builder.depack_buf_bytes(octets)))
 }
 
 /// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms,

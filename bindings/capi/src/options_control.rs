@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use rushes::Recovery;
+use rushes::Ssrc;
 use rushes::proto::rtcp::SdesKind;
 
 use crate::error::Failure;
@@ -185,6 +186,26 @@ pub extern "C" fn rushes_stream_options_recovery(
         };
         Ok(builder.recovery(recovery))
     })
+}
+
+/// The SSRC of the retransmissions that the stream sends, which must not be that of its media;
+/// random by default. Only with RUSHES_RECOVERY_MODE_RTX.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rtx_ssrc(
+    options: *const StreamOptions,
+    ssrc: u32,
+) -> Status {
+    change(options, |builder| Ok(builder.rtx_ssrc(Ssrc(ssrc))))
+}
+
+/// The one source to accept retransmissions of, which must not be that of the media; by default
+/// any. Only with RUSHES_RECOVERY_MODE_RTX.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_remote_rtx_ssrc(
+    options: *const StreamOptions,
+    ssrc: u32,
+) -> Status {
+    change(options, |builder| Ok(builder.remote_rtx_ssrc(Ssrc(ssrc))))
 }
 
 /// Octets of sent packets that are kept to be sent again, by default 4 MiB; only with recovery.

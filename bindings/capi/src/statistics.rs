@@ -52,7 +52,7 @@ pub struct Statistics {
     pub unrouted: u64,
     /// Datagrams turned away because finished frames were not collected.
     pub uncollected: u64,
-    /// System calls made to send; by socket, like all that follows.
+    /// System calls made to send; by socket, like those that follow up to `buffer_full_waits`.
     pub send_calls: u64,
     /// System calls made to receive.
     pub receive_calls: u64,
@@ -62,6 +62,10 @@ pub struct Statistics {
     pub kernel_drops: u64,
     /// Times that sending met a full send buffer.
     pub buffer_full_waits: u64,
+    /// Frames of the stream that were not sent to their end.
+    pub frames_cut: u64,
+    /// NAL units left out of the stream's frames, because their type has no place in RTP.
+    pub units_left_out: u64,
 }
 
 /// What a stream knows of one source that it receives. Later versions may have more at the end.
@@ -136,6 +140,8 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         wait_calls: socket.wait_calls,
         kernel_drops: socket.kernel_drops,
         buffer_full_waits: socket.buffer_full_waits,
+        frames_cut: send.frames_cut,
+        units_left_out: send.units_left_out,
     }
 }
 

@@ -86,6 +86,8 @@ class StreamOptions(TypedDict, total=False):
     framing: Literal["annex-b", "length-prefixed"]
     frame_len_max: int
     max_don_diff: int
+    depack_buf_nalus: int
+    depack_buf_bytes: int
     reorder_time: float
     reorder_window: tuple[int, int]
     probation: int
@@ -109,6 +111,8 @@ class StreamOptions(TypedDict, total=False):
     reduced_size: bool
     describe: Sequence[tuple[str, str]]
     recovery: Literal["off", "on", "verbatim"] | int
+    rtx_ssrc: int
+    remote_rtx_ssrc: int
     report_arrivals: bool
     history: int
     security: Security | None

@@ -106,7 +106,11 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Cname { .. }
         | E::Config(_)
         | E::Mtu { .. }
+        | E::PacingRate
+        | E::NoRtx
         | E::PacingShare { .. }
+        | E::RtxPayloadType { .. }
+        | E::RtxSsrc { .. }
         | E::SharedPort { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
         E::Hooked | E::NoDestination => StateError::new_err(text),

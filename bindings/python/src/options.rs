@@ -177,6 +177,8 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "framing" => builder.framing(setting.word(&framing)?),
         "frame_len_max" => builder.frame_len_max(setting.get()?),
         "max_don_diff" => builder.max_don_diff(setting.get()?),
+        "depack_buf_nalus" => builder.depack_buf_nalus(setting.get()?),
+        "depack_buf_bytes" => builder.depack_buf_bytes(setting.get()?),
         "reorder_time" => builder.reorder_time(setting.seconds()?),
         "reorder_window" => {
             let (packets, octets) = setting.get()?;
@@ -226,6 +228,8 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "reduced_size" => builder.reduced_size(setting.get()?),
         "describe" => describe(builder, setting)?,
         "recovery" => builder.recovery(recovery(setting)?),
+        "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.get()?)),
+        "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.get()?)),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
         "history" => builder.history(setting.get()?),
         _ => return Ok(None),

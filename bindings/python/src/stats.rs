@@ -75,8 +75,12 @@ mirror! {
         frame_octets: u64 = |s: &LibrarySent| s.frame_octets,
         /// Packets sent once more because they were asked for; not among `packets`.
         retransmitted: u64 = |s: &LibrarySent| s.retransmitted,
-        /// Frames not sent to their end, because the master key was used up.
+        /// Frames not sent to their end, because sending failed before or the master key was used
+        /// up. A sequence number is left out behind each that was begun, so that receivers drop it.
         frames_cut: u64 = |s: &LibrarySent| s.frames_cut,
+        /// NAL units left out of the frames, because their type has no place in RTP (such as the
+        /// metadata of Dolby Vision) or they are shorter than their header.
+        units_left_out: u64 = |s: &LibrarySent| s.units_left_out,
         /// Requests for packets that are gone, or that came too often.
         retransmissions_refused: u64 = |s: &LibrarySent| s.retransmissions_refused,
     }

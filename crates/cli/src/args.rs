@@ -177,6 +177,14 @@ pub(crate) struct ControlArgs {
     /// How lost packets come again; both sides must agree
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Control")]
     pub(crate) recovery: Option<RecoveryName>,
+    /// The payload type of retransmissions with --recovery rtx; both sides must agree. By default
+    /// 127 for a stream of payload type 96, 126 for 97, and so on down
+    #[arg(long, value_parser = parse_payload_type, value_name = "0..127", help_heading = "Control")]
+    pub(crate) rtx_payload_type: Option<PayloadType>,
+    /// The SSRC of retransmissions with --recovery rtx, decimal or 0x hexadecimal: of those that are
+    /// sent (random by default), or of those that are accepted (any by default)
+    #[arg(long, value_parser = parse_ssrc, value_name = "SSRC", help_heading = "Control")]
+    pub(crate) rtx_ssrc: Option<Ssrc>,
     /// Requests go out at once (the profile AVPF) rather than with the next report
     #[arg(long, help_heading = "Control")]
     pub(crate) feedback: bool,
@@ -333,9 +341,11 @@ pub(crate) struct RecvArgs {
     )]
     pub(crate) from: Option<Endpoint>,
     /// Description of the stream (SDP): its codec, port, payload type and all else come from
-    /// there; of several media, the first that can be received or that --codec names
+    /// there; of several media, the first that can be received or that --codec names. Lines that
+    /// cannot be used are named and left out. The SSRC that it names is the only one accepted
     #[arg(long, value_name = "FILE",
-        conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery", "feedback"])]
+        conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery",
+            "rtx_payload_type", "feedback"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output
     #[arg(long, short, value_name = "FILE", required_unless_present = "window")]

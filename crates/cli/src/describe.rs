@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
-use rushes::sdp::{self, Description, Encoding, Media};
-use rushes::{Codec, Context, StreamBuilder};
+use rushes::sdp::{self, Description, Encoding, Media, Warning};
+use rushes::{Codec, Context, Ssrc, StreamBuilder};
 
 use crate::Usage;
 use crate::source::Source;
@@ -23,21 +23,41 @@ pub(crate) struct Described {
     pub(crate) parameter_sets: Vec<u8>,
 }
 
-/// Reads `file`, and takes the first media that can be received (and is of `codec`, if given).
+/// Which media of a description is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) codec: Option<Codec>,
+    pub(crate) ssrc: Option<Ssrc>,
+}
+
+/// Reads `file`, and takes the first media that can be received and is wanted.
 pub(crate) fn read(
     file: &Path,
-    codec: Option<Codec>,
+    wanted: Wanted,
+    quiet: bool,
     context: &Context,
 ) -> anyhow::Result<Described> {
     let octets = std::fs::read(file).with_context(|| file.display().to_string())?;
-    let description = Description::parse(&octets).with_context(|| file.display().to_string())?;
+    let (description, warnings) =
+        Description::parse_with_warnings(&octets).with_context(|| file.display().to_string())?;
+    if !quiet {
+        warn(file, &warnings);
+    }
+    let codec = wanted.codec;
     let mut reason = None;
-    for media in &description.media {
-        match described(media, codec, context) {
+    for mut media in description.media {
+        if let Some(ssrc) = wanted.ssrc {
+            keep_source(&mut media, ssrc);
+        }
+        match described(&media, codec, context) {
             Ok(Some(described)) => return Ok(described),
             Ok(None) => {}
             Err(error) => reason = reason.or(Some(error)),
         }
+    }
+    if quiet {
+        // Now they are why nothing can be received.
+        warn(file, &warnings);
     }
     let nothing = || match codec {
         Some(codec) => anyhow::anyhow!("no media in it is {codec:?}"),
@@ -60,6 +80,19 @@ fn described(
     };
     let parameter_sets = sdp::parameter_sets_of(&format.encoding);
     Ok(Some(Described { builder, codec, parameter_sets }))
+}
+
+/// Says on the error output which lines of `file` cannot be used.
+pub(crate) fn warn(file: &Path, warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("rushes: {}: {warning}", file.display());
+    }
+}
+
+/// Takes all sources but `ssrc` and that of its retransmissions from what `media` announces.
+fn keep_source(media: &mut Media, ssrc: Ssrc) {
+    let rtx = media.rtx_ssrc(ssrc);
+    media.ssrcs.retain(|source| source.ssrc == ssrc || Some(source.ssrc) == rtx);
 }
 
 /// Writes the description of a stream that is set up as `builder` and sends `source`.

@@ -28,6 +28,8 @@ pub(crate) fn sent(statistics: &Statistics) -> Value {
         "packets": send.packets,
         "payload_octets": send.payload_octets,
         "frame_octets": send.frame_octets,
+        "frames_cut": send.frames_cut,
+        "units_left_out": send.units_left_out,
         "retransmitted": send.retransmitted,
         "system_calls": statistics.socket.calls(),
         "buffer_full": statistics.socket.buffer_full_waits,

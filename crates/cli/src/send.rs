@@ -154,6 +154,12 @@ fn wait_until(
 }
 
 fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
+    let payload_type = args.stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
+    stream::check_rtx(&args.control, payload_type, args.ssrc)?;
+    if args.sdp.is_some() && args.control.rtx_ssrc.is_some() && args.ssrc.is_none() {
+        let reason = "--sdp names --rtx-ssrc only beside the SSRC of its stream: give --ssrc too";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
     let session = stream::context(&args.control)?.session(host)?;
     let timing = args.timing;
@@ -171,6 +177,9 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     builder = stream::set_control(builder, &args.control);
     if let Some(ssrc) = args.ssrc {
         builder = builder.ssrc(ssrc);
+    }
+    if let Some(ssrc) = args.control.rtx_ssrc {
+        builder = builder.rtx_ssrc(ssrc);
     }
     // A description tells the receiver the key, so that nobody has to think of one.
     let secured = match args.sdp {
@@ -214,6 +223,9 @@ fn print(
             time.as_secs_f64(),
             statistics.socket.calls() as f64 / send.frames.max(1) as f64,
         );
+        if send.units_left_out > 0 {
+            eprintln!("left out: {} NAL units whose type has no place in RTP", send.units_left_out);
+        }
         let words = heard.words(stream);
         if !words.is_empty() {
             eprintln!("reports: {words}");

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use rushes::net::{Interface, MulticastOptions};
-use rushes::{Context, Error, Session, StreamBuilder};
+use rushes::{Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder};
 
-use crate::args::{ControlArgs, StreamArgs};
+use crate::Usage;
+use crate::args::{ControlArgs, RecoveryName, StreamArgs};
 
 /// Sets what `args` say on a stream of `session`.
 pub(crate) fn set(
@@ -67,12 +68,39 @@ pub(crate) fn set_addresses(mut builder: StreamBuilder, args: &ControlArgs) -> S
 pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
     let mut builder = set_addresses(builder, args).rtcp_mux(args.rtcp_mux);
     if let Some(recovery) = args.recovery {
-        builder = builder.recovery(recovery.into());
+        let rtx = args.rtx_payload_type.map(Recovery::Rtx);
+        builder = builder.recovery(rtx.unwrap_or_else(|| recovery.into()));
     }
     if args.feedback {
         builder = builder.feedback(true);
     }
     builder
+}
+
+/// Checks what `args` say of the retransmissions of a stream with `payload_type` and perhaps `ssrc`.
+pub(crate) fn check_rtx(
+    args: &ControlArgs,
+    payload_type: PayloadType,
+    ssrc: Option<Ssrc>,
+) -> Result<(), Usage> {
+    let payload_type_given = args.rtx_payload_type.map(|_| "--rtx-payload-type");
+    let given = payload_type_given.or_else(|| args.rtx_ssrc.map(|_| "--rtx-ssrc"));
+    if let Some(given) = given.filter(|_| args.recovery != Some(RecoveryName::Rtx)) {
+        return Err(Usage(format!("{given} is for retransmissions: give --recovery rtx too")));
+    }
+    if args.rtx_payload_type == Some(payload_type) {
+        let number = payload_type.value();
+        return Err(Usage(format!(
+            "--rtx-payload-type {number} is the payload type of the stream itself: give another, \
+             from 96 to 127"
+        )));
+    }
+    match args.rtx_ssrc {
+        Some(rtx) if Some(rtx) == ssrc => {
+            Err(Usage(format!("--rtx-ssrc {rtx} is the stream's own --ssrc: give another")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A context with the name that `args` say.
@@ -83,6 +111,10 @@ pub(crate) fn context(args: &ControlArgs) -> Result<Context, Error> {
 /// Why a stream cannot be opened, with the options that would help.
 pub(crate) fn explain(error: Error) -> anyhow::Error {
     let help = match error {
+        Error::NoRtx => {
+            "cannot open the stream (its description has no retransmissions: leave --rtx-ssrc out)"
+        }
+        Error::RtxSsrc { .. } => "cannot open the stream (give another --ssrc or --rtx-ssrc)",
         Error::RtcpPort { .. } => "cannot open the stream (try --rtcp-mux or --no-rtcp)",
         _ => "cannot open the stream",
     };

@@ -7,11 +7,12 @@ mod world;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use rushes_netsim::{Conditions, Path};
 use rushes_proto::payload::{Delivery, Frame, Framing};
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::stream::{Event, ReceiverConfig};
 use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
-use world::{Kind, Listener, Seeded, Weather, arrivals, send, sources};
+use world::{Kind, Listener, Seeded, arrivals, path, send, sources};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -29,7 +30,7 @@ struct Outcome {
 impl Outcome {
     fn drain(&mut self, listener: &mut Listener, now: Instant) {
         let receiver = &mut listener.receiver;
-        while receiver.poll_requests(now, 4 * MS, &mut self.asked).is_some() {}
+        while receiver.poll_requests(now, &mut self.asked).is_some() {}
         let mut arrived = Vec::new();
         while receiver.poll_arrivals(&mut arrived).is_some() {}
         let since = |at: Option<Instant>| at.map(|at| at - listener.epoch);
@@ -98,16 +99,16 @@ fn wrap(packet: &mut Vec<u8>) {
 }
 
 /// The packets of a stream, `odd` in a thousand of them disturbed.
-fn sent(kind: Kind, odd: u64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
+fn sent(kind: Kind, odd: f64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     let first = (SequenceNumber(65_500), RtpTimestamp(9));
     let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, 20, 5020, random), 300, first)
         .into_iter()
         .map(|datagram| datagram.octets)
         .collect();
-    if odd > 0 && kind.has_nal_units() && seed.is_multiple_of(2) {
+    if odd > 0.0 && kind.has_nal_units() && seed.is_multiple_of(2) {
         begin_again(kind, &mut packets, random);
     }
-    if odd == 0 && matches!(kind, Kind::H265 | Kind::H265Numbered) && seed.is_multiple_of(2) {
+    if odd == 0.0 && matches!(kind, Kind::H265 | Kind::H265Numbered) && seed.is_multiple_of(2) {
         packets.iter_mut().for_each(wrap);
     }
     for packet in packets.iter_mut().skip(4) {
@@ -119,7 +120,7 @@ fn sent(kind: Kind, odd: u64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
 }
 
 /// Lets two receivers take the same datagrams; how many frames came out.
-fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64) -> usize {
+fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> usize {
     let mut random = Seeded(seed);
     let packets = sent(kind, odd, seed, &mut random);
     let own = Ssrc(u32::from_be_bytes(packets[0][8..12].try_into().unwrap()));
@@ -136,7 +137,8 @@ fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64
     };
     let mut listeners = [(); 2].map(|()| Listener::with(kind, delivery, adjust));
     let mut outcomes = [(); 2].map(|()| Outcome::default());
-    let order = arrivals(packets.len(), weather, &mut random);
+    let order = arrivals(packets.iter().map(Vec::len), path, &mut random);
+    let order: Vec<usize> = order.into_iter().map(|(_, n)| n).collect();
     let (mut rest, mut run) = (&order[..], 0);
     while !rest.is_empty() {
         let len = (1 + random.below(16) as usize).min(rest.len());
@@ -144,7 +146,7 @@ fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64
         let from = homes[usize::from(random.chance(odd))];
         for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
             // A collision with an SSRC of our own, in the middle of the stream.
-            if odd > 0 && run == 30 && seed.is_multiple_of(4) {
+            if odd > 0.0 && run == 30 && seed.is_multiple_of(4) {
                 listener.receiver.set_own_ssrc(own);
             }
             let now = listener.epoch + MS * run;
@@ -168,20 +170,22 @@ fn compare(kind: Kind, delivery: Delivery, weather: Weather, odd: u64, seed: u64
     for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
         outcome.finish(listener, listener.epoch + MS * run);
     }
-    assert_eq!(outcomes[0], outcomes[1], "{kind:?} {delivery:?} {weather:?} {odd} {seed}");
+    assert_eq!(outcomes[0], outcomes[1], "{kind:?} {delivery:?} {path:?} {odd} {seed}");
     outcomes[0].frames.len()
 }
 
 #[test]
 fn runs_come_to_the_same_as_datagrams_one_by_one() {
-    let calm = Weather { loss: 0, duplication: 0, reordering: 0 };
-    let rough = Weather { loss: 20, duplication: 30, reordering: 30 };
+    let (calm, rough) = (Path::default(), path(0.02, 0.03, 0.03));
     let mut frames = 0;
     for seed in 1..=16 {
         for kind in Kind::ALL {
             for delivery in [Delivery::AccessUnit, Delivery::Unit] {
-                for (weather, odd) in [(calm, 0), (calm, 60), (rough, 0), (rough, 60)] {
-                    frames += compare(kind, delivery, weather, odd, seed);
+                let wild = Conditions::random(seed).there.path;
+                let paths =
+                    [(&calm, 0.0), (&calm, 0.06), (&rough, 0.0), (&rough, 0.06), (&wild, 0.0)];
+                for (path, odd) in paths {
+                    frames += compare(kind, delivery, path, odd, seed);
                 }
             }
         }

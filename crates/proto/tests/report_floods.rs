@@ -26,14 +26,14 @@ fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
     let mut random = Seeded(1);
     let mut writer = Writer::new();
     for n in 0..FLOOD {
-        let stranger = Ssrc(random.next() as u32);
+        let stranger = Ssrc(random.roll() as u32);
         writer.clear();
         match n % 5 {
             0 => writer.sender_report(stranger, &SenderInfo::default(), &[]),
             1 => writer.receiver_report(stranger, &[ReportBlock::default()]),
             2 => {
                 writer.receiver_report(stranger, &[]);
-                writer.bye(&[Ssrc(random.next() as u32), Ssrc(10), Ssrc(20)], "all of you");
+                writer.bye(&[Ssrc(random.roll() as u32), Ssrc(10), Ssrc(20)], "all of you");
             }
             3 => {
                 writer.receiver_report(stranger, &[]);

@@ -5,6 +5,7 @@ mod world;
 
 use std::time::Duration;
 
+use rushes_netsim::{HOLD_IDLE, Loss, Path, Straying};
 use rushes_proto::control::{AppData, ControlEvent, KeyFrameRequest};
 use rushes_proto::rtcp::{BitRateLimit, Compound, Packet, SdesKind};
 use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
@@ -14,7 +15,12 @@ const MS: Duration = Duration::from_millis(1);
 
 /// A sender, 10, and a receiver, 20, that have heard each other.
 fn two(delay: Duration) -> Session {
-    let mut session = Session::new(delay);
+    over(Path { delay, ..Path::default() })
+}
+
+/// The same over such paths.
+fn over(path: Path) -> Session {
+    let mut session = Session::over(path);
     session.join(10, |_| {});
     session.join(20, |_| {});
     media(&mut session, 20);
@@ -52,6 +58,33 @@ fn both_sides_measure_the_round_trip_of_the_network() {
             _ => None,
         });
         assert!(of_receiver.len() > 2 && of_receiver.iter().all(near), "{delay}: {of_receiver:?}");
+    }
+}
+
+#[test]
+fn a_bad_network_makes_no_round_trip_shorter_or_longer_than_it_is() {
+    let path = Path {
+        delay: 20 * MS,
+        jitter: 10 * MS,
+        jitter_reorders: true,
+        loss: Loss::bursts(0.2, 3.0, 8),
+        reordering: Straying::time(0.1, MS..=200 * MS),
+        duplication: Straying::places(0.1, 0..=3),
+        ..Path::default()
+    };
+    let mut session = over(path);
+    media(&mut session, 400);
+    // What is held back by places goes on after a time of its own.
+    let most = 2 * (20 * MS + 10 * MS + 200 * MS + HOLD_IDLE) + MS;
+    for n in 0..2 {
+        let round_trips = events(&mut session, n, |event| match event {
+            ControlEvent::ReceiverReport { round_trip, .. } => *round_trip,
+            ControlEvent::RoundTrip { round_trip, .. } => Some(*round_trip),
+            ControlEvent::Collision { .. } => panic!("{event:?}"),
+            _ => None,
+        });
+        assert!(round_trips.len() > 20, "{round_trips:?}");
+        assert!(round_trips.iter().all(|time| (40 * MS - MS..=most).contains(time)));
     }
 }
 

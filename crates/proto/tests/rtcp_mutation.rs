@@ -61,7 +61,7 @@ fn a_million_broken_packets_are_read_to_the_end_or_refused() {
                 0 => packet.truncate(place.max(1)),
                 1 => packet[place] = [0, 1, 0x7f, 0x80, 0xff][random.below(5) as usize],
                 // Lengths and counts are where parsers break.
-                2 if place | 3 < packet.len() => packet[place | 3] = random.next() as u8,
+                2 if place | 3 < packet.len() => packet[place | 3] = random.roll() as u8,
                 3 => packet[place & !3] ^= 1 << random.below(8),
                 _ => packet[place] ^= 1 << random.below(8),
             }

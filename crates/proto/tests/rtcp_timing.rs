@@ -6,9 +6,6 @@
 //! estimates as well.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
-mod world;
-
-use std::collections::VecDeque;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -19,7 +16,7 @@ use rushes_proto::timer::Rules;
 use rushes_proto::timer::Timer;
 use rushes_proto::timer::TimerConfig;
 
-use world::Seeded;
+use rushes_netsim::{Link, Path, Seeded};
 
 const LEN: usize = 100;
 const DELAY: Duration = Duration::from_millis(50);
@@ -46,7 +43,7 @@ struct Session {
     timeouts: Vec<u64>,
     senders: usize,
     next_media: Duration,
-    flying: VecDeque<Packet>,
+    flying: Link<Packet>,
     sent: Vec<Packet>,
     /// When, by whom, and who timed out.
     timed_out: Vec<(Duration, usize, usize)>,
@@ -69,7 +66,7 @@ impl Session {
             timeouts,
             senders,
             next_media: Duration::ZERO,
-            flying: VecDeque::new(),
+            flying: Link::new(Path { delay: DELAY, ..Path::default() }, 1),
             sent: Vec::new(),
             timed_out: Vec::new(),
         };
@@ -86,7 +83,7 @@ impl Session {
     fn run(&mut self, until: Duration) {
         loop {
             let (member, timeout) = self.earliest();
-            let arrival = self.flying.front().map_or(Duration::MAX, |packet| packet.sent + DELAY);
+            let arrival = self.flying.next_due().unwrap_or(Duration::MAX);
             let next = timeout.min(arrival).min(self.next_media);
             if next > until {
                 return;
@@ -119,7 +116,7 @@ impl Session {
 
     fn deliver(&mut self, at: Duration) {
         let now = self.start + at;
-        let Packet { from, due, .. } = self.flying.pop_front().unwrap();
+        let Packet { from, due, .. } = self.flying.poll(at).unwrap().item;
         for member in (0..self.members.len()).filter(|member| *member != from) {
             let timer = &mut self.members[member];
             timer.handle_compound(LEN, due == Due::Bye);
@@ -140,7 +137,7 @@ impl Session {
         if due != Due::Nothing {
             timer.note_sent_rtcp(now, LEN);
             let packet = Packet { sent: at, from, due, sender };
-            self.flying.push_back(packet);
+            self.flying.push(at, LEN, packet);
             self.sent.push(packet);
         }
         while let Some(left) = timer.poll_left() {

@@ -1,43 +1,49 @@
 //! What is wrong with a description, and in which line.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+use rushes_proto::PayloadType;
 use rushes_proto::sdp::{
     Attribute, Crypto, DESCRIPTION_LEN_MAX, Description, Direction, Encoding, FEEDBACK_MAX,
-    FORMATS_MAX, LINES_MAX, MEDIA_MAX, Media, MediaKind, SOURCES_MAX, SdpError, Unsupported,
+    FORMATS_MAX, LINES_MAX, LeftOut, MEDIA_MAX, Media, MediaKind, Problem, SOURCES_MAX, SdpError,
+    Unsupported, WARNINGS_MAX, Warning,
 };
 
 /// Parses `v=0`, a media line with payload type 96, and `lines`, which begin with line 3.
-fn video(lines: &str) -> Result<Media, SdpError> {
+fn video(lines: &str) -> (Media, Vec<Warning>) {
     let text = format!("v=0\nm=video 5004 RTP/AVP 96\n{lines}\n");
-    Description::parse(text.as_bytes()).map(|mut description| description.media.remove(0))
+    let (mut description, warnings) = parse(&text).unwrap();
+    (description.media.remove(0), warnings)
+}
+
+fn parse(text: &str) -> Result<(Description, Vec<Warning>), SdpError> {
+    Description::parse_with_warnings(text.as_bytes())
 }
 
 fn session(text: &str) -> Result<Description, SdpError> {
     Description::parse(text.as_bytes())
 }
 
+/// That the only warning is of `line`, names `part` and says that `left_out` is.
 #[track_caller]
-fn assert_malformed<T: std::fmt::Debug>(result: Result<T, SdpError>, line: usize, part: &str) {
-    match result {
-        Err(SdpError::Malformed { line: found, what }) => {
-            assert_eq!(found, line, "{what}");
-            assert!(what.contains(part), "{what} does not say {part}");
-        }
-        other => panic!("{other:?}"),
-    }
+fn assert_warned(warnings: &[Warning], line: usize, part: &str, left_out: &LeftOut) {
+    let [warning] = warnings else { panic!("{warnings:?}") };
+    assert_eq!((warning.line, &warning.left_out), (line, left_out), "{warning}");
+    assert!(warning.to_string().contains(part), "{warning} does not say {part}");
 }
 
 #[test]
-fn what_is_no_description_is_told_from_a_broken_one() {
+fn what_is_no_description_is_told_from_an_odd_one() {
     assert_eq!(session(""), Err(SdpError::NoVersion { line: 0 }));
     assert_eq!(session("\n\no=- 0 0 IN IP4 ::\n"), Err(SdpError::NoVersion { line: 3 }));
     assert_eq!(session("v=1\n"), Err(SdpError::NoVersion { line: 1 }));
-    assert_malformed(session("HTTP/1.1 404 Not Found\n"), 1, "=");
-    assert_malformed(Description::parse(&[0xff; 40]), 1, "=");
+    assert_eq!(session("HTTP/1.1 404 Not Found\n"), Err(SdpError::NoVersion { line: 1 }));
+    assert_eq!(Description::parse(&[0xff; 40]), Err(SdpError::NoVersion { line: 1 }));
+    let (_, warnings) = parse("Content-Type: application/sdp\nv=0\n").unwrap();
+    assert_warned(&warnings, 1, "=", &LeftOut::Line);
 }
 
 #[test]
-fn a_broken_line_is_named_by_number_and_part() {
+fn an_odd_line_is_left_out_and_named() {
     for (line, part) in [
         ("a=rtpmap:96 H264/", "clock rate"),
         ("a=rtpmap:96 H264/0", "clock rate"),
@@ -47,74 +53,161 @@ fn a_broken_line_is_named_by_number_and_part() {
         ("a=rtcp:65536", "port of a=rtcp"),
         ("a=rtcp:5005 IN IP4", "address of a=rtcp"),
         ("a=rtcp-fb:96", "feedback"),
+        ("a=rtcp-fb:", "feedback"),
         ("a=ssrc:x cname:y", "identifier"),
         ("a=ssrc-group:FID x", "identifier"),
-        ("a=crypto:1 AES", "key parameters"),
-        ("a=crypto:one AES inline:x", "tag"),
         ("b=AS", "bandwidth"),
+        ("b=AS:", "bandwidth"),
+        ("b=AS:-1", "bandwidth"),
         ("c=IN IP4", "connection address"),
-        ("c=IN IP4 224.0.0.1/256", "TTL"),
-        ("c=IN IP4 224.0.0.1/1/0", "connection address"),
-        ("y=1", "type letter"),
+        ("c=IN IP4 /127", "connection address"),
+        ("c=ATM NSAP 47.0091", "ATM is not IN, IP4 or IP6"),
+        ("y=0100000001", "type letter"),
         ("ab=1", "type letter"),
         ("a=x\u{0}y", "control characters"),
         ("nothing", "="),
     ] {
-        assert_malformed(video(&format!("a=mid:0\n{line}")), 4, part);
+        let good = "a=rtpmap:96 H264/90000\nb=AS:900\na=rtcp:7\na=ssrc:9\nc=IN IP4 192.0.2.7";
+        let (media, warnings) = video(&format!("{line}\n{good}"));
+        assert_warned(&warnings, 3, part, &LeftOut::Line);
+        assert_eq!(media, video(good).0, "{line}");
     }
+}
+
+#[test]
+fn an_odd_line_of_the_session_is_left_out_and_named() {
+    let good = "o=- 1 2 IN IP4 192.0.2.1\nc=IN IP4 192.0.2.7\nb=AS:9\n";
+    let media = "m=audio 5004 RTP/AVP 0\n";
+    for (line, part) in [
+        ("o=- 0 0 IN IP4", "address of o="),
+        ("o=- x 0 IN IP4 ::", "session identifier"),
+        ("o=- 18446744073709551616 0 IN IP4 ::", "session identifier"),
+        ("c=ATM NSAP 47.0091", "ATM"),
+        ("b=AS:", "bandwidth"),
+    ] {
+        let (description, warnings) = parse(&format!("v=0\n{good}\n{line}\n{media}")).unwrap();
+        assert_warned(&warnings, 6, part, &LeftOut::Line);
+        assert_eq!(description, session(&format!("v=0\n{good}{media}")).unwrap(), "{line}");
+    }
+}
+
+#[test]
+fn a_media_whose_line_cannot_be_read_is_left_out_with_all_below_it() {
     for (line, part) in [
         ("m=", "media"),
         ("m=video", "port"),
         ("m=video 70000 RTP/AVP 96", "port"),
-        ("m=video 5004/0 RTP/AVP 96", "number of ports"),
         ("m=video 5004", "transport"),
-        ("m=video 5004 RTP/AVP 128", "payload type"),
-        ("m=video 5004 RTP/AVP H264", "payload type"),
-        ("o=- 0 0 IN IP4", "address"),
-        ("o=- x 0 IN IP4 ::", "session identifier"),
+        ("m=vi\u{0}deo 5004 RTP/AVP 96", "media"),
     ] {
-        assert_malformed(session(&format!("v=0\n\n{line}\n")), 3, part);
+        let below = "b=AS:\na=recvonly\na=ssrc:8";
+        let (description, warnings) =
+            parse(&format!("v=0\nm=audio 1 RTP/AVP 0\n\n{line}\n{below}\nm=audio 3 RTP/AVP 8\n"))
+                .unwrap();
+        assert_warned(&warnings, 4, part, &LeftOut::Media);
+        let ports: Vec<u16> = description.media.iter().map(|media| media.port).collect();
+        assert_eq!(ports, [1, 3]);
+        assert_eq!(
+            description.media[0],
+            Media {
+                formats: description.media[0].formats.clone(),
+                ..Media::new(MediaKind::Audio, 1)
+            }
+        );
+        let Err(SdpError::NoMedia(warning)) = session(&format!("v=0\n\n{line}\n")) else {
+            panic!("{line}")
+        };
+        assert_warned(&[warning], 3, part, &LeftOut::Media);
     }
 }
 
 #[test]
-fn a_broken_format_parameter_is_named_by_line() {
-    for (encoding, parameters, part) in [
-        ("H264", "profile-level-id=42e0", "hexadecimal"),
-        ("H264", "profile-level-id=42e0zz", "hexadecimal"),
-        ("H264", "sprop-parameter-sets=Z0I?", "base64"),
-        ("H264", "packetization-mode=one", "number"),
-        ("H265", "sprop-max-don-diff=32768", "number"),
-        ("H265", "profile-id=32", "number"),
-        ("H265", "interop-constraints=B0", "hexadecimal"),
-        ("H266", "tier-flag=2", "number"),
-        ("opus", "stereo=yes", "number"),
+fn an_odd_part_of_a_line_is_left_out_and_named() {
+    let same = |line: &str, odd: &str, part: &str| {
+        let (media, warnings) = video(&format!("{odd}\na=rtpmap:96 H264/90000"));
+        assert_warned(&warnings, 3, part, &LeftOut::Part);
+        assert_eq!(media, video(&format!("{line}\na=rtpmap:96 H264/90000")).0);
+    };
+    same("c=IN IP4 224.0.0.1", "c=IN IP4 224.0.0.1/256", "TTL");
+    same("c=IN IP4 224.0.0.1", "c=IN IP4 224.0.0.1/1/0", "number of addresses");
+    same("c=IN IP6 ff02::1", "c=IN IP6 ff02::1/x", "number of addresses");
+    for (line, part) in [
+        ("m=video 5004/0 RTP/AVP 31", "number of ports"),
+        ("m=video 5004/x RTP/AVP 31", "number of ports"),
+        ("m=video 5004 RTP/AVP 128 31", "payload type"),
+        ("m=video 5004 RTP/AVP 31 H264", "payload type"),
+        ("m=video 5004 RTP/AVP 72 31", "payload type 72 is not among 0 to 63"),
     ] {
-        let lines = format!("a=fmtp:96 {parameters}\na=rtpmap:96 {encoding}/90000");
-        assert_malformed(video(&lines), 3, part);
+        let (description, warnings) = parse(&format!("v=0\n{line}\n")).unwrap();
+        assert_warned(&warnings, 2, part, &LeftOut::Part);
+        assert_eq!(description, session("v=0\nm=video 5004 RTP/AVP 31\n").unwrap());
     }
 }
 
 #[test]
-fn a_payload_type_that_looks_like_rtcp_is_refused_by_name() {
-    let error = session("v=0\nm=video 5004 RTP/AVP 96 72\n").unwrap_err();
-    let reason = Unsupported::PayloadType(72);
-    assert_eq!(error, SdpError::Unsupported { line: 2, reason });
-    let said = error.to_string();
-    assert!(said.starts_with("line 2: payload type 72 ") && said.contains("5761"), "{said}");
+fn an_odd_format_parameter_is_left_out_and_named() {
+    for (encoding, name, value, part) in [
+        ("H264", "profile-level-id", "42e0", "hexadecimal"),
+        ("H264", "profile-level-id", "42e0zz", "hexadecimal"),
+        ("H264", "sprop-parameter-sets", "Z0I=,Z0I?", "base64"),
+        ("H265", "profile-id", "32", "number"),
+        ("H265", "interop-constraints", "B0", "hexadecimal"),
+        ("H265", "sprop-sps", "?", "base64"),
+        ("H266", "tier-flag", "2", "number"),
+        ("opus", "stereo", "yes", "number"),
+        ("opus", "stereo", "2", "number"),
+    ] {
+        let rest = format!("a=fmtp:96 x=1\na=rtpmap:96 {encoding}/90000");
+        let (media, warnings) = video(&format!("a=fmtp:96 y=2;{name}={value};z=3\n{rest}"));
+        assert_warned(&warnings, 3, part, &LeftOut::Parameter(name.to_owned()));
+        assert_eq!(media, video(&format!("a=fmtp:96 y=2;z=3\n{rest}")).0);
+    }
 }
 
 #[test]
-fn another_network_is_refused_by_name() {
-    let reason = Unsupported::Network("ATM".to_owned());
-    let error = session("v=0\nc=ATM NSAP 47.0091\n").unwrap_err();
-    assert_eq!(error, SdpError::Unsupported { line: 2, reason });
+fn a_format_is_left_out_if_nothing_says_how_its_packets_look() {
+    for (encoding, parameter) in [
+        ("H264", "packetization-mode=one"),
+        ("H265", "sprop-max-don-diff=32768"),
+        ("H266", "sprop-max-don-diff=-1"),
+    ] {
+        let text = format!(
+            "v=0\nm=video 5004 RTP/AVP 96 97\na=rtpmap:96 {encoding}/90000\n\
+             a=fmtp:96 {parameter}\na=rtpmap:97 H264/90000\n"
+        );
+        let (description, warnings) = parse(&text).unwrap();
+        assert_warned(&warnings, 4, "number", &LeftOut::Format(PayloadType::H264));
+        let media = &description.media[0];
+        assert_eq!(media.supported().unwrap().payload_type.value(), 97);
+        assert_eq!(media.unmapped, [PayloadType::H264]);
+    }
+}
+
+#[test]
+fn media_whose_key_cannot_be_read_is_not_taken_for_media_without_one() {
+    for line in ["a=crypto:1 AES", "a=crypto:one AES inline:x", "a=crypto:"] {
+        let (media, warnings) = video(line);
+        assert_warned(&warnings, 3, "a=crypto", &LeftOut::Line);
+        assert!(media.crypto.is_empty() && media.is_secured(), "{line}");
+    }
+    assert!(!video("").0.is_secured());
+}
+
+#[test]
+fn there_are_never_more_warnings_than_are_read() {
+    for line in ["b=AS:", "y=1", "a=ssrc:x", "a=rtcp-fb:96"] {
+        let lines = vec![line; 1000].join("\n");
+        let (_, warnings) = video(&format!("{lines}\na=rtpmap:96 H264/90000"));
+        assert_eq!(warnings.len(), WARNINGS_MAX + 1);
+        let last = warnings.last().unwrap();
+        assert_eq!((last.line, &last.left_out), (3 + WARNINGS_MAX, &LeftOut::Warnings));
+    }
 }
 
 #[test]
 fn what_cannot_be_done_is_told_from_what_is_wrong() {
-    let unsupported = |lines: &str| video(lines).unwrap().supported().unwrap_err();
-    assert_eq!(unsupported("").to_string(), "payload type 96 has no a=rtpmap");
+    let unsupported = |lines: &str| video(lines).0.supported().unwrap_err();
+    assert_eq!(unsupported("").to_string(), "payload type 96 has no a=rtpmap that can be used");
     assert_eq!(unsupported("a=rtpmap:96 VP8/90000"), Unsupported::Encoding("VP8".to_owned()));
     assert!(matches!(
         unsupported("a=rtpmap:96 H264/8000"),
@@ -175,23 +268,38 @@ fn no_list_grows_without_bound() {
     let many = |count: usize, line: &dyn Fn(usize) -> String| -> String {
         (0..count).map(|n| line(n) + "\n").collect()
     };
-    let limit_of = |result: Result<Description, SdpError>| match result {
-        Err(SdpError::TooMany { limit, .. }) => limit,
-        other => panic!("{:?}", other.map(|description| description.media.len())),
+    let limit_of = |text: &str, part: &LeftOut| {
+        let (description, warnings) = parse(text).unwrap();
+        let [Warning { problem: Problem::TooMany { limit, .. }, left_out, .. }] = &warnings[..]
+        else {
+            panic!("{warnings:?}")
+        };
+        assert_eq!(left_out, part);
+        (*limit, description)
     };
     let media = |_| "m=video 1 RTP/AVP 31".to_owned();
-    assert!(session(&format!("v=0\n{}", many(MEDIA_MAX, &media))).is_ok());
-    assert_eq!(limit_of(session(&format!("v=0\n{}", many(MEDIA_MAX + 1, &media)))), MEDIA_MAX);
-    let lines = many(LINES_MAX, &|_| "a=".to_owned());
-    assert_eq!(limit_of(session(&format!("v=0\n{lines}"))), LINES_MAX);
-    let formats = (0..64).chain(96..97).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
-    assert_eq!(limit_of(session(&format!("v=0\nm=audio 1 RTP/AVP {formats}\n"))), FORMATS_MAX);
-    let below = |lines: String| session(&format!("v=0\nm=audio 1 RTP/AVP 0\n{lines}"));
-    let feedback = many(FEEDBACK_MAX + 1, &|n| format!("a=rtcp-fb:* x{n}"));
-    assert_eq!(limit_of(below(feedback)), FEEDBACK_MAX);
-    let sources = many(SOURCES_MAX + 1, &|n| format!("a=ssrc:{n} cname:x"));
-    assert_eq!(limit_of(below(sources)), SOURCES_MAX);
-    assert_malformed(below(format!("a=rtcp-fb:* {}", "x".repeat(200))), 3, "feedback");
+    assert!(parse(&format!("v=0\n{}", many(MEDIA_MAX, &media))).unwrap().1.is_empty());
+    let text = format!("v=0\n{}", many(MEDIA_MAX + 1, &media));
+    let (limit, description) = limit_of(&text, &LeftOut::Media);
+    assert_eq!((limit, description.media.len()), (MEDIA_MAX, MEDIA_MAX));
+    let lines = many(LINES_MAX + 9, &|_| "a=x".to_owned());
+    let (limit, description) = limit_of(&format!("v=0\n{lines}"), &LeftOut::Rest);
+    assert_eq!((limit, description.attributes.len()), (LINES_MAX, LINES_MAX - 1));
+    let formats = (0..64).chain(96..99).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+    let text = format!("v=0\nm=audio 1 RTP/AVP {formats}\n");
+    let (limit, description) = limit_of(&text, &LeftOut::Part);
+    let media = &description.media[0];
+    assert_eq!((limit, media.formats.len() + media.unmapped.len()), (FORMATS_MAX, FORMATS_MAX));
+    let below = |lines: String| format!("v=0\nm=audio 1 RTP/AVP 0\n{lines}");
+    let feedback = below(many(FEEDBACK_MAX + 1, &|n| format!("a=rtcp-fb:* x{n}")));
+    let (limit, description) = limit_of(&feedback, &LeftOut::Line);
+    let kinds = description.media[0].formats[0].feedback.len();
+    assert_eq!((limit, kinds), (FEEDBACK_MAX, FEEDBACK_MAX));
+    let sources = below(many(SOURCES_MAX + 1, &|n| format!("a=ssrc:{n} cname:x")));
+    let (limit, description) = limit_of(&sources, &LeftOut::Line);
+    assert_eq!((limit, description.media[0].ssrcs.len()), (SOURCES_MAX, SOURCES_MAX));
+    let (_, warnings) = parse(&below(format!("a=rtcp-fb:* {}", "x".repeat(200)))).unwrap();
+    assert_warned(&warnings, 3, "feedback", &LeftOut::Line);
 }
 
 #[test]

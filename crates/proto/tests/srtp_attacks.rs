@@ -4,13 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod ends;
-mod world;
 
 use ends::{SSRC, authenticating, full, master, opened, opened_report, pair, plain, protected};
 use ends::{protected_report, report, report_pair};
+use rushes_netsim::Seeded;
 use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, Policy, Protector, Suite};
 use rushes_proto::srtp::{UnprotectError, Unprotector};
-use world::Seeded;
 
 /// Forged packets for each suite and each way in.
 const FORGED: u64 = 1_000_000;
@@ -185,18 +184,18 @@ impl Forger {
             // Garbage, of a length that may be no packet's.
             0 => {
                 packet.resize(random.below(90) as usize, 0);
-                packet.fill_with(|| random.next() as u8);
+                packet.fill_with(|| random.roll() as u8);
             }
             // Ahead and behind, near and as far as can be.
             1 => with(packet, 1 + random.below(200) as u16),
             2 => with(packet, 1 + random.below(65_535) as u16),
             // Another source.
-            3 => packet[8..12].copy_from_slice(&(random.next() as u32 | 1).to_be_bytes()),
+            3 => packet[8..12].copy_from_slice(&(random.roll() as u32 | 1).to_be_bytes()),
             // The next packet's header and another tag.
             4 => {
                 with(packet, 1);
                 let tag = packet.len() - 10;
-                packet[tag..].fill_with(|| random.next() as u8);
+                packet[tag..].fill_with(|| random.roll() as u8);
             }
             5 => {
                 let place = random.below(packet.len() as u64) as usize;
@@ -230,7 +229,7 @@ impl Attack {
 
     /// The next packet to arrive; whether it is genuine.
     fn next(&mut self, packet: &mut Vec<u8>) -> bool {
-        if !self.forger.random.chance(10) {
+        if !self.forger.random.chance(0.01) {
             self.forged += 1;
             self.forger.forge(packet);
             return false;

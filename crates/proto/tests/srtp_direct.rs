@@ -7,16 +7,14 @@ mod ends;
 mod world;
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use ends::master;
+use rushes_netsim::{Conditions, Path};
 use rushes_proto::payload::Delivery;
 use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::Discard;
 use rushes_proto::{RtpTimestamp, SequenceNumber};
-use world::{Kind, Listener, Seeded, Weather, arrivals, send, sources};
-
-const MS: Duration = Duration::from_millis(1);
+use world::{Kind, Listener, Seeded, arrivals, path, send, sources};
 
 const SUITES: [Suite; 2] = [Suite::AeadAes128Gcm, Suite::AeadAes256Gcm];
 
@@ -53,8 +51,8 @@ fn compare(
     kind: Kind,
     delivery: Delivery,
     suite: Suite,
-    weather: Weather,
-    odd: u64,
+    path: &Path,
+    odd: f64,
     seed: u64,
 ) -> usize {
     let mut random = Seeded(seed);
@@ -79,10 +77,10 @@ fn compare(
     secured.receiver = secured.receiver.secured(unprotector);
     let mut forged = 0;
     let mut arrived = HashSet::new();
-    for (n, arrival) in arrivals(packets.len(), weather, &mut random).into_iter().enumerate() {
-        let time = MS * (n as u32 / 8);
+    let lens = packets.iter().map(|(_, protected)| protected.len());
+    for (time, arrival) in arrivals(lens, path, &mut random) {
         let (clear, protected) = &packets[arrival];
-        if arrived.insert(arrival) && random.chance(100) {
+        if arrived.insert(arrival) && random.chance(0.1) {
             let mut forgery = protected.clone();
             let at = 12 + random.below(forgery.len() as u64 - 12) as usize;
             forgery[at] ^= 1 << random.below(8);
@@ -102,15 +100,17 @@ fn compare(
 
 #[test]
 fn a_secured_receiver_makes_of_a_stream_what_a_clear_one_does() {
-    let calm = Weather { loss: 0, duplication: 0, reordering: 0 };
-    let rough = Weather { loss: 20, duplication: 30, reordering: 30 };
+    let (calm, rough) = (Path::default(), path(0.02, 0.03, 0.03));
     let mut frames = 0;
     for seed in 1..=12 {
         for kind in Kind::ALL {
             for delivery in [Delivery::AccessUnit, Delivery::Unit] {
-                for (weather, odd) in [(calm, 0), (calm, 60), (rough, 0), (rough, 60)] {
+                let wild = Conditions::random(seed).there.path;
+                let paths =
+                    [(&calm, 0.0), (&calm, 0.06), (&rough, 0.0), (&rough, 0.06), (&wild, 0.0)];
+                for (path, odd) in paths {
                     let suite = SUITES[seed as usize % 2];
-                    frames += compare(kind, delivery, suite, weather, odd, seed);
+                    frames += compare(kind, delivery, suite, path, odd, seed);
                 }
             }
         }

@@ -4,16 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod ends;
-mod world;
 
 use ends::{master, opened, opened_report, protected, protected_report};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rushes_netsim::Seeded;
 use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, KeyEvent, Policy, ProtectError, Suite};
 use rushes_proto::srtp::{
     Protector, SrtcpProtector, SrtcpUnprotector, UnprotectError, Unprotector,
 };
-use world::Seeded;
 
 /// What both ends agree on, the master key identifiers' length included.
 fn agreements() -> impl Strategy<Value = (Policy, usize)> {
@@ -46,19 +45,19 @@ fn mki(len: usize, n: u8) -> Vec<u8> {
 }
 
 fn octets(random: &mut Seeded, len: u64) -> Vec<u8> {
-    (0..len).map(|_| random.next() as u8).collect()
+    (0..len).map(|_| random.roll() as u8).collect()
 }
 
 /// A header extension of any kind that is not broken.
 fn extension(random: &mut Seeded) -> Vec<u8> {
-    let two_byte = random.chance(500);
+    let two_byte = random.chance(0.5);
     let mut data = Vec::new();
     for _ in 0..random.below(9) {
-        let (id, len) = (1 + random.next() as u8 % 14, random.below(16));
+        let (id, len) = (1 + random.roll() as u8 % 14, random.below(16));
         match (two_byte, random.below(4)) {
             (_, 0) => data.push(0),
             (true, _) => {
-                data.extend_from_slice(&[random.next() as u8 | 1, len as u8]);
+                data.extend_from_slice(&[random.roll() as u8 | 1, len as u8]);
                 data.extend(octets(random, len));
             }
             (false, _) => {
@@ -79,19 +78,19 @@ fn extension(random: &mut Seeded) -> Vec<u8> {
 
 /// A clear packet with contributing sources, an extension and padding, or without.
 fn packet(ssrc: u32, sequence: u16, random: &mut Seeded) -> Vec<u8> {
-    let sources = if random.chance(500) { random.below(16) as u8 } else { 0 };
-    let mut packet = vec![0x80 | sources, random.next() as u8];
+    let sources = if random.chance(0.5) { random.below(16) as u8 } else { 0 };
+    let mut packet = vec![0x80 | sources, random.roll() as u8];
     packet.extend_from_slice(&sequence.to_be_bytes());
-    packet.extend_from_slice(&(random.next() as u32).to_be_bytes());
+    packet.extend_from_slice(&(random.roll() as u32).to_be_bytes());
     packet.extend_from_slice(&ssrc.to_be_bytes());
     packet.extend(octets(random, 4 * u64::from(sources)));
-    if random.chance(500) {
+    if random.chance(0.5) {
         packet[0] |= 0x10;
         packet.extend(extension(random));
     }
     let len = random.below(300);
     packet.extend(octets(random, len));
-    if random.chance(200) {
+    if random.chance(0.2) {
         packet[0] |= 0x20;
         let len = 1 + random.below(9) as u8;
         packet.resize(packet.len() + usize::from(len), 0);
@@ -115,7 +114,7 @@ fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
 
 /// A clear compound of at least one packet.
 fn report(ssrc: u32, random: &mut Seeded) -> Vec<u8> {
-    let mut report = vec![0x80 | random.next() as u8 & 0x3f, 200 + random.below(7) as u8];
+    let mut report = vec![0x80 | random.roll() as u8 & 0x3f, 200 + random.below(7) as u8];
     report.extend(octets(random, 2));
     report.extend_from_slice(&ssrc.to_be_bytes());
     let words = random.below(40);
@@ -129,7 +128,7 @@ fn mutate(packet: &mut [u8], random: &mut Seeded) {
     while packet == before {
         for _ in 0..=random.below(4) {
             let place = random.below(packet.len() as u64) as usize;
-            packet[place] = random.next() as u8;
+            packet[place] = random.roll() as u8;
         }
     }
 }
@@ -154,26 +153,26 @@ fn arrivals(policy: &Policy, mki_len: usize, random: &mut Seeded) -> Vec<Vec<u8>
             sender.set_master_key(&keys[1]).unwrap();
         }
         let source = random.below(7).min(2) as usize;
-        let ahead = if random.chance(30) { 1 + random.below(32_000) } else { 1 };
+        let ahead = if random.chance(0.03) { 1 + random.below(32_000) } else { 1 };
         sequences[source] = sequences[source].wrapping_add(ahead as u16);
         let clear = packet(source as u32, sequences[source], random);
         let genuine = protected(&mut sender, &clear);
-        for chance in [900, 100] {
+        for chance in [0.9, 0.1] {
             if random.chance(chance) {
                 arrivals.push(genuine.clone());
             }
         }
-        if random.chance(200) {
+        if random.chance(0.2) {
             let mut forged = genuine;
             mutate(&mut forged, random);
             arrivals.push(forged);
         }
-        if random.chance(30) {
+        if random.chance(0.03) {
             let len = random.below(100);
             arrivals.push(octets(random, len));
         }
     }
-    if random.chance(500) {
+    if random.chance(0.5) {
         shuffle(&mut arrivals, random);
     }
     arrivals

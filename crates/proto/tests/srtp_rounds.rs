@@ -4,18 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod ends;
-mod world;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ends::{SSRC, authenticating, opened, pair, plain, protected};
+use rushes_netsim::Seeded;
 use rushes_proto::Ssrc;
 use rushes_proto::srtp::{
     BATCH_MAX, MasterKey, Policy, ProtectError, Protector, SrtcpProtector, Suite, UnprotectError,
     Unprotector,
 };
-use world::Seeded;
 
 /// Octets of payload of every packet here.
 const LEN: usize = 24;

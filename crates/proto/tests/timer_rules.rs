@@ -1,8 +1,6 @@
 //! The RTCP timing rules of one participant, one by one (RFC 3550 section 6.3, RFC 4585).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
-mod world;
-
 use std::time::Duration;
 use std::time::Instant;
 
@@ -13,7 +11,7 @@ use rushes_proto::timer::FeedbackTiming;
 use rushes_proto::timer::Timer;
 use rushes_proto::timer::TimerConfig;
 
-use world::Seeded;
+use rushes_netsim::Seeded;
 
 const US: Ssrc = Ssrc(0xffff_ffff);
 const LEN: usize = 100;
@@ -264,14 +262,14 @@ fn a_flood_of_sources_and_goodbyes_leaves_the_peer_and_the_schedule_alone() {
             if packet % 1000 == 0 {
                 timer.handle_rtp(now, peer);
             }
-            let ssrc = Ssrc(random.next() as u32);
+            let ssrc = Ssrc(random.roll() as u32);
             if cname {
                 timer.handle_cname(now, ssrc);
             } else {
                 timer.handle_member(now, ssrc);
             }
             if packet % 10 == 0 {
-                timer.handle_bye(now, Ssrc(random.next() as u32));
+                timer.handle_bye(now, Ssrc(random.roll() as u32));
             }
             assert!(timer.is_member(peer));
             if timer.poll_timeout().unwrap() <= now && timer.handle_timeout(now) == Due::Report {

@@ -6,12 +6,13 @@ mod zrtp_world;
 
 use std::time::Duration;
 
+use rushes_netsim::{Loss, Path, Seeded, Straying};
 use rushes_proto::zrtp::{
     AlgorithmList, AuthTag, Cipher, Config, Event, Hash, Kem, KemComponent, KeyAgreement, Role,
     SasType, Warning,
 };
 use zrtp_world::middle::{kind, pass};
-use zrtp_world::{End, Kept, Random, Weather, World, zid};
+use zrtp_world::{End, Kept, World, zid};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -21,20 +22,14 @@ fn config(octet: u8, agreement: KeyAgreement) -> Config {
     config
 }
 
-fn world(
-    configs: [Config; 2],
-    stores: &[Kept; 2],
-    streams: u32,
-    weather: Weather,
-    seed: u64,
-) -> World {
-    let mut seeds = Random(seed);
+fn world(configs: [Config; 2], stores: &[Kept; 2], streams: u32, path: Path, seed: u64) -> World {
+    let mut seeds = Seeded(seed);
     let [one, other] = configs;
     let ends = [
-        End::new(one, stores[0].clone(), seeds.next()),
-        End::new(other, stores[1].clone(), seeds.next()),
+        End::new(one, stores[0].clone(), seeds.roll()),
+        End::new(other, stores[1].clone(), seeds.roll()),
     ];
-    let mut world = World::new(ends, weather, seeds.next());
+    let mut world = World::new(ends, path, seeds.roll());
     for n in 0..streams {
         for (end, first) in [(0, 100), (1, 200)] {
             let now = world.now;
@@ -64,7 +59,7 @@ fn agreements() -> Vec<KeyAgreement> {
 fn every_key_agreement_leads_to_the_same_keys_on_both_ends() {
     for agreement in agreements() {
         let configs = [config(1, agreement), config(2, agreement)];
-        let mut world = world(configs, &stores(), 3, Weather::default(), 7);
+        let mut world = world(configs, &stores(), 3, Path::default(), 7);
         world.run_alone(LIMIT);
         world.assert_agreed();
         let keys = &world.ends[0].keys;
@@ -95,7 +90,7 @@ fn every_cipher_hash_tag_and_string_is_carried_through() {
                         config.algorithms.sas_types = AlgorithmList::new(&[*sas]).unwrap();
                         config
                     });
-                    let mut world = world(configs, &stores(), 1, Weather::default(), 3);
+                    let mut world = world(configs, &stores(), 1, Path::default(), 3);
                     world.run_alone(LIMIT);
                     world.assert_agreed();
                     let choice = world.ends[0].keys[0].as_ref().unwrap().choice;
@@ -113,7 +108,7 @@ fn every_cipher_hash_tag_and_string_is_carried_through() {
 #[test]
 fn ten_thousand_runs_over_a_bad_link_end_in_the_same_keys() {
     let agreements = agreements();
-    let mut random = Random(2026);
+    let mut random = Seeded(2026);
     let (mut agreed, mut runs) = (0, 0);
     for run in 0..10_000_u64 {
         // The slow ones every now and then.
@@ -123,18 +118,23 @@ fn ten_thousand_runs_over_a_bad_link_end_in_the_same_keys() {
         } else {
             quick[run as usize % 2]
         };
-        let weather =
-            Weather { loss: random.below(21), twice: random.below(21), delay: random.below(200) };
+        let path = Path {
+            jitter: Duration::from_millis(random.below(200)),
+            jitter_reorders: true,
+            loss: Loss::Independent(random.below(21) as f64 / 100.0),
+            duplication: Straying::places(random.below(21) as f64 / 100.0, 0..=0),
+            ..Path::default()
+        };
         let mut configs = [config(1, agreement), config(2, agreement)];
         configs[0].is_passive = random.below(4) == 0;
         configs[0].packet_len_max = 200 + random.below(1000) as usize;
         let streams = 1 + random.below(3) as u32;
-        let mut world = world(configs, &stores(), streams, weather, run);
+        let mut world = world(configs, &stores(), streams, path.clone(), run);
         world.run_alone(LIMIT);
         runs += 1;
         assert!(
             world.ends.iter().all(End::is_done),
-            "run {run} hangs: {weather:?} {:?} {:?}",
+            "run {run} hangs: {path:?} {:?} {:?}",
             world.ends[0].events,
             world.ends[1].events
         );
@@ -154,7 +154,7 @@ fn both_roles_occur_and_contention_is_settled() {
     for seed in 0..40 {
         // Without delay both commit at once.
         let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
-        let mut world = world(configs, &stores(), 2, Weather::default(), seed);
+        let mut world = world(configs, &stores(), 2, Path::default(), seed);
         world.run_alone(LIMIT);
         world.assert_agreed();
         for (end, count) in world.ends.iter().zip(&mut initiators) {
@@ -171,7 +171,7 @@ fn a_commit_that_another_stream_overtook_stops_nothing() {
     let mut overtaken = 0;
     for seed in 0..40 {
         let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
-        let mut world = world(configs, &stores(), 2, Weather::default(), seed);
+        let mut world = world(configs, &stores(), 2, Path::default(), seed);
         let mut hellos = [false; 2];
         let mut held = [None, None];
         let mut secured = 0;
@@ -208,7 +208,7 @@ fn a_second_session_continues_the_first_and_knows_that_the_strings_were_compared
     let stores = stores();
     let configs = || [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
     for session in 0..4 {
-        let mut world = world(configs(), &stores, 1, Weather::default(), session);
+        let mut world = world(configs(), &stores, 1, Path::default(), session);
         world.run_alone(LIMIT);
         world.assert_agreed();
         let verified = world.ends.each_ref().map(|end| end.session.sas().unwrap().is_verified);
@@ -225,7 +225,7 @@ fn a_lost_store_is_noticed_and_kept_from_spreading_until_the_strings_are_compare
     let stores = stores();
     let run = |stores: &[Kept; 2], seed| {
         let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
-        let mut world = world(configs, stores, 1, Weather::default(), seed);
+        let mut world = world(configs, stores, 1, Path::default(), seed);
         world.run_alone(LIMIT);
         world.assert_agreed();
         world
@@ -252,10 +252,10 @@ fn a_lost_store_is_noticed_and_kept_from_spreading_until_the_strings_are_compare
 fn strings_that_differ_leave_nothing_behind() {
     let stores = stores();
     let configs = || [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
-    let mut first = world(configs(), &stores, 1, Weather::default(), 1);
+    let mut first = world(configs(), &stores, 1, Path::default(), 1);
     first.run_alone(LIMIT);
     assert!(first.ends.iter_mut().all(|end| end.session.verify_sas(false)));
-    let mut second = world(configs(), &stores, 1, Weather::default(), 2);
+    let mut second = world(configs(), &stores, 1, Path::default(), 2);
     second.run_alone(LIMIT);
     assert!(second.ends.iter().all(|end| end.warnings().is_empty()));
 }
@@ -271,7 +271,7 @@ fn preshared_mode_skips_the_key_agreement_where_both_allow_it() {
         })
     };
     for session in 0..3 {
-        let mut world = world(configs(), &stores, 2, Weather::default(), session);
+        let mut world = world(configs(), &stores, 2, Path::default(), session);
         world.run_alone(LIMIT);
         world.assert_agreed();
         let choice = world.ends[0].keys[0].as_ref().unwrap().choice;
@@ -280,7 +280,7 @@ fn preshared_mode_skips_the_key_agreement_where_both_allow_it() {
     }
     // A store that lost the secret falls back to a key agreement.
     let lost = [stores[0].clone(), Kept::default()];
-    let mut world = world(configs(), &lost, 1, Weather::default(), 9);
+    let mut world = world(configs(), &lost, 1, Path::default(), 9);
     world.run_alone(LIMIT);
     world.assert_agreed();
     let choice = world.ends[0].keys[0].as_ref().unwrap().choice;
@@ -294,7 +294,7 @@ fn a_secret_by_other_means_is_used_and_its_difference_told() {
         for (config, secret) in configs.iter_mut().zip(secrets) {
             config.aux_secret = Some(vec![secret; 20].into());
         }
-        let mut world = world(configs, &stores(), 1, Weather::default(), 1);
+        let mut world = world(configs, &stores(), 1, Path::default(), 1);
         world.run_alone(LIMIT);
         world.assert_agreed();
         for end in &world.ends {
@@ -310,7 +310,7 @@ fn both_ends_go_clear_and_secure_again_only_if_that_is_allowed() {
         for config in &mut configs {
             config.allows_clear = allows;
         }
-        let mut world = world(configs, &stores(), 1, Weather::default(), 1);
+        let mut world = world(configs, &stores(), 1, Path::default(), 1);
         world.run_alone(LIMIT);
         world.assert_agreed();
         let before = world.ends[0].keys[0].take().unwrap();
@@ -336,7 +336,7 @@ fn both_ends_go_clear_and_secure_again_only_if_that_is_allowed() {
 #[test]
 fn nobody_there_is_told_within_four_seconds() {
     let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
-    let mut world = world(configs, &stores(), 1, Weather::default(), 1);
+    let mut world = world(configs, &stores(), 1, Path::default(), 1);
     world.run(LIMIT, &mut |_, _| Vec::new());
     assert!(world.ends.iter().all(|end| end.failure().unwrap() == "no peer"));
     assert!(world.elapsed() < Duration::from_secs(5), "{:?}", world.elapsed());
@@ -348,7 +348,7 @@ fn clearing() -> World {
         config.allows_clear = true;
     }
     configs[1].is_passive = true;
-    world(configs, &stores(), 1, Weather::default(), 1)
+    world(configs, &stores(), 1, Path::default(), 1)
 }
 
 fn was_cleared(end: &End) -> bool {

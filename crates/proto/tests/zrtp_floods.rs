@@ -4,19 +4,20 @@
 
 mod zrtp_world;
 
+use rushes_netsim::Seeded;
 use rushes_proto::zrtp::{Kem, KeyAgreement, Message};
+use zrtp_world::World;
 use zrtp_world::middle::{fresh, kind, message, pack, pass, record, repack, written};
-use zrtp_world::{Random, World};
 
 const X25519: KeyAgreement = KeyAgreement::X255;
 const FLOOD: u64 = 100_000;
 
 /// Hellos of as many endpoints as one likes, made from a genuine one.
-fn stranger(hello: &[u8], random: &mut Random) -> Vec<u8> {
+fn stranger(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     let mut hello = hello.to_vec();
     // H3 and the ZID.
     random.fill(&mut hello[32..76]);
-    pack(random.next() as u32 | 1 << 31, &hello)
+    pack(random.roll() as u32 | 1 << 31, &hello)
 }
 
 /// What `flood` takes of memory at most, and keeps.
@@ -41,7 +42,7 @@ fn a_hundred_thousand_strangers_before_the_agreement_do_not_prevent_it() {
         let stream = world.ends[n].streams[0];
         world.ends[n].session.expect_hello(stream, hashes[1 - n]);
     }
-    let mut random = Random(3);
+    let mut random = Seeded(3);
     let (most, kept) = memory(|| flood(&mut world, 0, FLOOD, |_| stranger(&hello, &mut random)));
     assert!(most < 100_000 && kept < 20_000, "{most} {kept}");
     world.settle(&mut pass);
@@ -64,7 +65,7 @@ fn flood(world: &mut World, to: usize, count: u64, mut next: impl FnMut(u64) -> 
 #[test]
 fn a_stranger_who_comes_first_gets_no_keys() {
     let mut world = fresh(X25519, 2);
-    let hello = stranger(&genuine_hello(), &mut Random(1));
+    let hello = stranger(&genuine_hello(), &mut Seeded(1));
     world.inject(0, 0, &hello);
     world.settle(&mut pass);
     assert!(world.ends.iter().all(|end| end.keys[0].is_none() && !end.is_secure()));
@@ -74,7 +75,7 @@ fn a_stranger_who_comes_first_gets_no_keys() {
 fn a_hundred_thousand_strangers_during_the_agreement_do_not_disturb_it() {
     let hello = genuine_hello();
     let steps = record(&mut fresh(X25519, 2)).len() * 2;
-    let mut random = Random(3);
+    let mut random = Seeded(3);
     let mut world = fresh(X25519, 2);
     for n in 0..steps {
         world.step(&mut pass);
@@ -97,15 +98,15 @@ fn assert_same_string(world: &World) {
 }
 
 /// A packet of a fragment of a message that never becomes whole.
-fn fragment(random: &mut Random) -> Vec<u8> {
+fn fragment(random: &mut Seeded) -> Vec<u8> {
     let total = 2 + random.below(5119) as u16;
     let len = 1 + random.below(u64::from(total.min(300)) - 1) as u16;
     let offset = random.below(u64::from(total - len) + 1) as u16;
     let mut body = Vec::new();
-    for field in [random.next() as u16, total, offset, len] {
+    for field in [random.roll() as u16, total, offset, len] {
         body.extend_from_slice(&field.to_be_bytes());
     }
-    body.resize(8 + usize::from(len) * 4, random.next() as u8);
+    body.resize(8 + usize::from(len) * 4, random.roll() as u8);
     let mut packet = vec![0x11, 0, 0, 1];
     packet.extend_from_slice(b"ZRTP\0\0\0\x02");
     packet.extend_from_slice(&body);
@@ -118,7 +119,7 @@ fn fragment(random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn a_flood_of_fragments_takes_bounded_memory_and_leaves_whole_messages_alone() {
-    let mut random = Random(3);
+    let mut random = Seeded(3);
     let mut world = fresh(X25519, 2);
     for n in 0..20 {
         world.step(&mut pass);
@@ -130,12 +131,12 @@ fn a_flood_of_fragments_takes_bounded_memory_and_leaves_whole_messages_alone() {
 }
 
 /// A message of the exchange, changed, with a right checksum.
-fn changed(recorded: &[(usize, Vec<u8>)], random: &mut Random) -> Vec<u8> {
+fn changed(recorded: &[(usize, Vec<u8>)], random: &mut Seeded) -> Vec<u8> {
     let (_, datagram) = &recorded[random.below(recorded.len() as u64) as usize];
     let mut octets = message(datagram).to_vec();
     for _ in 0..random.below(4) {
         let at = random.below(octets.len() as u64) as usize;
-        octets[at] = random.next() as u8;
+        octets[at] = random.roll() as u8;
     }
     if random.below(8) == 0 {
         octets.truncate((3 + random.below(octets.len() as u64 / 4) as usize) * 4);
@@ -147,7 +148,7 @@ fn changed(recorded: &[(usize, Vec<u8>)], random: &mut Random) -> Vec<u8> {
 
 fn a_million_changes(agreement: KeyAgreement, rounds: u64, each: u64) {
     let recorded = record(&mut fresh(agreement, 1));
-    let mut random = Random(4);
+    let mut random = Seeded(4);
     let (mut fed, mut secure) = (0, 0);
     for round in 0..rounds {
         let steps = round % (2 * recorded.len() as u64);

@@ -64,17 +64,33 @@ impl From<Arc<dyn PayloadFormat>> for Carried {
     }
 }
 
+/// What is agreed on the order of NAL units of H.265 and H.266; all zero if they are sent in decoding
+/// order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interleaving {
+    pub(crate) max_don_diff: u16,
+    pub(crate) depack_buf_nalus: u16,
+    pub(crate) depack_buf_bytes: u32,
+}
+
 impl Carried {
-    /// The payload format, with NAL units set apart by `framing` and, if `max_don_diff` is not
-    /// zero, numbered in decoding order.
-    pub(crate) fn format(&self, framing: Framing, max_don_diff: u16) -> Arc<dyn PayloadFormat> {
+    /// The payload format, with NAL units set apart by `framing`.
+    pub(crate) fn format(
+        &self,
+        framing: Framing,
+        interleaving: Interleaving,
+    ) -> Arc<dyn PayloadFormat> {
+        let Interleaving { max_don_diff, depack_buf_nalus, depack_buf_bytes } = interleaving;
         match self {
             Self::Codec(Codec::H264) => Arc::new(H264 { input: framing, ..H264::default() }),
             Self::Codec(Codec::H265) => {
-                Arc::new(H265 { input: framing, max_don_diff, ..H265::default() })
+                let input = framing;
+                let buffer = H265 { depack_buf_nalus, depack_buf_bytes, ..H265::default() };
+                Arc::new(H265 { input, max_don_diff, ..buffer })
             }
             Self::Codec(Codec::H266) => {
-                Arc::new(H266 { input: framing, max_don_diff, ..H266::default() })
+                let input = framing;
+                Arc::new(H266 { input, max_don_diff, depack_buf_bytes, ..H266::default() })
             }
             Self::Codec(Codec::Opus) => Arc::new(Opus::default()),
             Self::Codec(Codec::Generic) => Arc::new(Generic::default()),

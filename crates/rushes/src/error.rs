@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use rushes_net::NetError;
 use rushes_net::SendError;
+use rushes_proto::PayloadType;
+use rushes_proto::Ssrc;
 use rushes_proto::payload::FrameError;
 use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
@@ -52,6 +54,14 @@ pub enum Error {
     /// The stream was opened with `rtcp(false)`, which recovery and reports need.
     #[error("this needs RTCP, which is off for this stream")]
     NoRtcp,
+    /// [`rtx_ssrc`](crate::StreamBuilder::rtx_ssrc) or
+    /// [`remote_rtx_ssrc`](crate::StreamBuilder::remote_rtx_ssrc) is set for a stream that has no
+    /// retransmissions in a stream of their own.
+    #[error(
+        "an SSRC of retransmissions is set, and the stream has none: \
+         set its recovery to Recovery::On or Recovery::Rtx"
+    )]
+    NoRtx,
     /// The stream cannot send: its session has no peer, or the stream no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
@@ -65,6 +75,11 @@ pub enum Error {
         /// The share given.
         share: f32,
     },
+    /// The pacing rate is zero: nothing would ever be sent.
+    #[error(
+        "a pacing rate of 0 bits per second sends nothing; to send without pacing, turn it off"
+    )]
+    PacingRate,
     /// A key of a secured stream does not fit its suite.
     #[cfg(feature = "srtp")]
     #[error(transparent)]
@@ -104,6 +119,25 @@ pub enum Error {
     /// Part of a frame could not be sent; the receiver will drop it.
     #[error("{0}")]
     Send(#[from] SendError),
+    /// Retransmissions would have the payload type of the media.
+    #[error(
+        "payload type {} is that of the media: give retransmissions another (Recovery::Rtx)",
+        .payload_type.value()
+    )]
+    RtxPayloadType {
+        /// The payload type of both.
+        payload_type: PayloadType,
+    },
+    /// Retransmissions would have the SSRC of the media, which RFC 4588 section 4 forbids in one
+    /// session.
+    #[error(
+        "SSRC {ssrc} is that of the media: \
+         give retransmissions another (rtx_ssrc, remote_rtx_ssrc)"
+    )]
+    RtxSsrc {
+        /// The SSRC of both.
+        ssrc: Ssrc,
+    },
     /// Another stream on the same port takes the same packets.
     #[error(
         "another stream on port {port} takes the same packets: \

@@ -3,7 +3,6 @@
 use rushes_proto::SequenceNumber;
 use rushes_proto::control::Participant;
 use rushes_proto::sdp::Media;
-use rushes_proto::sdp::Profile;
 use rushes_proto::stream::Receiver;
 use rushes_proto::stream::Sender;
 
@@ -55,7 +54,6 @@ impl StreamBuilder {
     }
 
     pub(crate) fn secured_as(self, media: &Media) -> Result<Self, Error> {
-        let secured = matches!(media.profile, Profile::Savp | Profile::Savpf);
-        if secured || !media.crypto.is_empty() { Err(Error::Encrypted) } else { Ok(self) }
+        if media.is_secured() { Err(Error::Encrypted) } else { Ok(self) }
     }
 }

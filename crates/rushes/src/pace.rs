@@ -26,8 +26,8 @@ pub enum Pacing {
     /// the last two frames pushed, at most 100 ms. A sender that is late takes more of the interval,
     /// up to all of it.
     Share(f32),
-    /// At this rate, in bits of UDP payload per second, however large a frame is. It suits streams
-    /// that use most of a link: a little below the link's rate, nothing waits in its queue.
+    /// At this rate, in bits of UDP payload per second and not 0, however large a frame is. It suits
+    /// streams that use most of a link: a little below the link's rate, nothing waits in its queue.
     ///
     /// A packet on Ethernet takes 66 octets more than its UDP payload (IPv6: 86), so at an MTU of
     /// 1 500 a link has room for 95.7 % of its rate.
@@ -113,6 +113,7 @@ impl Pacer {
             Pacing::Share(share) if !(0.01..=1.0).contains(&share) => {
                 return Err(Error::PacingShare { share });
             }
+            Pacing::Rate(0) => return Err(Error::PacingRate),
             _ => {}
         }
         Ok(Self {
@@ -283,6 +284,12 @@ mod tests {
         for share in [0.0, -1.0, 1.1, f32::NAN] {
             assert!(Pacer::new(Pacing::Share(share), None, Instant::now()).is_err(), "{share}");
         }
+    }
+
+    #[test]
+    fn a_rate_of_nothing_is_refused() {
+        assert!(Pacer::new(Pacing::Rate(0), None, Instant::now()).is_err());
+        assert!(Pacer::new(Pacing::Rate(1), None, Instant::now()).is_ok());
     }
 
     #[test]

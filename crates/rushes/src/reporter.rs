@@ -21,6 +21,7 @@ use rushes_proto::control::Participant;
 use rushes_proto::control::Reception;
 use rushes_proto::stream::Event;
 use rushes_proto::stream::Receiver;
+use rushes_proto::stream::SentSoFar;
 use rushes_proto::stream::SourceStatistics;
 
 use crate::error::Error;
@@ -31,13 +32,6 @@ use crate::sending::Sending;
 
 /// Events that wait for [`poll`](Reporter::poll_event); older ones are forgotten.
 const EVENTS_MAX: usize = 256;
-
-/// How long a request waits for its answer while the round-trip time is not known.
-const RETRY: Duration = Duration::from_millis(50);
-
-/// What is added to the round-trip time before a request is repeated: requests themselves wait
-/// for their turn.
-const RETRY_MARGIN: Duration = Duration::from_millis(10);
 
 /// When to report although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
@@ -175,8 +169,15 @@ impl Reporter {
             *learnt = Some(from);
         }
         while let Some(event) = participant.poll_event() {
-            if let ControlEvent::Bye { from: source, .. } = &event {
-                self.inbox.lock().handle_bye(*source, from.ip());
+            match &event {
+                ControlEvent::Bye { from: source, .. } => {
+                    self.inbox.lock().handle_bye(now, *source, from.ip());
+                }
+                ControlEvent::SenderReport { from: source, info } => {
+                    let sent = SentSoFar { packets: info.packets, at: info.rtp };
+                    self.inbox.lock().handle_report(now, *source, from.ip(), Some(sent));
+                }
+                _ => {}
             }
             self.note(port, event);
         }
@@ -303,10 +304,12 @@ impl Reporter {
             state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
-        let retry = participant.round_trip().map_or(RETRY, |time| time + RETRY_MARGIN);
+        if let Some(time) = participant.round_trip() {
+            receiver.set_round_trip(time);
+        }
         while receiver.requests_due().is_some_and(|due| due <= now) {
             sequences.clear();
-            if let Some(media) = receiver.poll_requests(now, retry, sequences)
+            if let Some(media) = receiver.poll_requests(now, sequences)
                 && !sequences.is_empty()
             {
                 participant.request_packets(now, media, sequences);

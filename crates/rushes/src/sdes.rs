@@ -176,8 +176,7 @@ impl StreamBuilder {
     /// Secures the stream as `media` says: by the first of its `a=crypto` lines that can be
     /// followed.
     pub(crate) fn secured_as(self, media: &Media) -> Result<Self, Error> {
-        let secured = matches!(media.profile, Profile::Savp | Profile::Savpf);
-        if !secured && media.crypto.is_empty() {
+        if !media.is_secured() {
             #[cfg(feature = "zrtp")]
             return Ok(self.agreeing_as(media));
             #[cfg(not(feature = "zrtp"))]

@@ -128,10 +128,13 @@ impl StreamBuilder {
     /// Describes the stream for those who are to receive it, as `encoding` (see [`encoding_of`])
     /// says of its media.
     ///
-    /// Its SSRC is named only if it was set: a random one may change.
+    /// Its SSRC is named only if it was set: a random one may change. That of its retransmissions
+    /// ([`rtx_ssrc`](Self::rtx_ssrc)) is named beside it, grouped with it (RFC 5576), if both were
+    /// set.
     ///
     /// # Errors
-    /// [`Error::NoDestination`] without a peer or a remote port.
+    /// [`Error::NoDestination`] without a peer or a remote port; [`Error::NoRtx`],
+    /// [`Error::RtxPayloadType`] and [`Error::RtxSsrc`] as when the stream is opened.
     pub fn description(&self, encoding: Encoding) -> Result<Description, Error> {
         let to = self.destination().ok_or(Error::NoDestination)?;
         let local = rushes_net::source_towards(to).unwrap_or_else(|| unspecified(to));
@@ -142,6 +145,7 @@ impl StreamBuilder {
     }
 
     fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
+        self.check_rtx()?;
         let kind = match encoding {
             Encoding::Opus(_) => MediaKind::Audio,
             _ => MediaKind::Video,
@@ -173,13 +177,19 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
-        media.direction = Direction::SendOnly;
+        // What those do that read it (RFC 8866 section 6.7.1).
+        media.direction = Direction::RecvOnly;
         if media.kind == MediaKind::Video {
             media.frame_rate = self.frame_rate.map(FrameRate::per_second);
         }
         if let Some(ssrc) = self.ssrc {
             let cname = Some(self.session.context.cname()?.to_owned());
-            media.ssrcs.push(Source { ssrc, cname });
+            media.ssrcs.push(Source { ssrc, cname: cname.clone() });
+            if let Some(rtx) = control.rtx_ssrc {
+                media.ssrcs.push(Source { ssrc: rtx, cname });
+                let ssrcs = vec![ssrc, rtx];
+                media.ssrc_groups.push(SourceGroup { semantics: "FID".to_owned(), ssrcs });
+            }
         }
         media.formats.push(format);
         if let Some(payload_type) = control.recovery.payload_type(self.payload_type) {
@@ -198,8 +208,10 @@ impl Context {
     /// multicast group if there is one, where its RTCP is, and whether lost packets may be asked
     /// for. What the description does not say is as in any other stream.
     ///
-    /// Whoever sends to the port is heard: a description names where media goes, not where it
-    /// comes from.
+    /// If the description names the SSRC of the stream ([`Media::ssrc`]), that is the only one that
+    /// is accepted, and if it names that of its retransmissions, too, that is the only one of
+    /// those. Otherwise any sender to the port is heard: a description names where media goes.
+    /// [`Media::senders`] has the addresses that it may come from, for those that want to check.
     ///
     /// # Errors
     /// [`Error::Unsupported`] says what stands against the media, `Error::Sdes` what stands against
@@ -221,10 +233,10 @@ impl Context {
             Some(again) => Recovery::Rtx(again.payload_type),
             None => Recovery::Verbatim,
         };
-        let max_don_diff = match &format.encoding {
-            Encoding::H265(parameters) => parameters.max_don_diff,
-            Encoding::H266(parameters) => parameters.max_don_diff,
-            _ => 0,
+        let (max_don_diff, units, octets) = match &format.encoding {
+            Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus, it.depack_buf_bytes),
+            Encoding::H266(it) => (it.max_don_diff, None, it.depack_buf_bytes),
+            _ => (0, None, None),
         };
         let mut builder = session
             .stream(codec)
@@ -232,12 +244,19 @@ impl Context {
             .payload_type(format.payload_type)
             .clock_rate(format.clock_rate)
             .max_don_diff(max_don_diff)
+            .depack_buf_nalus(units.unwrap_or(0))
+            .depack_buf_bytes(octets.unwrap_or(0))
             .recovery(recovery)
             .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
+        }
+        if let Some(ssrc) = media.ssrc() {
+            builder = builder.remote_ssrc(ssrc);
+            let rtx = media.rtx_ssrc(ssrc).filter(|_| matches!(recovery, Recovery::Rtx(_)));
+            builder.control.remote_rtx_ssrc = rtx;
         }
         builder.secured_as(media)
     }

@@ -38,7 +38,11 @@ impl StreamSender {
     ///
     /// # Errors
     /// [`Error::Frame`] if the frame cannot travel (nothing is sent), [`Error::NoDestination`],
-    /// or [`Error::Send`] if the socket refuses a part of it.
+    /// or [`Error::Send`] if the socket refuses a part of it: a sequence number is left out then, so
+    /// that receivers drop the frame.
+    ///
+    /// NAL units of types that have no place in RTP are left out and counted
+    /// ([`SendStatistics::units_left_out`]); the frame cannot travel if there are no others.
     pub fn push_frame(
         &mut self,
         frame: &[u8],
@@ -79,12 +83,20 @@ impl StreamSender {
             }
             let deadline = Instant::now() + self.sending.timeout();
             outcome = SendCore::send(socket, batch, queue, to, deadline);
-            if outcome.is_ok() {
-                outcome = self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
-            }
             if outcome.is_err() {
                 break;
             }
+            let again = self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
+            if let Err(error) = again {
+                // The frame goes on without them.
+                tracing::debug!(%error, "packets asked for were not sent again");
+            }
+        }
+        drop(outgoing);
+        if outcome.is_err() {
+            // Shows receivers what is missing now, rather than with the next frame.
+            sender.keep_alive(batch);
+            let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
         }
         self.sending.note(Instant::now(), &core.sender, Some((timestamp, captured)));
         let key_event = core.sender.poll_event();

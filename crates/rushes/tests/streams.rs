@@ -264,6 +264,7 @@ fn settings_out_of_range_are_errors_that_name_them() {
         (session().stream(Codec::H264).mtu(99), "MTU"),
         (session().stream(Codec::H264).mtu(65_536), "MTU"),
         (session().stream(Codec::H264).pacing(Pacing::Share(2.0)), "share"),
+        (session().stream(Codec::H264).pacing(Pacing::Rate(0)), "a pacing rate of 0"),
         (session().stream(Codec::H264).reorder_window(0, 1), "window"),
     ] {
         let error = builder.open().unwrap_err().to_string();
@@ -286,6 +287,40 @@ fn a_frame_that_cannot_travel_is_refused_and_the_next_one_goes() {
     sender.push_frame(&frame, None).unwrap();
     assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == frame[..]);
     assert_eq!(receiver.statistics().receive.packets_lost, 0);
+}
+
+#[test]
+fn units_that_cannot_travel_are_left_out_of_a_frame_and_counted() {
+    let (mut sender, mut receiver) = pair(Codec::H265);
+    let picture = access_unit(1, 3000);
+    // The metadata of Dolby Vision.
+    let metadata = [0, 0, 0, 1, 62 << 1, 1, 0x19];
+    sender.push_frame(&[&picture[..], &metadata].concat(), None).unwrap();
+    assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == picture[..]);
+    assert_eq!(sender.statistics().send.units_left_out, 1);
+    let error = sender.push_frame(&metadata, None).unwrap_err().to_string();
+    assert!(error.contains("no NAL unit of the frame can travel in RTP"), "{error}");
+}
+
+#[test]
+fn interleaved_units_come_back_in_decoding_order() {
+    let numbered = |builder: rushes::StreamBuilder| builder.max_don_diff(4).depack_buf_nalus(3);
+    let builder = numbered(session().stream(Codec::H265)).probation(1);
+    let mut receiver = builder.depack_buf_bytes(100_000).open().unwrap();
+    let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = ("127.0.0.1", receiver.local_address().port());
+    // Two units a frame: RFC 7798 section 4.6 lets a second one come after the next frame's first.
+    for (sequence, number) in (0..).zip([0, 2, 1, 4, 3, 5, 6, 8, 7, 9_u8]) {
+        let mut packet = vec![0x80, PayloadType::H265.value(), 0, sequence];
+        packet.extend([0, 0, 0, number / 2, 0, 0, 0, 7, 0x02, 1, 0, number, 0x80, number]);
+        sender.send_to(&packet, to).unwrap();
+    }
+    for frame in 0..3 {
+        let received = receiver.pull_frame(SECOND).unwrap().expect("a frame");
+        let unit = |number: u8| [0, 0, 0, 1, 0x02, 1, 0x80, number];
+        assert_eq!(received[..], [unit(2 * frame), unit(2 * frame + 1)].concat());
+        assert_eq!(received.timestamp(), RtpTimestamp(frame.into()));
+    }
 }
 
 #[test]

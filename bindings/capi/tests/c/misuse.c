@@ -107,6 +107,11 @@ static void arguments_out_of_range_are_told(void) {
     EXPECT(rushes_stream_options_srtp(options, INT32_MIN, key, 28), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_srtp(options, RUSHES_SRTP_SUITE_AEAD_AES128_GCM, key, 27),
            RUSHES_ERROR_KEY);
+    OK(rushes_stream_options_rtx_ssrc(options, 8));
+    OK(rushes_stream_options_remote_rtx_ssrc(options, 9));
+    EXPECT(rushes_stream_open(options, &stream), RUSHES_ERROR_ARGUMENT);
+    CHECK(stream == NULL && strstr(rushes_last_error_message(), "SSRC of retransmissions") != NULL);
+    OK(rushes_stream_options_recovery(options, RUSHES_RECOVERY_MODE_RTX, 0));
     OK(rushes_stream_options_mtu(options, 99));
     EXPECT(rushes_stream_open(options, &stream), RUSHES_ERROR_ARGUMENT);
     CHECK(stream == NULL && strstr(rushes_last_error_message(), "MTU of 99") != NULL);

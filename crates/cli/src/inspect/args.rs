@@ -15,9 +15,11 @@ Every RTP stream of the capture goes through the receiver of the library, at the
 capture: what is told is what a program would have received. pcap and pcapng are read, over
 Ethernet, raw IP, BSD loopback and Linux cooked captures; IP fragments are put together.
 
-The codec of a stream is taken from --payload-type, --sdp or --codec. Otherwise the payload types
-that `rushes send` uses by default count (96 h264, 97 h265, 98 h266, 111 opus, 99 raw), unless the
-payloads contradict: then it is guessed, and the report says so.
+The codec of a stream is taken from --codec SSRC=CODEC, --payload-type, --sdp or --codec. Otherwise
+it is guessed if its packets show enough signs of one: headers of NAL units that continue each
+other, durations of Opus that agree with the timestamps, telephone events that grow. Else it is
+unknown, and the report says how its packets look; those of 99, which `rushes send` uses by default
+for raw frames, are taken for such.
 
 An extracted file appears when it is finished. Of a lossy or damaged capture it holds what came
 whole. The exit code is 0 if there was a stream, 1 if not, or if the capture is damaged or cut.
@@ -26,14 +28,16 @@ Examples:
   rushes inspect call.pcapng
   rushes inspect call.pcap --sdp call.sdp --json
   rushes inspect call.pcap --payload-type 102=h264 --payload-type 109=opus
+  rushes inspect call.pcap --codec 1f2e3d4c=h264
   rushes inspect call.pcap --extract 0x1f2e3d4c -o film.265")]
 pub(crate) struct InspectArgs {
     /// Capture to read
     #[arg(value_name = "FILE.pcap")]
     pub(super) file: PathBuf,
-    /// Codec of all streams whose payload type is not told otherwise
-    #[arg(long, value_enum, help_heading = "Stream")]
-    pub(super) codec: Option<CodecName>,
+    /// Codec of all streams of which nothing else is given, or that of one SSRC, for example
+    /// 1f2e3d4c=h264; may be repeated
+    #[arg(long, value_parser = parse_choice, value_name = "[SSRC=]CODEC", help_heading = "Stream")]
+    pub(super) codec: Vec<CodecChoice>,
     /// Codec of a payload type, for example 102=h264; may be repeated
     #[arg(long, value_parser = parse_mapping, value_name = "TYPE=CODEC", help_heading = "Stream")]
     pub(super) payload_type: Vec<(PayloadType, CodecName)>,
@@ -58,12 +62,34 @@ pub(crate) struct InspectArgs {
     pub(super) quiet: bool,
 }
 
+/// What `--codec` says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct CodecChoice {
+    /// The SSRC as it was written, if only one is meant.
+    pub(super) source: Option<String>,
+    pub(super) codec: CodecName,
+}
+
+fn parse_choice(text: &str) -> Result<CodecChoice, String> {
+    let (source, codec) = match text.split_once('=') {
+        Some((source, codec)) => (Some(source), codec),
+        None => (None, text),
+    };
+    if let Some(source) = source.filter(|source| ssrcs(source).is_empty()) {
+        return Err(format!("{source:?} is not an SSRC of 32 bits"));
+    }
+    Ok(CodecChoice { source: source.map(str::to_owned), codec: parse_codec(codec)? })
+}
+
+fn parse_codec(text: &str) -> Result<CodecName, String> {
+    <CodecName as clap::ValueEnum>::from_str(text, true)
+        .map_err(|_| format!("{text:?} is not one of h264, h265, h266, opus, raw"))
+}
+
 fn parse_mapping(text: &str) -> Result<(PayloadType, CodecName), String> {
     let (payload_type, codec) =
         text.split_once('=').ok_or_else(|| format!("{text:?} is not TYPE=CODEC"))?;
-    let codec = <CodecName as clap::ValueEnum>::from_str(codec, true)
-        .map_err(|_| format!("{codec:?} is not one of h264, h265, h266, opus, raw"))?;
-    Ok((parse_payload_type(payload_type)?, codec))
+    Ok((parse_payload_type(payload_type)?, parse_codec(codec)?))
 }
 
 /// The SSRCs that a text may mean: hexadecimal as reports print it; decimal digits mean either.
@@ -98,6 +124,17 @@ mod tests {
         assert_eq!(ssrcs("4294967295"), [Ssrc(u32::MAX)]);
         for text in ["", "0x", "4294967296", "xyz", "123456789a", "+1", "-1"] {
             assert_eq!(ssrcs(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_codec_is_that_of_all_streams_or_of_one() {
+        let all = CodecChoice { source: None, codec: CodecName::Opus };
+        assert_eq!(parse_choice("opus"), Ok(all));
+        let one = CodecChoice { source: Some("0x1f".to_owned()), codec: CodecName::H264 };
+        assert_eq!(parse_choice("0x1f=h264"), Ok(one));
+        for text in ["", "=h264", "xyz=h264", "1f=", "1f=mp3", "mp3"] {
+            assert!(parse_choice(text).is_err(), "{text}");
         }
     }
 

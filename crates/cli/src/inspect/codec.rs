@@ -10,10 +10,11 @@ use rushes::proto::payload::h265::H265;
 use rushes::proto::payload::h266::H266;
 use rushes::proto::payload::nal::NalCodec;
 use rushes::proto::payload::opus::Opus;
-use rushes::sdp::{self, Description, SdpError};
-use rushes::{ClockRate, Codec};
+use rushes::sdp::{self, Description, SdpError, Warning};
+use rushes::{ClockRate, Codec, Ssrc};
 
 use super::names::{codec_name, nal_codec, static_payload_type};
+use super::unknown::Look;
 
 /// Octets before each NAL unit that a receiver delivers.
 pub(crate) const PREFIX_LEN: usize = 4;
@@ -27,7 +28,7 @@ pub(crate) enum Known {
     Described,
     /// The payload type has a fixed meaning (RFC 3551).
     Static,
-    /// The payload type is the one that Rushes takes by default.
+    /// Its payloads look like it, and the payload type is the one that Rushes takes by default.
     Default,
     /// Its payloads look like it.
     Guessed,
@@ -57,7 +58,11 @@ pub(crate) struct Encoding {
     pub(crate) clock_rate: ClockRate,
     /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
     max_don_diff: u16,
+    /// `sprop-depack-buf-nalus`; zero if it is not known.
+    depack_buf_nalus: u16,
     pub(crate) known: Known,
+    /// How its packets look, if the codec is unknown.
+    pub(crate) look: Option<Look>,
 }
 
 impl Encoding {
@@ -68,17 +73,29 @@ impl Encoding {
             codec: Some(codec),
             clock_rate,
             max_don_diff: 0,
+            depack_buf_nalus: 0,
             known,
+            look: None,
         }
     }
 
     /// An encoding that is not in the library, by its name.
-    fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
-        Self { name: name.to_owned(), codec: None, clock_rate, max_don_diff: 0, known }
+    pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
+        Self {
+            name: name.to_owned(),
+            codec: None,
+            clock_rate,
+            max_don_diff: 0,
+            depack_buf_nalus: 0,
+            known,
+            look: None,
+        }
     }
 
-    pub(super) fn unknown() -> Self {
-        Self::other("unknown", ClockRate::VIDEO, Known::Unknown)
+    /// No encoding: only how its packets look.
+    pub(super) fn unknown(look: Look) -> Self {
+        let other = Self::other("unknown", ClockRate::VIDEO, Known::Unknown);
+        Self { look: Some(look), ..other }
     }
 
     pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
@@ -90,7 +107,8 @@ impl Encoding {
         match self.codec {
             Some(Codec::H264) => Arc::new(H264::default()),
             Some(Codec::H265) => {
-                Arc::new(H265 { max_don_diff: self.max_don_diff, ..H265::default() })
+                let Self { max_don_diff, depack_buf_nalus, .. } = *self;
+                Arc::new(H265 { max_don_diff, depack_buf_nalus, ..H265::default() })
             }
             Some(Codec::H266) => {
                 Arc::new(H266 { max_don_diff: self.max_don_diff, ..H266::default() })
@@ -101,47 +119,53 @@ impl Encoding {
     }
 }
 
-/// The encodings that were given, by payload type.
+/// The encodings that were given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encodings {
+    pub(crate) by_source: HashMap<Ssrc, Codec>,
     pub(crate) by_type: HashMap<u8, Encoding>,
-    /// The codec of all payload types that are not listed.
+    /// The codec of all sources and payload types that are not listed.
     pub(crate) others: Option<Codec>,
 }
 
 impl Encodings {
-    /// What is known of `payload_type` before any payload is looked at.
-    pub(crate) fn given(&self, payload_type: u8) -> Option<Encoding> {
-        let listed = self.by_type.get(&payload_type).cloned();
-        let told = || self.others.map(|codec| Encoding::of(codec, Known::Told));
-        listed.or_else(told).or_else(|| {
+    /// What is known of the packets of `payload_type` from `ssrc` before any payload is looked at.
+    pub(crate) fn given(&self, ssrc: Ssrc, payload_type: u8) -> Option<Encoding> {
+        let told = |codec: &Codec| Encoding::of(*codec, Known::Told);
+        let source = self.by_source.get(&ssrc).map(told);
+        let listed = || self.by_type.get(&payload_type).cloned();
+        let other = || self.others.as_ref().map(told);
+        source.or_else(listed).or_else(other).or_else(|| {
             let (name, hertz) = static_payload_type(payload_type)?;
             Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
         })
     }
 }
 
-/// The encodings that a session description lists.
+/// The encodings that a session description lists, and which of its lines cannot be used.
 ///
 /// # Errors
-/// What is wrong with it, and in which line.
-pub(crate) fn codecs_from_sdp(description: &[u8]) -> Result<HashMap<u8, Encoding>, SdpError> {
-    let description = Description::parse(description)?;
+/// Why nothing of it can be used.
+pub(crate) fn codecs_from_sdp(
+    description: &[u8],
+) -> Result<(HashMap<u8, Encoding>, Vec<Warning>), SdpError> {
+    let (description, warnings) = Description::parse_with_warnings(description)?;
     let formats = description.media.iter().flat_map(|media| &media.formats);
     let encodings = formats.map(|format| {
         let codec = sdp::codec_of(format);
         let name =
             codec.map_or_else(|| format.encoding.name().to_owned(), |c| codec_name(c).to_owned());
-        let max_don_diff = match &format.encoding {
-            sdp::Encoding::H265(parameters) => parameters.max_don_diff,
-            sdp::Encoding::H266(parameters) => parameters.max_don_diff,
-            _ => 0,
+        let (max_don_diff, depack_buf_nalus) = match &format.encoding {
+            sdp::Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus.unwrap_or(0)),
+            sdp::Encoding::H266(it) => (it.max_don_diff, 0),
+            _ => (0, 0),
         };
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding = Encoding { name, codec, clock_rate, max_don_diff, known };
+        let encoding =
+            Encoding { name, codec, clock_rate, max_don_diff, depack_buf_nalus, known, look: None };
         (format.payload_type.value(), encoding)
     });
-    Ok(encodings.collect())
+    Ok((encodings.collect(), warnings))
 }
 
 #[cfg(test)]
@@ -153,8 +177,9 @@ mod tests {
         let sdp = "v=0\r\no=- 0 0 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n\
                    m=video 5004 RTP/AVP 96 97\r\na=rtpmap:96 h265/90000\r\n\
                    a=fmtp:96 sprop-max-don-diff=2\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
-                   m=audio 5006 RTP/AVP 100 0\r\na=rtpmap:100 opus/48000/2\r\n";
-        let encodings = codecs_from_sdp(sdp.as_bytes()).unwrap();
+                   m=audio 5006 RTP/AVP 100 0 72\r\na=rtpmap:100 opus/48000/2\r\n";
+        let (encodings, warnings) = codecs_from_sdp(sdp.as_bytes()).unwrap();
+        assert_eq!(warnings.iter().map(|warning| warning.line).collect::<Vec<_>>(), [9]);
         assert_eq!((encodings[&96].codec, encodings[&96].max_don_diff), (Some(Codec::H265), 2));
         assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
         assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);

@@ -28,14 +28,17 @@ impl Random {
 /// IP packets of all kinds that are looked into.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
-    for n in 0..6_u8 {
-        // A slice, a fragment, an aggregation packet of H.264.
-        let payload: &[u8] = match n % 3 {
-            0 => &[0x65, 0x88, 1, 2],
-            1 => &[0x7c, 0x85, 3, 4, 5],
-            _ => &[0x78, 0, 2, 0x67, 1, 0, 2, 0x68, 2],
-        };
-        let rtp = [&[0x80, 96, 0, n, 0, 0, n, 0, 0, 0, 0, 9], payload].concat();
+    // Slices of H.264, an aggregation packet, fragments; with the numbers of their pictures.
+    let payloads: [(u8, &[u8]); 6] = [
+        (0, &[0x65, 0x88, 1, 2]),
+        (1, &[0x78, 0, 2, 0x67, 1, 0, 2, 0x68, 2]),
+        (1, &[0x7c, 0x85, 0x88, 4, 5]),
+        (1, &[0x7c, 0x45, 3, 4, 5]),
+        (2, &[0x41, 0x9a, 1, 2]),
+        (3, &[0x41, 0x9a, 3, 4]),
+    ];
+    for (n, (picture, payload)) in (0..6_u8).zip(payloads) {
+        let rtp = [&[0x80, 96, 0, n, 0, 0, picture, 0, 0, 0, 0, 9], payload].concat();
         packets.push(v4(&[], &rtp));
         let [high, low] = (u16::from(n) * 960).to_be_bytes();
         packets

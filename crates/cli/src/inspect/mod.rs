@@ -21,14 +21,18 @@ mod intake;
 mod ip;
 mod link;
 mod live;
+mod nal_signs;
 mod names;
 mod offload;
+mod opus_signs;
 mod report;
 mod rtcp;
 mod stream_report;
 mod stream_text;
 mod streams;
+mod telephone;
 mod text;
+mod unknown;
 
 use std::fs::File;
 use std::path::Path;
@@ -46,6 +50,7 @@ use self::streams::{Settings, Streams};
 use crate::Outcome;
 use crate::Usage;
 use crate::args::OutputArgs;
+use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::say;
@@ -82,6 +87,10 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
         say(report.to_string().trim_end())?;
     }
     let mut outcome = extracted?;
+    for text in unused(args, &intake) {
+        eprintln!("rushes: {name}: no stream has the SSRC {text} of --codec");
+        outcome = Outcome::Fell;
+    }
     if let Some(failure) = &report.error {
         eprintln!("rushes: {name}: {}", failure.reason);
         outcome = Outcome::Fell;
@@ -138,12 +147,26 @@ fn cut(intake: &Intake) -> Option<Failure> {
 
 /// The codecs that the command line gives.
 fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
-    let mut encodings = Encodings { others: args.codec.map(Codec::from), ..Encodings::default() };
+    let mut encodings = Encodings::default();
+    for choice in &args.codec {
+        let codec = Codec::from(choice.codec);
+        match &choice.source {
+            None => encodings.others = Some(codec),
+            Some(text) => {
+                let sources = args::ssrcs(text).into_iter().map(|ssrc| (ssrc, codec));
+                encodings.by_source.extend(sources);
+            }
+        }
+    }
     if let Some(path) = &args.sdp {
         let file = || path.display().to_string();
         let description =
             std::fs::read(path).with_context(|| format!("{}: cannot read", file()))?;
-        encodings.by_type = codecs_from_sdp(&description).with_context(file)?;
+        let (by_type, warnings) = codecs_from_sdp(&description).with_context(file)?;
+        encodings.by_type = by_type;
+        if !args.quiet {
+            describe::warn(path, &warnings);
+        }
         if encodings.by_type.is_empty() {
             anyhow::bail!("{}: no media, so no codec is named", file());
         }
@@ -153,6 +176,15 @@ fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
         encodings.by_type.insert(payload_type.value(), encoding);
     }
     Ok(encodings)
+}
+
+/// The SSRCs after `--codec` that no stream has.
+fn unused<'a>(args: &'a InspectArgs, intake: &'a Intake) -> impl Iterator<Item = &'a String> {
+    let sources = args.codec.iter().filter_map(|choice| choice.source.as_ref());
+    sources.filter(|text| {
+        let ssrcs = args::ssrcs(text);
+        !intake.streams.all.iter().any(|stream| ssrcs.contains(&stream.key.ssrc))
+    })
 }
 
 fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {

@@ -12,6 +12,7 @@ use super::live::Live;
 use super::names::nal_unit_type;
 use super::report::SourceReport;
 use super::streams::{Stream, Tally};
+use super::unknown::Look;
 
 /// One stream.
 #[derive(Debug, Serialize)]
@@ -21,6 +22,8 @@ pub(crate) struct StreamReport {
     pub(crate) destination: String,
     pub(crate) codec: String,
     pub(crate) codec_known: &'static str,
+    /// How the packets look, if the codec is unknown.
+    pub(crate) look: Option<Look>,
     pub(crate) clock_rate: u32,
     pub(crate) payload_type: u8,
     /// Packets of other payload types of the same source.
@@ -127,6 +130,7 @@ impl StreamReport {
             destination: stream.key.destination.to_string(),
             codec: live.encoding.name.clone(),
             codec_known: live.encoding.known.name(),
+            look: live.encoding.look.clone(),
             clock_rate: live.encoding.clock_rate.hertz(),
             payload_type,
             other_payload_types,

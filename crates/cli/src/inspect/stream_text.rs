@@ -39,10 +39,9 @@ impl StreamReport {
 
     fn codec_words(&self) -> String {
         let (payload_type, hertz) = (self.payload_type, self.clock_rate);
-        let mut words = if self.codec_known == "unknown" {
-            format!(
-                "unknown, perhaps encrypted; payload type {payload_type}, taken to run at {hertz} Hz"
-            )
+        let mut words = if let Some(look) = &self.look {
+            let look = look.words();
+            format!("{look}; payload type {payload_type}, taken to run at {hertz} Hz")
         } else {
             let (codec, known) = (&self.codec, self.codec_known);
             format!("{codec}, {known}; payload type {payload_type}, {hertz} Hz")

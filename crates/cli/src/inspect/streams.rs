@@ -237,7 +237,7 @@ impl Stream {
         }
         self.kept.push(Kept::copy(arrival, packet.sequence()));
         self.kept_octets += arrival.datagram.len();
-        let given = settings.encodings.given(packet.payload_type()).is_some();
+        let given = settings.encodings.given(self.key.ssrc, packet.payload_type()).is_some();
         if (given && self.kept.len() >= PACKETS_MIN)
             || self.kept.len() >= PROBE_PACKETS
             || self.kept_octets >= PROBE_OCTETS
@@ -261,7 +261,7 @@ impl Stream {
         let kept = std::mem::take(&mut self.kept);
         let whole: Vec<&[u8]> =
             kept.iter().filter(|kept| kept.whole).map(|kept| &kept.datagram[..]).collect();
-        let given = settings.encodings.given(payload_type);
+        let given = settings.encodings.given(self.key.ssrc, payload_type);
         let encoding = given.unwrap_or_else(|| guess(payload_type, &whole));
         if let Some(extraction) = &mut extraction {
             extraction.consider(self.key, encoding.codec);

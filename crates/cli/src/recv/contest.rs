@@ -186,10 +186,17 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Takes what the receiver has counted. Those that it follows no longer are forgotten, so there
-    /// are no more of them than of its sources.
+    /// Takes what the receiver has counted. Those that it has forgotten are forgotten here too, so
+    /// there are no more of them than it remembers.
     pub(super) fn look(&mut self, statistics: &ReceiveStatistics) {
-        let sources = &statistics.sources;
+        let ReceiveStatistics { sources, ended, .. } = statistics;
+        for contender in &mut self.contenders {
+            let is_its = |source: &&SourceStatistics| source.ssrc == contender.ssrc;
+            if let (None, Some(source)) = (sources.iter().find(is_its), ended.iter().rfind(is_its))
+            {
+                contender.look(source);
+            }
+        }
         for source in sources {
             let is_over = self.before.iter().any(|(ssrc, _)| *ssrc == source.ssrc);
             match self.find(source.ssrc) {
@@ -200,8 +207,8 @@ impl Contest {
         }
         let current = self.current;
         self.contenders.retain(|contender| {
-            let is_followed = sources.iter().any(|source| source.ssrc == contender.ssrc);
-            is_followed || Some(contender.ssrc) == current
+            let mut known = sources.iter().chain(ended);
+            known.any(|source| source.ssrc == contender.ssrc) || Some(contender.ssrc) == current
         });
     }
 

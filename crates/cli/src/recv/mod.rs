@@ -28,7 +28,7 @@ use self::writer::{Audience, Nobody, Writer};
 use crate::Outcome;
 use crate::Usage;
 use crate::args::RecvArgs;
-use crate::describe::{self, Described};
+use crate::describe::{self, Described, Wanted};
 use crate::interrupt::Interrupt;
 use crate::security;
 use crate::source::unknown_codec;
@@ -94,8 +94,9 @@ fn stream_into<A: Audience>(
 fn build(args: &RecvArgs) -> anyhow::Result<Described> {
     let described = match (&args.sdp, &args.from) {
         (Some(file), _) => {
-            let codec = args.stream.codec.map(Codec::from);
-            let described = describe::read(file, codec, &stream::context(&args.control)?)?;
+            let wanted = Wanted { codec: args.stream.codec.map(Codec::from), ssrc: args.ssrc };
+            let context = stream::context(&args.control)?;
+            let described = describe::read(file, wanted, args.output.quiet, &context)?;
             let builder = stream::set_described(described.builder, &args.stream);
             let builder = stream::set_addresses(builder, &args.control);
             Described { builder, ..described }
@@ -120,6 +121,8 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
 /// A stream from an address that the command line names.
 fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
+    let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
+    stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let session = listen(from.host.as_deref(), args)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);
     let builder = stream::set_control(builder.local_port(from.port), &args.control);
@@ -134,6 +137,9 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuild
     }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
+    }
+    if let Some(ssrc) = args.control.rtx_ssrc {
+        builder = builder.remote_rtx_ssrc(ssrc);
     }
     if let (Some(peer), Some(host)) = (&args.peer, peer_host(args)?) {
         // Of a peer that was named one packet is enough.

@@ -46,8 +46,8 @@ pub(crate) struct FileArgs {
     /// (with --size), or pattern:WIDTHxHEIGHT@RATE,frames=NUMBER
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// File to write, by its extension: .ktx2, .y4m, .png (a file for each frame), .rgb .rgba
-    /// .yuv .raw (octets without a header)
+    /// File to write, by its extension: .ktx2, .y4m, .png (a file for each frame, numbered if there
+    /// are several), .rgb .rgba .yuv .raw (octets without a header)
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `rushes texture encode` and `decode`: one file into another.
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ use super::args::FileArgs;
 use super::convert::Converter;
 use super::kind::Kind;
 use super::live::Live;
+use super::live::counted;
 use super::live::per_second;
 use super::output::Output;
 use super::source;
@@ -45,6 +47,8 @@ struct Done {
     busy: Duration,
     time: Duration,
     likeness: Option<Likeness>,
+    /// The first file written and the last.
+    files: (PathBuf, PathBuf),
 }
 
 /// Which of both wants the standard output.
@@ -98,6 +102,7 @@ fn convert(
         anyhow::bail!("{}: no frame in it; nothing was written", args.input.display());
     }
     let layout = *output.layout();
+    done.files = output.files();
     output.finish()?;
     print(args, &done, (&input, &layout))?;
     Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
@@ -123,10 +128,13 @@ fn speed(done: &Done, layout: &Layout) -> String {
 fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::Result<()> {
     let (input, output) = layouts;
     let octets = done.frames * output.bytes() as u64;
+    let (first, last) = (done.files.0.display().to_string(), done.files.1.display().to_string());
     if args.report.json {
         report::say(json!({
             "input": args.input.display().to_string(),
             "output": args.output.display().to_string(),
+            "first_file": first,
+            "last_file": last,
             "input_format": input.format().name(),
             "format": output.format().name(),
             "width": output.width(),
@@ -138,10 +146,10 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
             "psnr": done.likeness.as_ref().map(Likeness::object),
         }))?;
     } else if !args.report.quiet {
+        let files = if first == last { first } else { format!("{first} to {last}") };
         eprintln!(
-            "{}: {} frames of {}×{} {} to {}, {octets} octets, {}",
-            args.output.display(),
-            done.frames,
+            "{files}: {} of {}×{} {} to {}, {octets} octets, {}",
+            counted(done.frames, "frame"),
             output.width(),
             output.height(),
             input.format(),

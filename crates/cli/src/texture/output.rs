@@ -13,9 +13,11 @@ use rushes::texture::Rate;
 use rushes::texture::file;
 use rushes::texture::file::FileError;
 use rushes::texture::file::FrameWriter;
+use rushes::texture::file::PngWriter;
 use rushes::texture::file::Y4mWriter;
 
 use super::convert::Converter;
+use super::kind::Kind;
 
 /// A file that is being written.
 pub(crate) struct Output {
@@ -101,6 +103,15 @@ impl Output {
     /// Frames written.
     pub(crate) fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// The first file and the last, once they are finished: images are a file each.
+    pub(crate) fn files(&self) -> (PathBuf, PathBuf) {
+        if !matches!(Kind::of(&self.path), Ok(Kind::Png)) {
+            return (self.path.clone(), self.path.clone());
+        }
+        let file = |frame| PngWriter::file_of(&self.path, frame, self.frames);
+        (file(0), file(self.frames.saturating_sub(1)))
     }
 
     /// Gives the file its name; without a frame there is none.

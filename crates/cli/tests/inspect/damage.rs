@@ -113,6 +113,7 @@ fn command_lines_that_cannot_work_are_usage_errors() {
         &["--payload-type", "96"],
         &["--payload-type", "72=h264"],
         &["--codec", "mp3"],
+        &["--codec", "xyz=h264"],
     ] {
         let output = run(&[&[path], line].concat());
         assert_eq!(output.status.code(), Some(2), "{line:?}");

@@ -2,6 +2,7 @@
 //! other senders.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod codecs;
 mod damage;
 mod others;
 mod wire;

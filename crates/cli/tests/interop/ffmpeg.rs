@@ -61,6 +61,7 @@ fn ffmpeg_receives_h265() {
 #[test]
 fn ffmpeg_receives_h265_with_retransmissions_on_offer() {
     to_ffmpeg(H265, &["--recovery", "rtx"]);
+    to_ffmpeg(H265, &["--recovery", "rtx", "--ssrc", "7", "--rtx-ssrc", "8"]);
 }
 
 #[test]

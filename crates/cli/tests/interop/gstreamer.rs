@@ -91,9 +91,11 @@ fn gstreamer_sets_itself_up_from_our_description() {
     if !have(&["gst-launch-1.0", "ffmpeg"]) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    // The second with retransmissions on offer, which it may leave alone.
-    for (kind, more) in [(H264, &[][..]), (H265, &["--recovery", "rtx"])] {
+    // The others with retransmissions on offer, which it may leave alone.
+    let sources = ["--recovery", "rtx", "--ssrc", "7", "--rtx-ssrc", "8"];
+    let offers = [(H264, &[][..]), (H265, &["--recovery", "rtx"]), (H265, &sources)];
+    for (kind, more) in offers {
+        let folder = tempfile::tempdir().unwrap();
         let file = &kind.files(folder.path())[1];
         let port = ports();
         let sdp = describe(file, port, folder.path(), more);

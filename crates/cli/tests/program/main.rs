@@ -7,6 +7,7 @@ mod bench_peers;
 mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
+mod described;
 mod endings;
 #[cfg(target_os = "linux")]
 mod outage;

@@ -47,6 +47,31 @@ fn images_and_octets_without_a_header_lead_back_to_the_same() {
 }
 
 #[test]
+fn one_frame_has_the_given_name_and_several_are_numbered() {
+    for (frames, images, words) in [
+        (1, &["d.png"][..], "/d.png: 1 frame of"),
+        (3, &["d_00000.png", "d_00001.png", "d_00002.png"], "/d_00002.png: 3 frames of"),
+    ] {
+        let (folder, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let film = folder.path().join("a.ktx2").to_str().unwrap().to_owned();
+        must(&["encode", PATTERN, &film, "--frames", &frames.to_string()]);
+        let output = out.path().join("d.png").to_str().unwrap().to_owned();
+        let said = text(&must(&["decode", &film, &output]).stderr);
+        assert!(said.contains(words), "{said}");
+        let entries = std::fs::read_dir(out.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, images);
+        let report = json(&must(&["decode", &film, &output, "--json"]));
+        let name = |image: &str| out.path().join(image).to_str().unwrap().to_owned();
+        assert!(said.starts_with(&name(images[0])), "{said}");
+        assert_eq!(report["first_file"], name(images[0]));
+        assert_eq!(report["last_file"], name(images[images.len() - 1]));
+    }
+}
+
+#[test]
 fn an_error_leaves_nothing_behind_and_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -63,12 +63,17 @@ const PREFIX_LEN: usize = 4;
 /// packet is missing and the frame before still lacked its last one. The first frame of a source
 /// has no packet before it that could be missed, and is taken to be whole unless one of its units
 /// says otherwise ([`continues_frame`](Self::continues_frame)).
+///
+/// In a format that [is interleaved](PayloadFormat::is_interleaved), frames are made of units in
+/// decoding order, whatever packets they came in: what is said of packets and of gaps between them
+/// changes nothing, and the format's depacketiser says the same of units.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub struct FrameBuilder {
     settings: FrameSettings,
     per_unit: bool,
     prefixed: bool,
+    interleaved: bool,
     pool: FramePool,
     /// The frame so far, and behind it octets that mean nothing.
     data: Vec<u8>,
@@ -80,14 +85,21 @@ pub struct FrameBuilder {
     in_frame: bool,
     damaged: bool,
     head_unsure: bool,
+    /// A packet of the frame had the marker bit.
+    marked: bool,
+    /// A frame of the source has ended without a marker bit, though no packet was missing.
+    ends_unmarked: bool,
     gap: u64,
     /// Whether this is the source's first frame.
     fresh: bool,
+    /// The timestamp of the frame that ended because nothing came for long.
+    ended_at: Option<RtpTimestamp>,
     ready: VecDeque<Frame>,
     ready_before_packet: usize,
     ready_len: usize,
     len_hint: usize,
     delivered: u64,
+    delivered_octets: u64,
     dropped: u64,
     dropped_at: Option<RtpTimestamp>,
 }
@@ -102,6 +114,7 @@ impl FrameBuilder {
             settings,
             per_unit,
             prefixed: nal_units,
+            interleaved: format.is_interleaved(),
             data: pool.take(0),
             len: 0,
             pool,
@@ -111,13 +124,17 @@ impl FrameBuilder {
             in_frame: false,
             damaged: false,
             head_unsure: false,
+            marked: false,
+            ends_unmarked: false,
             gap: 0,
             fresh: true,
+            ended_at: None,
             ready: VecDeque::new(),
             ready_before_packet: 0,
             ready_len: 0,
             len_hint: 0,
             delivered: 0,
+            delivered_octets: 0,
             dropped: 0,
             dropped_at: None,
         }
@@ -125,12 +142,57 @@ impl FrameBuilder {
 
     /// Notes that `packets` are missing before the next packet.
     pub fn lost(&mut self, packets: u64) {
+        if self.interleaved {
+            return;
+        }
         self.gap = self.gap.saturating_add(packets);
         self.abandon_unit();
     }
 
     /// Takes up a packet, closing the frame before it if this one belongs to another.
     pub fn begin_packet(&mut self, packet: PacketInfo) {
+        if !self.interleaved {
+            self.begin(packet);
+        }
+    }
+
+    /// Takes up the next unit in decoding order, which came in `packet`, closing the frame before it
+    /// if it belongs to another. If `is_unsure`, units before it may be missing.
+    pub(super) fn begin_unit(&mut self, packet: PacketInfo, is_unsure: bool) {
+        let latest = self.packet.filter(|last| self.in_frame && last.timestamp == packet.timestamp);
+        let arrival = latest.map_or(packet.arrival, |last| last.arrival.max(packet.arrival));
+        self.end_units(is_unsure);
+        self.begin(PacketInfo { arrival, ..packet });
+    }
+
+    /// Says whether units behind the last one may be missing, in decoding order.
+    pub(super) fn end_units(&mut self, is_unsure: bool) {
+        // They may be of any number, and of the frames before and after.
+        self.gap = if is_unsure { 2 } else { 0 };
+    }
+
+    /// Notes that the unit taken up is not whole: its frame is damaged.
+    pub(super) fn lack_unit(&mut self) {
+        self.damaged = true;
+        if self.per_unit {
+            self.note_dropped();
+        }
+    }
+
+    /// Marks the unit delivered last, alone, as the last of its packet with a marker bit.
+    pub(super) fn mark_unit(&mut self) {
+        if let Some(last) = self.ready.back_mut().filter(|_| self.per_unit) {
+            last.marker = true;
+        }
+    }
+
+    /// Octets in the largest frame that is accepted.
+    pub(super) fn frame_len_max(&self) -> usize {
+        self.settings.frame_len_max
+    }
+
+    #[inline]
+    fn begin(&mut self, packet: PacketInfo) {
         let gap = std::mem::take(&mut self.gap);
         let mut tail_missing = false;
         if let (true, Some(last)) = (self.in_frame, self.packet) {
@@ -146,8 +208,11 @@ impl FrameBuilder {
         if !self.in_frame {
             self.in_frame = true;
             self.damaged = false;
-            self.head_unsure = gap > 0 && !(gap == 1 && tail_missing);
+            self.marked = false;
+            let is_rest = self.ended_at.take() == Some(packet.timestamp);
+            self.head_unsure = is_rest || gap > 0 && !(gap == 1 && tail_missing);
         }
+        self.marked |= packet.marker;
         self.packet = Some(packet);
         self.ready_before_packet = self.ready.len();
     }
@@ -155,6 +220,9 @@ impl FrameBuilder {
     /// Takes up a packet without payload, sampled at `timestamp`: it closes a frame of another
     /// time as any packet does, and starts none.
     pub fn idle(&mut self, timestamp: RtpTimestamp) {
+        if self.interleaved {
+            return;
+        }
         if self.in_frame && self.packet.is_some_and(|packet| packet.timestamp != timestamp) {
             self.damaged |= self.gap > 0;
             if self.gap == 1 {
@@ -167,7 +235,7 @@ impl FrameBuilder {
 
     /// Ends the packet; with a marker bit, the frame as well.
     pub fn end_packet(&mut self) {
-        if self.packet.is_some_and(|packet| packet.marker) {
+        if !self.interleaved && self.packet.is_some_and(|packet| packet.marker) {
             if self.ready.len() > self.ready_before_packet
                 && let Some(last) = self.ready.back_mut()
             {
@@ -213,10 +281,23 @@ impl FrameBuilder {
         if let Some(place) = self.data.get_mut(self.len..end) {
             place.copy_from_slice(octets);
         } else {
+            self.reserve(end);
             self.data.truncate(self.len);
             self.data.extend_from_slice(octets);
         }
         self.len = end;
+    }
+
+    /// Makes room for a frame of `end` octets, doubling the memory, but not beyond what the largest
+    /// frame needs.
+    #[inline]
+    fn reserve(&mut self, end: usize) {
+        if end > self.data.capacity() {
+            let limit = self.settings.frame_len_max + PREFIX_LEN;
+            let room = (2 * self.data.capacity()).min(limit).max(end);
+            self.data.truncate(self.len);
+            self.data.reserve_exact(room - self.data.len());
+        }
     }
 
     /// Whether the next packet of the frame, if it is sampled at `timestamp`, may go on with the
@@ -244,6 +325,7 @@ impl FrameBuilder {
             return None;
         }
         if self.data.len() < end {
+            self.reserve(end);
             self.data.resize(end, 0);
         }
         let place = self.data.get_mut(from..end)?;
@@ -331,8 +413,31 @@ impl FrameBuilder {
 
     /// Notes that the packet in hand could not be used: what it held is missing from the frame.
     pub fn damage(&mut self) {
+        if self.interleaved {
+            return;
+        }
         self.abandon_unit();
         self.damaged = true;
+    }
+
+    /// Ends the frame in hand after its last packet, as the source said BYE or has been silent for
+    /// long. The [depacketiser](super::Depacketiser::finish) comes first.
+    ///
+    /// A frame without a marker bit is delivered if no packet and no part of a unit is missing, and
+    /// frames of the source have ended without a marker before; else it may go on in packets that
+    /// were not sent, and is dropped. What comes of its timestamp later is no frame of its own.
+    pub fn finish_source(&mut self) {
+        if self.in_frame {
+            let is_last = self.marked || self.ends_unmarked;
+            self.damaged |= self.gap > 0 || !is_last;
+            self.ended_at = self.packet.map(|packet| packet.timestamp);
+            self.close_frame();
+        }
+    }
+
+    /// Whether a frame has begun and not ended.
+    pub fn is_in_frame(&self) -> bool {
+        self.in_frame
     }
 
     /// Gives up an unfinished frame: the source is gone or starts anew.
@@ -343,6 +448,21 @@ impl FrameBuilder {
         }
         self.gap = 0;
         self.packet = None;
+        self.fresh = true;
+    }
+
+    /// Gives up the frame in hand and its memory; packets of it that still come are dropped.
+    pub(crate) fn give_up(&mut self) {
+        self.damage();
+        self.units = 0;
+        self.len = 0;
+        self.data = Vec::new();
+    }
+
+    /// Whether a frame was begun that more packets may belong to.
+    #[inline]
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.in_frame
     }
 
     /// The oldest finished frame.
@@ -362,6 +482,17 @@ impl FrameBuilder {
         self.data.capacity() + self.ready_len
     }
 
+    /// Octets of memory in the unfinished frame.
+    #[inline]
+    pub(crate) fn unfinished_octets(&self) -> usize {
+        self.data.capacity()
+    }
+
+    /// Octets of all frames delivered so far.
+    pub(crate) fn delivered_octets(&self) -> u64 {
+        self.delivered_octets
+    }
+
     /// Octets of memory in finished frames that wait.
     pub fn ready_len(&self) -> usize {
         self.ready_len
@@ -379,6 +510,7 @@ impl FrameBuilder {
 
     fn close_frame(&mut self) {
         self.abandon_unit();
+        self.ends_unmarked |= !self.marked && !self.damaged && !self.head_unsure;
         self.in_frame = false;
         self.fresh = false;
         if !self.per_unit {
@@ -419,6 +551,7 @@ impl FrameBuilder {
             marker,
         });
         self.delivered += 1;
+        self.delivered_octets += len as u64;
     }
 
     /// Empties the buffer, and gives it back if it is much too large for frames as they are now:

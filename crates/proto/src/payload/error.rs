@@ -42,16 +42,24 @@ pub enum FrameError {
         /// The first octets of the frame.
         found: [u8; 4],
     },
-    /// A NAL unit's type has another meaning in an RTP payload header, or none.
-    #[error("the NAL unit at octet {offset} has type {nal_type}, which cannot travel in RTP")]
+    /// No NAL unit of the frame can travel: the type of the first has another meaning in an RTP
+    /// payload header, or none. Beside units that can, such a unit is left out.
+    #[error(
+        "no NAL unit of the frame can travel in RTP; \
+         the first, at octet {offset}, has type {nal_type}, which has no place there"
+    )]
     NalType {
         /// Where the NAL unit begins in the frame.
         offset: usize,
         /// Its `nal_unit_type`.
         nal_type: u8,
     },
-    /// A NAL unit is shorter than its header.
-    #[error("the NAL unit at octet {offset} has {len} octets, less than its header")]
+    /// No NAL unit of the frame can travel: the first is shorter than its header. Beside units that
+    /// can, such a unit is left out.
+    #[error(
+        "no NAL unit of the frame can travel in RTP; \
+         the first, at octet {offset}, has {len} octets, less than its header"
+    )]
     NalHeader {
         /// Where the NAL unit begins in the frame.
         offset: usize,

@@ -56,7 +56,9 @@ impl Frame {
         self.units
     }
 
-    /// Whether it ends an access unit: always so when whole access units are delivered.
+    /// Whether it ends an access unit: always so when whole access units are delivered. Of a unit that
+    /// travelled with a decoding order number, whether it ended a packet with the marker bit, as the
+    /// last unit of an access unit may have been sent before others of it.
     pub fn marker(&self) -> bool {
         self.marker
     }

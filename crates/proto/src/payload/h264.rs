@@ -44,7 +44,7 @@ impl PayloadFormat for H264 {
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
-        Box::new(NalDepacketiser::<Avc>::new(Numbering::None))
+        Box::new(NalDepacketiser::<Avc>::new(None))
     }
 
     fn has_nal_units(&self) -> bool {
@@ -57,6 +57,9 @@ const STAP_A: u8 = 24;
 
 /// FU-A (RFC 6184 section 5.8).
 const FU_A: u8 = 28;
+
+/// A sequence parameter set.
+const SEQUENCE_PARAMETER_SET: u8 = 7;
 
 /// Access unit delimiter (ITU-T H.264 table 7-1).
 const ACCESS_UNIT_DELIMITER: u8 = 9;
@@ -118,6 +121,10 @@ impl Layout for Avc {
     #[inline]
     fn is_delimiter(header: NalHeader) -> bool {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
+    }
+
+    fn begins_stream(header: NalHeader) -> bool {
+        matches!(Self::nal_type(header), ACCESS_UNIT_DELIMITER | SEQUENCE_PARAMETER_SET)
     }
 
     fn is_slice(unit: &[u8]) -> bool {
@@ -189,11 +196,17 @@ mod tests {
     }
 
     #[test]
-    fn types_that_mean_something_else_in_rtp_are_not_sent() {
+    fn types_that_mean_something_else_in_rtp_are_left_out() {
         for nal_type in (0..32).filter(|nal_type| !(1..=23).contains(nal_type)) {
-            let frame = [0, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x60 | nal_type, 1];
+            let other: &[u8] = &[0x60 | nal_type, 1];
+            let sent = send_units(&H264::default(), &[&[0x67, 1], other], 100);
+            assert_eq!(
+                (&sent[0].octets[..], sent[0].marker, sent.len()),
+                (&[0x67, 1][..], true, 1)
+            );
+            let frame = [0, 0, 0, 1, 0x60 | nal_type, 1];
             let outcome = H264::default().packetiser().start(&frame, 100);
-            assert_eq!(outcome, Err(FrameError::NalType { offset: 9, nal_type }));
+            assert_eq!(outcome, Err(FrameError::NalType { offset: 4, nal_type }));
         }
     }
 

@@ -3,8 +3,11 @@
 //! Sent and received: single NAL unit packets, aggregation packets, fragmentation units. PACI
 //! packets are unwrapped on receipt and never sent.
 //!
-//! With `sprop-max-don-diff` above 0, units carry decoding order numbers. Units are sent, and
-//! delivered, in the order of transmission: a sender that interleaves is not put in order again.
+//! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 7798 section 4.6) and may
+//! come interleaved. They are delivered in decoding order (section 6), a unit when none that precedes
+//! it can come any more: that delays them by as much as the sender may interleave, and an access unit
+//! by the first unit of the next. They wait in a buffer of 8 192 units at most, and of as many octets
+//! as the largest frame may have; beyond that they are dropped. Units are sent in decoding order.
 
 use std::ops::RangeInclusive;
 
@@ -12,6 +15,7 @@ use super::Depacketiser;
 use super::Packetiser;
 use super::PayloadFormat;
 use super::builder::Framing;
+use super::decoding_order::Interleaving;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
 use super::split::NalPacketiser;
@@ -27,18 +31,36 @@ pub struct H265 {
     /// `sprop-max-don-diff`: above 0, DONL and DOND fields are sent and expected
     /// (RFC 7798 section 7.1).
     pub max_don_diff: u16,
+    /// `sprop-depack-buf-nalus`: the most units that are sent before one that they follow in decoding
+    /// order (RFC 7798 section 7.1), so that units need not wait for more; 0 if it is not known.
+    pub depack_buf_nalus: u16,
+    /// `sprop-depack-buf-bytes`: the most octets of units that wait for others in a receiver
+    /// (RFC 7798 section 7.1); 0 if it is not known.
+    pub depack_buf_bytes: u32,
 }
 
 impl Default for H265 {
     /// Start codes, aggregation, no decoding order numbers.
     fn default() -> Self {
-        Self { input: Framing::AnnexB, aggregate: true, max_don_diff: 0 }
+        Self {
+            input: Framing::AnnexB,
+            aggregate: true,
+            max_don_diff: 0,
+            depack_buf_nalus: 0,
+            depack_buf_bytes: 0,
+        }
     }
 }
 
 impl H265 {
     fn numbering(self) -> Numbering {
         if self.max_don_diff > 0 { Numbering::Don } else { Numbering::None }
+    }
+
+    fn interleaving(self) -> Option<Interleaving> {
+        let Self { max_don_diff, depack_buf_nalus, depack_buf_bytes, .. } = self;
+        let promise = Interleaving { max_don_diff, depack_buf_nalus, depack_buf_bytes };
+        (max_don_diff > 0).then_some(promise)
     }
 }
 
@@ -56,11 +78,15 @@ impl PayloadFormat for H265 {
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
-        Box::new(NalDepacketiser::<Hevc>::new(self.numbering()))
+        Box::new(NalDepacketiser::<Hevc>::new(self.interleaving()))
     }
 
     fn has_nal_units(&self) -> bool {
         true
+    }
+
+    fn is_interleaved(&self) -> bool {
+        self.max_don_diff > 0
     }
 }
 
@@ -72,6 +98,9 @@ const FRAGMENTATION_UNIT: u8 = 49;
 
 /// PACI packet (RFC 7798 section 4.4.4).
 const CONTENT_INFORMATION: u8 = 50;
+
+/// A video parameter set.
+const VIDEO_PARAMETER_SET: u8 = 32;
 
 /// Access unit delimiter (ITU-T H.265 table 7-1).
 const ACCESS_UNIT_DELIMITER: u8 = 35;
@@ -138,6 +167,10 @@ impl Layout for Hevc {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
     }
 
+    fn begins_stream(header: NalHeader) -> bool {
+        matches!(Self::nal_type(header), ACCESS_UNIT_DELIMITER | VIDEO_PARAMETER_SET)
+    }
+
     fn is_slice(unit: &[u8]) -> bool {
         Self::nal_type([unit[0], 0]) < 32
     }
@@ -157,7 +190,13 @@ mod tests {
     use super::super::rig::{annex_b, receive_all, receive_one, send, send_units};
     use super::*;
 
-    const NUMBERED: H265 = H265 { input: Framing::AnnexB, aggregate: true, max_don_diff: 1 };
+    const NUMBERED: H265 = H265 {
+        input: Framing::AnnexB,
+        aggregate: true,
+        max_don_diff: 1,
+        depack_buf_nalus: 0,
+        depack_buf_bytes: 0,
+    };
 
     fn sent(format: H265, units: &[&[u8]], limit: usize) -> Vec<Vec<u8>> {
         let sent = send_units(&format, units, limit);
@@ -317,7 +356,19 @@ mod tests {
     }
 
     #[test]
-    fn types_above_47_and_short_units_are_not_sent() {
+    fn units_that_cannot_travel_are_left_out_of_their_access_unit() {
+        // The Dolby Vision metadata behind each picture has type 62.
+        for nal_type in 48..64 {
+            let other: &[u8] = &[nal_type << 1, 1, 9];
+            let units = [other, &[0x40, 1, 7], other, &[0x26, 1, 0x88], &[0x26], other];
+            let expected = b"\x60\x01\0\x03\x40\x01\x07\0\x03\x26\x01\x88";
+            let sent = send_units(&H265::default(), &units, 100);
+            assert_eq!((&sent[0].octets[..], sent[0].marker, sent.len()), (&expected[..], true, 1));
+        }
+    }
+
+    #[test]
+    fn an_access_unit_of_units_that_cannot_travel_is_refused() {
         for nal_type in 48..64 {
             let frame = [0, 0, 1, nal_type << 1, 1, 1];
             let outcome = H265::default().packetiser().start(&frame, 100);

@@ -3,8 +3,11 @@
 //! Sent and received: single NAL unit packets, aggregation packets, fragmentation units with the
 //! P bit.
 //!
-//! With `sprop-max-don-diff` above 0, units carry decoding order numbers. Units are sent, and
-//! delivered, in the order of transmission: a sender that interleaves is not put in order again.
+//! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 9328 section 4.4) and may
+//! come interleaved. They are delivered in decoding order (section 6), a unit when none that precedes
+//! it can come any more: that delays them by as much as the sender may interleave, and an access unit
+//! by the first unit of the next. They wait in a buffer of 8 192 units at most, and of as many octets
+//! as the largest frame may have; beyond that they are dropped. Units are sent in decoding order.
 
 use std::ops::RangeInclusive;
 
@@ -12,6 +15,7 @@ use super::Depacketiser;
 use super::Packetiser;
 use super::PayloadFormat;
 use super::builder::Framing;
+use super::decoding_order::Interleaving;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
 use super::split::NalPacketiser;
@@ -27,18 +31,27 @@ pub struct H266 {
     /// `sprop-max-don-diff`: above 0, DONL fields are sent and expected
     /// (RFC 9328 section 7.2).
     pub max_don_diff: u16,
+    /// `sprop-depack-buf-bytes`: the most octets of units that wait for others in a receiver
+    /// (RFC 9328 section 7.2); 0 if it is not known.
+    pub depack_buf_bytes: u32,
 }
 
 impl Default for H266 {
     /// Start codes, aggregation, no decoding order numbers.
     fn default() -> Self {
-        Self { input: Framing::AnnexB, aggregate: true, max_don_diff: 0 }
+        Self { input: Framing::AnnexB, aggregate: true, max_don_diff: 0, depack_buf_bytes: 0 }
     }
 }
 
 impl H266 {
     fn numbering(self) -> Numbering {
         if self.max_don_diff > 0 { Numbering::Don } else { Numbering::None }
+    }
+
+    fn interleaving(self) -> Option<Interleaving> {
+        let Self { max_don_diff, depack_buf_bytes, .. } = self;
+        let promise = Interleaving { max_don_diff, depack_buf_nalus: 0, depack_buf_bytes };
+        (max_don_diff > 0).then_some(promise)
     }
 }
 
@@ -56,11 +69,15 @@ impl PayloadFormat for H266 {
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
-        Box::new(NalDepacketiser::<Vvc>::new(self.numbering()))
+        Box::new(NalDepacketiser::<Vvc>::new(self.interleaving()))
     }
 
     fn has_nal_units(&self) -> bool {
         true
+    }
+
+    fn is_interleaved(&self) -> bool {
+        self.max_don_diff > 0
     }
 }
 
@@ -139,6 +156,12 @@ impl Layout for Vvc {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
     }
 
+    /// Operating point and decoding capability information and parameter sets go before all else
+    /// (ITU-T H.266 section 7.4.2.4.3).
+    fn begins_stream(header: NalHeader) -> bool {
+        matches!(Self::nal_type(header), 12..=15 | ACCESS_UNIT_DELIMITER)
+    }
+
     fn is_slice(unit: &[u8]) -> bool {
         unit[1] >> 3 < 12
     }
@@ -169,7 +192,8 @@ mod tests {
     use super::super::rig::{annex_b, receive_all, receive_one, send, send_units};
     use super::*;
 
-    const NUMBERED: H266 = H266 { input: Framing::AnnexB, aggregate: true, max_don_diff: 1 };
+    const NUMBERED: H266 =
+        H266 { input: Framing::AnnexB, aggregate: true, max_don_diff: 1, depack_buf_bytes: 0 };
 
     fn sent(units: &[&[u8]], limit: usize) -> Vec<Vec<u8>> {
         let sent = send_units(&H266::default(), units, limit);

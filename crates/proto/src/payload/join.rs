@@ -5,18 +5,20 @@ use std::marker::PhantomData;
 use super::Depacketiser;
 use super::PacketInfo;
 use super::builder::FrameBuilder;
+use super::decoding_order::{DecodingOrder, Interleaving};
 use super::error::PayloadError;
-use super::layout::{Layout, NalHeader, Numbering, PayloadKind};
+use super::layout::{Layout, NalHeader, PayloadKind};
 use crate::time::RtpTimestamp;
 
 /// Joins single NAL unit, aggregation and fragmentation packets into NAL units.
 pub(super) struct NalDepacketiser<L> {
-    numbering: Numbering,
+    /// Where units wait for their turn, if they travel with decoding order numbers.
+    order: Option<DecodingOrder>,
     in_hand: Option<InHand>,
     layout: PhantomData<L>,
 }
 
-/// The unit whose fragments are coming in; its octets are in the frame builder.
+/// The unit whose fragments are coming in; its octets are in the frame builder, or where units wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct InHand {
     header: NalHeader,
@@ -24,38 +26,83 @@ struct InHand {
 }
 
 impl<L: Layout> NalDepacketiser<L> {
-    pub(super) fn new(numbering: Numbering) -> Self {
-        Self { numbering, in_hand: None, layout: PhantomData }
+    pub(super) fn new(interleaving: Option<Interleaving>) -> Self {
+        Self { order: interleaving.map(DecodingOrder::new), in_hand: None, layout: PhantomData }
+    }
+
+    /// Opens a unit with `header`, after telling the frame what it says of the frame's beginning. It
+    /// is numbered `don` if units are numbered.
+    fn open(
+        &mut self,
+        (header, body): (NalHeader, &[u8]),
+        don: u16,
+        packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        if let Some(order) = &mut self.order {
+            order.open_unit::<L>(don, header, packet, frame);
+            return Ok(());
+        }
+        note_beginning::<L>(header, body, frame);
+        frame.open_unit();
+        frame.extend(&header[..L::HEADER_LEN])
+    }
+
+    fn extend(&mut self, octets: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadError> {
+        match &mut self.order {
+            Some(order) => order.extend(octets, frame.frame_len_max()),
+            None => frame.extend(octets),
+        }
+    }
+
+    fn finish_unit(&mut self, packet: PacketInfo, frame: &mut FrameBuilder) {
+        match &mut self.order {
+            Some(order) => order.finish_unit::<L>(packet, frame),
+            None => frame.finish_unit(),
+        }
+    }
+
+    /// The decoding order number in front of `octets`, which stand at `offset`, and what follows it;
+    /// nothing is there if units are not numbered.
+    fn don<'p>(&self, octets: &'p [u8], offset: usize) -> Result<(u16, &'p [u8]), PayloadError> {
+        if self.order.is_none() {
+            return Ok((0, octets));
+        }
+        let rest = after(octets, 2, "DONL", offset)?;
+        Ok((u16::from_be_bytes([octets[0], octets[1]]), rest))
     }
 
     fn push_single(
-        &self,
+        &mut self,
         header: NalHeader,
         rest: &[u8],
+        packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
-        let body = match self.numbering {
-            Numbering::None => rest,
-            Numbering::Don => after(rest, 2, "DONL", L::HEADER_LEN)?,
-        };
-        open::<L>(header, body, frame);
-        frame.extend(&header[..L::HEADER_LEN])?;
-        frame.extend(body)?;
-        frame.finish_unit();
+        let (don, body) = self.don(rest, L::HEADER_LEN)?;
+        self.open((header, body), don, packet, frame)?;
+        self.extend(body, frame)?;
+        self.finish_unit(packet, frame);
         Ok(())
     }
 
-    fn push_aggregate(&self, rest: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadError> {
-        let mut left = rest;
+    fn push_aggregate(
+        &mut self,
+        rest: &[u8],
+        packet: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        let (mut don, mut left) = self.don(rest, L::HEADER_LEN)?;
         let mut first = true;
         let mut outcome = Ok(());
         while first || !left.is_empty() {
             let offset = rest.len() - left.len() + L::HEADER_LEN;
-            left = match (self.numbering, first) {
-                (Numbering::None, _) => left,
-                (Numbering::Don, true) => after(left, 2, "DONL", offset)?,
-                (Numbering::Don, false) => after(left, L::DOND_LEN, "DOND", offset)?,
-            };
+            if self.order.is_some() && !first {
+                let tail = after(left, L::DOND_LEN, "DOND", offset)?;
+                // DOND is the difference to the unit before, less one; without it, that is one.
+                let difference = if L::DOND_LEN > 0 { u16::from(left[0]) } else { 0 };
+                (don, left) = (don.wrapping_add(difference + 1), tail);
+            }
             first = false;
             let tail = after(left, 2, "NAL unit size", offset)?;
             let claimed = usize::from(u16::from_be_bytes([left[0], left[1]]));
@@ -69,9 +116,11 @@ impl<L: Layout> NalDepacketiser<L> {
             let packet_type = L::nal_type(header);
             match L::kind(header) {
                 PayloadKind::Single => {
-                    open::<L>(header, &unit[L::HEADER_LEN..], frame);
-                    frame.extend(unit)?;
-                    frame.finish_unit();
+                    let body = &unit[L::HEADER_LEN..];
+                    let packet = PacketInfo { marker: packet.marker && left.is_empty(), ..packet };
+                    self.open((header, body), don, packet, frame)?;
+                    self.extend(body, frame)?;
+                    self.finish_unit(packet, frame);
                 }
                 // Reserved types are stepped over (RFC 6184 section 5.4), and told.
                 PayloadKind::Unknown => outcome = Err(PayloadError::UnknownType { packet_type }),
@@ -96,8 +145,9 @@ impl<L: Layout> NalDepacketiser<L> {
         if (start && end) || !L::NAL_TYPES.contains(&nal_type) {
             return Err(PayloadError::FragmentHeader { header: fu_header });
         }
-        if start && self.numbering == Numbering::Don {
-            body = after(body, 2, "DONL", L::HEADER_LEN + 1)?;
+        let mut don = 0;
+        if start {
+            (don, body) = self.don(body, L::HEADER_LEN + 1)?;
         }
         if body.is_empty() && !L::HAS_EMPTY_FRAGMENTS {
             let have = L::HEADER_LEN + rest.len();
@@ -105,8 +155,7 @@ impl<L: Layout> NalDepacketiser<L> {
         }
         let hand = InHand { header, timestamp: packet.timestamp };
         if start {
-            open::<L>(header, body, frame);
-            frame.extend(&header[..L::HEADER_LEN])?;
+            self.open((header, body), don, packet, frame)?;
         } else {
             match before {
                 None => return Err(PayloadError::FragmentWithoutStart),
@@ -114,9 +163,9 @@ impl<L: Layout> NalDepacketiser<L> {
                 Some(_) => {}
             }
         }
-        frame.extend(body)?;
+        self.extend(body, frame)?;
         if end {
-            frame.finish_unit();
+            self.finish_unit(packet, frame);
         } else if !packet.marker {
             // A marked packet ends the frame, and with it whatever unit is unfinished.
             self.in_hand = Some(hand);
@@ -143,13 +192,16 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         }
         let kind = L::kind(header);
         if kind != PayloadKind::Fragment && self.in_hand.take().is_some() {
-            // The unit in hand will never end; opening the next one abandons it.
-            frame.abandon_unit();
+            // The unit in hand will never end.
+            match &mut self.order {
+                Some(order) => order.abandon_unit(),
+                None => frame.abandon_unit(),
+            }
         }
         let packet_type = L::nal_type(header);
         match kind {
-            PayloadKind::Single => self.push_single(header, rest, frame),
-            PayloadKind::Aggregate => self.push_aggregate(rest, frame),
+            PayloadKind::Single => self.push_single(header, rest, packet, frame),
+            PayloadKind::Aggregate => self.push_aggregate(rest, packet, frame),
             PayloadKind::Fragment => self.push_fragment(header, rest, packet, frame),
             PayloadKind::OutsideMode => Err(PayloadError::OutsideMode { packet_type }),
             PayloadKind::ContentInformation => Err(PayloadError::Nested { packet_type }),
@@ -159,7 +211,8 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
 
     #[inline]
     fn head_len(&self) -> Option<usize> {
-        self.in_hand.is_some().then_some(L::HEADER_LEN + 1)
+        // The octets of units that wait for their turn are not in the frame.
+        (self.in_hand.is_some() && self.order.is_none()).then_some(L::HEADER_LEN + 1)
     }
 
     #[inline]
@@ -173,6 +226,9 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         let (Some(hand), Some(&fu_header)) = (self.in_hand, head.get(L::HEADER_LEN)) else {
             return false;
         };
+        if self.order.is_some() {
+            return false;
+        }
         let payload_header = L::header(head);
         let (start, end) = (fu_header & 0x80 != 0, fu_header & 0x40 != 0);
         let (header, _) = L::fragmented_header(payload_header, fu_header);
@@ -190,19 +246,45 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         true
     }
 
+    fn begins(&self, payload: &[u8]) -> bool {
+        let Some(mut unit) = payload.get(..).filter(|it| it.len() >= L::HEADER_LEN) else {
+            return true;
+        };
+        if L::kind(L::header(unit)) == PayloadKind::Aggregate {
+            let numbers = if self.order.is_some() { 2 } else { 0 };
+            let first = payload.get(L::HEADER_LEN + numbers + 2..);
+            let Some(first) = first.filter(|it| it.len() >= L::HEADER_LEN) else { return true };
+            unit = first;
+        }
+        L::begins_stream(L::header(unit))
+    }
+
     fn lost(&mut self) {
         self.in_hand = None;
+        if let Some(order) = &mut self.order {
+            order.lost();
+        }
+    }
+
+    fn finish(&mut self, frame: &mut FrameBuilder) {
+        self.in_hand = None;
+        if let Some(order) = &mut self.order {
+            order.finish::<L>(frame);
+        }
+    }
+
+    fn held_len(&self) -> usize {
+        self.order.as_ref().map_or(0, DecodingOrder::held_len)
     }
 }
 
-/// Opens a unit, after telling the frame what its header says of the frame's beginning.
-fn open<L: Layout>(header: NalHeader, body: &[u8], frame: &mut FrameBuilder) {
+/// Tells the frame what the header of the unit that is opened next says of the frame's beginning.
+pub(super) fn note_beginning<L: Layout>(header: NalHeader, body: &[u8], frame: &mut FrameBuilder) {
     if L::is_delimiter(header) {
         frame.starts_frame();
     } else if L::continues_picture(header, body) {
         frame.continues_frame();
     }
-    frame.open_unit();
 }
 
 /// The payload inside a PACI packet, as if it had come alone (RFC 7798 section 4.4.4).

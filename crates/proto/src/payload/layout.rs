@@ -85,6 +85,10 @@ pub(super) trait Layout: Send + 'static {
     /// Whether a unit with this header starts an access unit by definition.
     fn is_delimiter(header: NalHeader) -> bool;
 
+    /// Whether a unit with this header is what a stream begins with: an access unit delimiter, or
+    /// the parameter set that goes before all others.
+    fn begins_stream(header: NalHeader) -> bool;
+
     /// Whether `unit` is a slice.
     fn is_slice(unit: &[u8]) -> bool;
 

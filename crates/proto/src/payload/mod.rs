@@ -8,6 +8,9 @@
 //! Formats of your own implement the same three traits; [`generic`] is the shortest example.
 
 mod builder;
+mod decoding_order;
+#[cfg(test)]
+mod endings;
 mod error;
 mod fragment;
 mod frame;
@@ -15,6 +18,8 @@ pub mod generic;
 pub mod h264;
 pub mod h265;
 pub mod h266;
+#[cfg(test)]
+mod interleaver;
 mod join;
 mod layout;
 #[cfg(test)]
@@ -66,6 +71,12 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether units are put into another order than that of the packets they came in, by decoding
+    /// order numbers. The [`Depacketiser`] then says where frames begin and end: the packets do not.
+    fn is_interleaved(&self) -> bool {
+        false
+    }
+
     /// Whether payloads may be taken in whatever order they come, so that none waits for one that
     /// is missing before it.
     fn is_unordered(&self) -> bool {
@@ -96,6 +107,12 @@ pub trait Packetiser: Send {
         None
     }
 
+    /// Units of the frame that was [taken up](Self::start) last that cannot travel in the format, and
+    /// are left out.
+    fn units_left_out(&self) -> usize {
+        0
+    }
+
     /// How long `frame` lasts in ticks of the clock rate, where the format says so (Opus).
     fn duration(&self, _frame: &[u8]) -> Option<u32> {
         None
@@ -118,7 +135,9 @@ pub struct PacketInfo {
 /// The receiving half of a payload format, for one source.
 ///
 /// The caller takes care of the packet's frame: [`FrameBuilder::begin_packet`] before and
-/// [`FrameBuilder::end_packet`] after each `push`. A depacketiser opens, fills and closes units.
+/// [`FrameBuilder::end_packet`] after each `push`. A depacketiser opens, fills and closes units. At
+/// the end, or after long silence, come [`finish`](Self::finish) and then
+/// [`FrameBuilder::finish_source`].
 pub trait Depacketiser: Send {
     /// Takes one payload. Payloads come in sequence and without duplicates.
     ///
@@ -155,7 +174,23 @@ pub trait Depacketiser: Send {
         false
     }
 
+    /// Whether a source that begins with this payload surely begins there; if not, packets before
+    /// it may have been lost, and are asked for where that is agreed.
+    fn begins(&self, _payload: &[u8]) -> bool {
+        true
+    }
+
     /// One or more packets before the next `push` are missing, or its predecessor was damaged:
     /// forget the fragments of an unfinished unit. The caller abandons the unit itself.
     fn lost(&mut self);
+
+    /// No more payloads come: the source said BYE, or has been silent for long. Hands units that
+    /// wait for others before them to `frame`, which is [finished](FrameBuilder::finish_source)
+    /// next.
+    fn finish(&mut self, _frame: &mut FrameBuilder) {}
+
+    /// About how many octets of memory are held in units that wait for others before them.
+    fn held_len(&self) -> usize {
+        0
+    }
 }

@@ -124,6 +124,28 @@ impl Listener {
         self.builder.lost(packets);
     }
 
+    /// Ends the source, as its BYE does.
+    pub(super) fn finish(&mut self) {
+        self.depacketiser.finish(&mut self.builder);
+        self.builder.finish_source();
+    }
+
+    /// Frames, or units, that were dropped so far.
+    pub(super) fn dropped(&self) -> u64 {
+        self.builder.dropped()
+    }
+
+    /// The timestamps and octets of the frames that have come whole since the last call.
+    pub(super) fn timed_frames(&mut self) -> Vec<(u32, Vec<u8>)> {
+        let frames = std::iter::from_fn(|| self.builder.pop());
+        frames.map(|frame| (frame.timestamp().0, frame.to_vec())).collect()
+    }
+
+    /// About how many octets are held in frames and units that wait.
+    pub(super) fn held(&self) -> usize {
+        self.builder.held_len() + self.depacketiser.held_len()
+    }
+
     /// The frames that have come whole since the last call.
     pub(super) fn frames(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.to_vec()).collect()
@@ -141,7 +163,9 @@ pub(super) fn receive_one(
     payload: &[u8],
 ) -> (Result<(), PayloadError>, Vec<Vec<u8>>) {
     let mut listener = Listener::new(format, Delivery::Unit);
-    (listener.take(payload, 0, true), listener.units())
+    let outcome = listener.take(payload, 0, true);
+    listener.finish();
+    (outcome, listener.units())
 }
 
 /// What comes of several payloads of one access unit: the units delivered, or the first error.
@@ -151,5 +175,6 @@ pub(super) fn receive_all(
 ) -> Result<Vec<Vec<u8>>, PayloadError> {
     let mut listener = Listener::new(format, Delivery::Unit);
     payloads.iter().try_for_each(|payload| listener.take(payload, 0, false))?;
+    listener.finish();
     Ok(listener.units())
 }

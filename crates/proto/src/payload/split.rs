@@ -28,6 +28,8 @@ pub(super) struct NalPacketiser<L> {
     don: u16,
     limit: usize,
     units: Vec<Range<usize>>,
+    /// Units of the frame that are not among them.
+    left_out: usize,
     /// The next unit, and how much of it has gone in fragments.
     unit: usize,
     sent: usize,
@@ -43,6 +45,7 @@ impl<L: Layout> NalPacketiser<L> {
             don: 0,
             limit: 0,
             units: Vec::new(),
+            left_out: 0,
             unit: 0,
             sent: 0,
             layout: PhantomData,
@@ -150,8 +153,13 @@ impl<L: Layout> NalPacketiser<L> {
 
 impl<L: Layout> Packetiser for NalPacketiser<L> {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
+        if self.sent > 0 {
+            // The unit was cut off, but its number was sent.
+            self.don = self.don.wrapping_add(1);
+        }
         self.unit = 0;
         self.sent = 0;
+        self.left_out = 0;
         // The length fields of aggregated units have 16 bits.
         self.limit = limit.min(usize::from(u16::MAX));
         self.units.clear();
@@ -160,14 +168,25 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
         }
-        let found = find_units(frame, self.input, &mut self.units);
-        let checked = found.and_then(|()| {
-            self.units.iter().try_for_each(|unit| check_unit::<L>(frame, unit.clone()))
-        });
-        if checked.is_err() {
+        if let Err(error) = find_units(frame, self.input, &mut self.units) {
             self.units.clear();
+            return Err(error);
         }
-        checked
+        let found = self.units.len();
+        let mut refused = None;
+        self.units.retain(|unit| match check_unit::<L>(frame, unit.clone()) {
+            Ok(()) => true,
+            Err(error) => {
+                refused.get_or_insert(error);
+                false
+            }
+        });
+        self.left_out = found - self.units.len();
+        refused.filter(|_| self.units.is_empty()).map_or(Ok(()), Err)
+    }
+
+    fn units_left_out(&self) -> usize {
+        self.left_out
     }
 
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use std::time::Instant;
 
+use super::round_trip::RoundTrip;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 
@@ -16,20 +17,75 @@ pub struct RequestTiming {
     pub attempts_max: u8,
     /// Packets asked for at a time; of a longer gap, only the newest.
     pub packets_max: usize,
+    /// How long a missing packet is waited for at most. It is waited for as long as four requests
+    /// take, by the round-trip time measured, and until that is known for the whole limit; an
+    /// answer that could not come in time is not asked for.
+    pub latency_max: Duration,
 }
 
 impl Default for RequestTiming {
-    /// After 5 ms, up to 20 times, up to 1 024 packets.
+    /// After 5 ms, up to 20 times, up to 1 024 packets; waiting for half a second at most.
     fn default() -> Self {
-        Self { delay: Duration::from_millis(5), attempts_max: 20, packets_max: 1024 }
+        Self {
+            delay: Duration::from_millis(5),
+            attempts_max: 20,
+            packets_max: 1024,
+            latency_max: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Requests that a packet is waited for, if the latency allows.
+const REQUESTS_AWAITED: u32 = 4;
+
+/// How long a request waits for its answer while the round-trip time is not known; each further one
+/// twice as long as the one before.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+
+/// How often packets are asked for that may never have been sent.
+const HEAD_ATTEMPTS: u8 = 2;
+
+/// How often the last request that can be answered in time is repeated, and how long after it at
+/// the least: nothing comes of it if it is lost. More often where many first requests remain
+/// without an answer.
+const LAST_REPEATS: u8 = 2;
+const LAST_REPEATS_OF_LOSSY: u8 = 6;
+const LOSSY_BELOW: f32 = 0.8;
+const REPEAT_AFTER: Duration = Duration::from_millis(10);
+
+/// What was asked for, and what became of it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RepairCounts {
+    /// Requests made, repetitions counted.
+    pub requested: u64,
+    /// Packets that came after they were asked for.
+    pub recovered: u64,
+    /// Packets that were asked for and did not come in time.
+    pub unanswered: u64,
+    /// Packets that were not asked for, because an answer could not have come in time.
+    pub not_requested: u64,
+}
+
+impl core::ops::AddAssign for RepairCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.requested += other.requested;
+        self.recovered += other.recovered;
+        self.unanswered += other.unanswered;
+        self.not_requested += other.not_requested;
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sequence: ExtendedSequence,
-    due: Instant,
+    /// When it was found missing: the first packet after it came.
+    since: Instant,
+    /// When to ask (again); `None` if that is hopeless.
+    due: Option<Instant>,
+    first_asked: Option<Instant>,
     attempts: u8,
+    attempts_max: u8,
+    last_repeats: u8,
 }
 
 /// The missing packets of one source, in order.
@@ -39,39 +95,87 @@ pub struct Missing {
     entries: VecDeque<Entry>,
     /// No entry is due before this.
     next_due: Option<Instant>,
-    requested: u64,
-    recovered: u64,
+    round_trip: RoundTrip,
+    /// The share of first requests that are answered, smoothed.
+    answered: f32,
+    counts: RepairCounts,
 }
 
 impl Missing {
     /// Nothing missing.
     pub fn new(timing: RequestTiming) -> Self {
-        Self { timing, entries: VecDeque::new(), next_due: None, requested: 0, recovered: 0 }
+        Self {
+            timing,
+            entries: VecDeque::new(),
+            next_due: None,
+            round_trip: RoundTrip::default(),
+            answered: 1.0,
+            counts: RepairCounts::default(),
+        }
+    }
+
+    /// Notes the round-trip time as reports have it: an answer that comes sooner is none.
+    pub fn set_round_trip(&mut self, time: Duration) {
+        self.round_trip.set_least(time);
+    }
+
+    /// How long a missing packet is waited for, from the first packet after it.
+    #[inline]
+    pub fn wait(&self) -> Duration {
+        let limit = self.timing.latency_max;
+        self.round_trip.retry().map_or(limit, |retry| {
+            limit.min(self.timing.delay.saturating_add(retry.saturating_mul(REQUESTS_AWAITED)))
+        })
+    }
+
+    /// Notes at `now` that the `packets` from `first` on may have been sent before the first one
+    /// that came: they are asked for twice at most.
+    pub fn note_head(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
+        self.note_gap(now, first, packets);
+        for entry in &mut self.entries {
+            entry.attempts_max = entry.attempts_max.min(HEAD_ATTEMPTS);
+        }
     }
 
     /// Notes at `now` that the `packets` from `first` on did not come before the one after them.
     pub fn note_gap(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
+        if packets == 0 {
+            return;
+        }
         let skipped = packets.saturating_sub(self.timing.packets_max as u64);
         let due = now + self.timing.delay;
         for step in skipped..packets {
             if self.entries.len() >= self.timing.packets_max {
-                self.entries.pop_front();
+                self.forget_first();
             }
-            self.entries.push_back(Entry { sequence: first.plus(step), due, attempts: 0 });
+            self.entries.push_back(Entry {
+                sequence: first.plus(step),
+                since: now,
+                due: Some(due),
+                first_asked: None,
+                attempts: 0,
+                attempts_max: self.timing.attempts_max,
+                last_repeats: 0,
+            });
         }
         self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
     }
 
-    /// Notes that `sequence` came after all.
+    /// Notes that `sequence` came after all, at `now`.
     #[inline]
-    pub fn note_arrival(&mut self, sequence: ExtendedSequence) {
+    pub fn note_arrival(&mut self, now: Instant, sequence: ExtendedSequence) {
         if self.entries.is_empty() {
             return;
         }
         let found = self.entries.binary_search_by_key(&sequence, |entry| entry.sequence);
         let Ok(n) = found else { return };
-        if self.entries.remove(n).is_some_and(|entry| entry.attempts > 0) {
-            self.recovered += 1;
+        if let Some(Entry { attempts, first_asked: Some(asked), .. }) = self.entries.remove(n) {
+            self.counts.recovered += 1;
+            if self.round_trip.time().is_some() {
+                let answered = if attempts == 1 { 1.0 } else { 0.0 };
+                self.answered += (answered - self.answered) / 16.0;
+            }
+            self.round_trip.take(now.saturating_duration_since(asked), attempts);
         }
         if self.entries.is_empty() {
             self.next_due = None;
@@ -82,10 +186,26 @@ impl Missing {
     #[inline]
     pub fn forget_before(&mut self, sequence: ExtendedSequence) {
         while self.entries.front().is_some_and(|entry| entry.sequence < sequence) {
-            self.entries.pop_front();
+            self.forget_first();
         }
         if self.entries.is_empty() {
             self.next_due = None;
+        }
+    }
+
+    /// Forgets everything: the source has begun anew.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.next_due = None;
+    }
+
+    fn forget_first(&mut self) {
+        if let Some(entry) = self.entries.pop_front() {
+            if entry.attempts > 0 {
+                self.counts.unanswered += 1;
+            } else {
+                self.counts.not_requested += 1;
+            }
         }
     }
 
@@ -100,35 +220,50 @@ impl Missing {
         self.next_due
     }
 
-    /// Adds to `out` what is to be asked for at `now`, in order. Each packet is due again after
-    /// `retry`, which should be a little more than the round-trip time; then after twice, three
-    /// and at most four times as long.
-    pub fn take_due(&mut self, now: Instant, retry: Duration, out: &mut Vec<SequenceNumber>) {
+    /// Adds to `out` what is to be asked for at `now`, in order. Each packet is due again when its
+    /// answer should have come; the last request that can be answered in time is repeated.
+    pub fn take_due(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
         if self.next_due.is_none_or(|due| due > now) {
             return;
         }
-        let before = out.len();
-        let mut next_due: Option<Instant> = None;
+        let wait = self.wait();
+        let round_trip = self.round_trip.time().unwrap_or(Duration::ZERO);
+        let retry = self.round_trip.retry();
+        let is_lossy = self.answered < LOSSY_BELOW;
+        let repeats_max = if is_lossy { LAST_REPEATS_OF_LOSSY } else { LAST_REPEATS };
+        self.next_due = None;
         for entry in &mut self.entries {
-            if entry.attempts >= self.timing.attempts_max {
-                continue;
-            }
-            if entry.due <= now {
+            if entry.due.is_some_and(|due| due <= now) {
+                // The last instant at which a request can be answered in time.
+                let last = (entry.since + wait).checked_sub(round_trip);
+                let hopeless = last.is_none_or(|last| now > last);
+                if hopeless || entry.attempts >= entry.attempts_max {
+                    entry.due = None;
+                    continue;
+                }
                 entry.attempts += 1;
-                entry.due = now + retry * u32::from(entry.attempts.min(4));
+                entry.first_asked.get_or_insert(now);
                 out.push(entry.sequence.sequence());
+                self.counts.requested += 1;
+                let doublings = u32::from(entry.attempts - 1).min(10);
+                let retry = retry.unwrap_or(FIRST_RETRY * 2_u32.pow(doublings));
+                entry.due = Some(now + retry);
+                let left = last.map_or(Duration::ZERO, |last| last.saturating_duration_since(now));
+                if left < retry && entry.attempts > 1 && entry.last_repeats < repeats_max {
+                    let repeats_left = u32::from(repeats_max - entry.last_repeats);
+                    entry.last_repeats += 1;
+                    entry.due = Some(now + (left / repeats_left).max(REPEAT_AFTER));
+                }
             }
-            if entry.attempts < self.timing.attempts_max {
-                next_due = Some(next_due.map_or(entry.due, |next| next.min(entry.due)));
+            if let Some(due) = entry.due {
+                self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
             }
         }
-        self.next_due = next_due;
-        self.requested += (out.len() - before) as u64;
     }
 
-    /// Packets asked for, repetitions counted; and packets that came after they were asked for.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.requested, self.recovered)
+    /// What was asked for, and what became of it.
+    pub fn counts(&self) -> RepairCounts {
+        self.counts
     }
 
     /// Octets of memory.
@@ -142,40 +277,93 @@ impl Missing {
 mod tests {
     use super::*;
 
-    const RETRY: Duration = Duration::from_millis(30);
+    const MS: Duration = Duration::from_millis(1);
 
     fn due(missing: &mut Missing, now: Instant) -> Vec<u16> {
         let mut out = Vec::new();
-        missing.take_due(now, RETRY, &mut out);
+        missing.take_due(now, &mut out);
         out.iter().map(|sequence| sequence.0).collect()
     }
 
-    #[test]
-    fn a_packet_is_asked_for_after_the_delay_and_again_after_each_retry() {
-        let start = Instant::now();
-        let timing = RequestTiming { attempts_max: 2, ..RequestTiming::default() };
+    /// The times, in milliseconds after the gap, at which a packet that never comes is asked for.
+    fn asked_at(round_trip: u64, latency_max: u64) -> Vec<u64> {
+        let timing = RequestTiming {
+            latency_max: Duration::from_millis(latency_max),
+            ..RequestTiming::default()
+        };
         let mut missing = Missing::new(timing);
+        missing.set_round_trip(Duration::from_millis(round_trip));
+        let start = Instant::now();
+        missing.note_gap(start, ExtendedSequence(70_000), 1);
+        let mut times = Vec::new();
+        while let Some(at) = missing.poll_timeout() {
+            if !due(&mut missing, at).is_empty() {
+                times.push((at - start).as_millis() as u64);
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn a_packet_is_asked_for_after_the_delay_and_again_when_its_answer_should_have_come() {
+        let start = Instant::now();
+        let mut missing = Missing::new(RequestTiming { attempts_max: 2, ..Default::default() });
         assert_eq!(missing.poll_timeout(), None);
         missing.note_gap(start, ExtendedSequence(0x1_ffff), 2);
-        let first = start + timing.delay;
+        let first = start + 5 * MS;
         assert_eq!(missing.poll_timeout(), Some(first));
         assert!(due(&mut missing, start).is_empty());
         assert_eq!(due(&mut missing, first), [0xffff, 0]);
-        assert_eq!(missing.poll_timeout(), Some(first + RETRY));
-        missing.note_arrival(ExtendedSequence(0x1_ffff));
-        assert_eq!(due(&mut missing, first + RETRY), [0]);
+        assert_eq!(missing.poll_timeout(), Some(first + FIRST_RETRY));
+        missing.note_arrival(first + 30 * MS, ExtendedSequence(0x1_ffff));
+        assert_eq!(due(&mut missing, first + FIRST_RETRY), [0]);
+        assert!(due(&mut missing, first + 400 * MS).is_empty());
         assert_eq!(missing.poll_timeout(), None);
-        assert!(due(&mut missing, first + RETRY * 9).is_empty());
-        assert_eq!(missing.counts(), (3, 1));
+        let counts = missing.counts();
+        assert_eq!((counts.requested, counts.recovered, counts.unanswered), (3, 1, 0));
+    }
+
+    #[test]
+    fn requests_follow_the_round_trip_time_and_end_where_no_answer_can_come_in_time() {
+        assert_eq!(asked_at(20, 10_000), [5, 35, 65, 95, 105]);
+        assert_eq!(asked_at(200, 10_000), [5, 215, 425, 635, 645]);
+        // At three times the round-trip time, the second request is the last: it is repeated.
+        assert_eq!(asked_at(200, 600), [5, 215, 307, 400]);
+        assert_eq!(asked_at(220, 200), []);
+    }
+
+    #[test]
+    fn a_packet_that_cannot_come_in_time_is_counted_as_not_asked_for() {
+        let start = Instant::now();
+        let mut missing =
+            Missing::new(RequestTiming { latency_max: 100 * MS, ..Default::default() });
+        missing.set_round_trip(120 * MS);
+        missing.note_gap(start, ExtendedSequence(70_000), 3);
+        assert!(due(&mut missing, start + 5 * MS).is_empty());
+        missing.forget_before(ExtendedSequence(70_003));
+        let counts = missing.counts();
+        assert_eq!((counts.requested, counts.unanswered, counts.not_requested), (0, 0, 3));
+    }
+
+    #[test]
+    fn the_wait_is_the_limit_until_the_round_trip_time_is_known() {
+        let start = Instant::now();
+        let mut missing = Missing::new(RequestTiming::default());
+        assert_eq!(missing.wait(), 500 * MS);
+        missing.note_gap(start, ExtendedSequence(70_000), 1);
+        due(&mut missing, start + 5 * MS);
+        missing.note_arrival(start + 25 * MS, ExtendedSequence(70_000));
+        assert!((100 * MS..300 * MS).contains(&missing.wait()), "{:?}", missing.wait());
     }
 
     #[test]
     fn a_late_packet_that_was_never_asked_for_is_not_recovered() {
+        let now = Instant::now();
         let mut missing = Missing::new(RequestTiming::default());
-        missing.note_gap(Instant::now(), ExtendedSequence(70_000), 1);
-        missing.note_arrival(ExtendedSequence(70_000));
-        missing.note_arrival(ExtendedSequence(70_001));
-        assert_eq!((missing.counts(), missing.poll_timeout()), ((0, 0), None));
+        missing.note_gap(now, ExtendedSequence(70_000), 1);
+        missing.note_arrival(now, ExtendedSequence(70_000));
+        missing.note_arrival(now, ExtendedSequence(70_001));
+        assert_eq!((missing.counts(), missing.poll_timeout()), (RepairCounts::default(), None));
     }
 
     #[test]
@@ -191,12 +379,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_waited_for_is_not_asked_for() {
+    fn packets_that_are_no_longer_waited_for_are_not_asked_for() {
         let start = Instant::now();
         let mut missing = Missing::new(RequestTiming::default());
         missing.note_gap(start, ExtendedSequence(100_000), 4);
         missing.forget_before(ExtendedSequence(100_003));
-        assert_eq!(due(&mut missing, start + RETRY), [(100_003 % 65_536) as u16]);
+        assert_eq!(due(&mut missing, start + 30 * MS), [(100_003 % 65_536) as u16]);
         missing.forget_before(ExtendedSequence(100_004));
         assert_eq!(missing.poll_timeout(), None);
     }

@@ -6,7 +6,8 @@
 
 mod history;
 mod missing;
+mod round_trip;
 pub mod rtx;
 
 pub use history::{History, Refusal};
-pub use missing::{Missing, RequestTiming};
+pub use missing::{Missing, RepairCounts, RequestTiming};

@@ -2,10 +2,14 @@
 
 use core::net::IpAddr;
 
-use super::error::SdpError;
 use super::error::Unsupported;
 use super::line::Fields;
 use super::line::Line;
+use super::line::next;
+use super::line::number_of;
+use super::warning::LeftOut;
+use super::warning::Problem;
+use super::warning::Warnings;
 
 /// An address, or the name of a host that the caller must look up.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -50,10 +54,10 @@ impl Address {
     }
 
     /// Reads `<nettype> <addrtype>`, which stand before each address: whether it is IPv6.
-    pub(super) fn parse_type(line: Line<'_>, fields: &mut Fields<'_>) -> Result<bool, SdpError> {
-        let network = fields.next().ok_or_else(|| line.malformed("the network type"))?;
-        let kind = fields.next().ok_or_else(|| line.malformed("the address type"))?;
-        let other = |found: &str| line.unsupported(Unsupported::Network(found.to_owned()));
+    fn parse_type(fields: &mut Fields<'_>) -> Result<bool, Problem> {
+        let network = next(fields, "the network type")?;
+        let kind = next(fields, "the address type")?;
+        let other = |found: &str| Unsupported::Network(found.to_owned()).into();
         if !network.eq_ignore_ascii_case("IN") {
             return Err(other(network));
         }
@@ -64,9 +68,15 @@ impl Address {
         }
     }
 
+    /// Reads `<nettype> <addrtype> <address>`; `what` is malformed if there is no address.
+    pub(super) fn parse(fields: &mut Fields<'_>, what: &'static str) -> Result<Self, Problem> {
+        let ip6 = Self::parse_type(fields)?;
+        Ok(Self::new(next(fields, what)?, ip6))
+    }
+
     /// `text` as an address; the version written beats the type announced, as some peers write
     /// `IP4` before everything.
-    pub(super) fn new(text: &str, ip6: bool) -> Self {
+    fn new(text: &str, ip6: bool) -> Self {
         match text.parse() {
             Ok(address) => Self::Ip(address),
             Err(_) => Self::Name { name: text.to_owned(), ip6 },
@@ -90,25 +100,40 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Reads `<nettype> <addrtype> <address>[/<ttl>][/<number of addresses>]`; IPv6 has no TTL.
-    pub(super) fn parse(line: Line<'_>) -> Result<Self, SdpError> {
+    pub(super) fn parse(line: Line<'_>, warnings: &mut Warnings) -> Result<Self, Problem> {
+        const WHAT: &str = "the connection address";
         let mut fields = line.fields();
-        let ip6 = Address::parse_type(line, &mut fields)?;
-        let text = fields.next().ok_or_else(|| line.malformed("the connection address"))?;
-        let mut parts = text.split('/');
-        let address = parts.next().filter(|part| !part.is_empty());
-        let address =
-            Address::new(address.ok_or_else(|| line.malformed("the connection address"))?, ip6);
-        let ttl = match address.kind() {
-            "IP4" => parts.next().map(|ttl| line.number(ttl, "the TTL of c=")).transpose()?,
-            _ => None,
-        };
-        let count = match parts.next() {
-            Some(count) => line.number(count, "the number of addresses")?,
-            None => 1,
-        };
-        if count == 0 || parts.next().is_some() {
-            return Err(line.malformed("the connection address"));
+        let ip6 = Address::parse_type(&mut fields)?;
+        let text = next(&mut fields, WHAT)?;
+        let (address, suffix) =
+            text.split_once('/').map_or((text, None), |(address, rest)| (address, Some(rest)));
+        if address.is_empty() {
+            return Err(Problem::Malformed(WHAT));
         }
+        let address = Address::new(address, ip6);
+        let (ttl, count) = match suffix.map(|suffix| parse_suffix(suffix, address.kind())) {
+            None => (None, 1),
+            Some(Ok(read)) => read,
+            Some(Err(problem)) => {
+                warnings.add(line.number, problem, LeftOut::Part);
+                (None, 1)
+            }
+        };
         Ok(Self { address, ttl, count })
     }
+}
+
+/// Reads `[<ttl>][/<number of addresses>]` after an address of `kind`.
+fn parse_suffix(text: &str, kind: &str) -> Result<(Option<u8>, u16), Problem> {
+    let mut parts = text.split('/');
+    let ttl = match kind {
+        "IP4" => parts.next().map(|ttl| number_of(ttl, "the TTL of c=")).transpose()?,
+        _ => None,
+    };
+    let what = "the number of addresses of c=";
+    let count = parts.next().map_or(Ok(1), |count| number_of(count, what))?;
+    if count == 0 || parts.next().is_some() {
+        return Err(Problem::Malformed(what));
+    }
+    Ok((ttl, count))
 }

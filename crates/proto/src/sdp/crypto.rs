@@ -12,8 +12,9 @@ use super::crypto_key::read_keys;
 use super::crypto_key::write_keys;
 use super::crypto_session::SessionParameters;
 use super::crypto_session::Shown;
-use super::error::SdpError;
-use super::line::Line;
+use super::line::next;
+use super::line::number_of;
+use super::warning::Problem;
 
 /// An `a=crypto` line: a cipher suite and a key for it.
 ///
@@ -108,18 +109,18 @@ impl Crypto {
         Ok(ValidCrypto { line: self, keys, session })
     }
 
-    pub(super) fn parse(line: Line<'_>, value: &str) -> Result<Self, SdpError> {
+    pub(super) fn parse(value: &str) -> Result<Self, Problem> {
         let mut fields = value.split_ascii_whitespace();
-        let mut next = |what| fields.next().ok_or_else(|| line.malformed(what));
-        let tag = next("the tag of a=crypto")?;
+        let tag = next(&mut fields, "the tag of a=crypto")?;
         if tag.len() > 9 {
-            return Err(line.malformed("the tag of a=crypto"));
+            return Err(Problem::Malformed("the tag of a=crypto"));
         }
-        let tag = line.number(tag, "the tag of a=crypto")?;
-        let suite = next("the suite of a=crypto")?.to_owned();
-        let key_params = next("the key parameters of a=crypto")?;
+        let tag = number_of(tag, "the tag of a=crypto")?;
+        let suite = next(&mut fields, "the suite of a=crypto")?.to_owned();
+        let what = "the key parameters of a=crypto";
+        let key_params = next(&mut fields, what)?;
         if !key_params.split(';').all(|part| part.contains(':')) {
-            return Err(line.malformed("the key parameters of a=crypto"));
+            return Err(Problem::Malformed(what));
         }
         let session_params = fields.map(str::to_owned).collect();
         Ok(Self { tag, suite, key_params: key_params.to_owned(), session_params })

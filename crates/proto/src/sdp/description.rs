@@ -8,6 +8,7 @@ use super::attribute::Bandwidth;
 use super::error::SdpError;
 use super::media::Media;
 use super::parse;
+use super::warning::Warning;
 use super::write;
 
 /// A session description, in our terms.
@@ -47,10 +48,34 @@ impl Description {
     /// come in another order; `o=`, `s=` and `t=` may be absent; `a=fmtp` may precede `a=rtpmap`;
     /// names and parameters have any case.
     ///
+    /// A line that cannot be used is left out, and all others are read:
+    /// [`parse_with_warnings`](Self::parse_with_warnings) names it. A media that cannot be played
+    /// is read as well: see [`Media::supported`].
+    ///
     /// # Errors
-    /// [`SdpError`] names the line. A media that cannot be played is no error, so that the others
-    /// can: see [`Media::supported`].
+    /// [`SdpError`] if nothing is left that could be used.
     pub fn parse(octets: &[u8]) -> Result<Self, SdpError> {
+        Self::parse_with_warnings(octets).map(|(description, _)| description)
+    }
+
+    /// Reads a description as [`parse`](Self::parse) does, and says of each line that cannot be
+    /// used what is wrong with it and what is left out: at most
+    /// [`WARNINGS_MAX`](super::WARNINGS_MAX) times, in the order of the lines.
+    ///
+    /// # Errors
+    /// [`SdpError`] if nothing is left that could be used.
+    ///
+    /// ```
+    /// use rushes_proto::sdp::Description;
+    ///
+    /// let text = b"v=0\nm=audio 5006 RTP/AVP 0 72\nb=AS:\n";
+    /// let (description, warnings) = Description::parse_with_warnings(text)?;
+    /// assert_eq!(description.media[0].formats.len(), 1);
+    /// assert_eq!(warnings[1].to_string(),
+    ///     "line 3: the bandwidth of b= is missing or malformed; the line is left out");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse_with_warnings(octets: &[u8]) -> Result<(Self, Vec<Warning>), SdpError> {
         parse::description(octets)
     }
 

@@ -2,24 +2,21 @@
 
 use thiserror::Error;
 
+use super::warning::Warning;
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
 /// Why some octets are not a session description that can be used.
 ///
-/// Lines count from 1, as an editor shows them.
+/// A line that is odd in itself is no error but a [`Warning`]. Lines count from 1, as an editor
+/// shows them.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum SdpError {
-    /// A line is not what RFC 8866 or the attribute's own RFC says.
-    #[error("line {line}: {what} is missing or malformed")]
-    Malformed {
-        /// Which line.
-        line: usize,
-        /// The part that is wrong, with the line it belongs to.
-        what: &'static str,
-    },
-    /// The first line is not `v=0`, so it is no session description (RFC 8866 section 5.1).
+    /// There is media, and none of it has an `m=` line that can be read: the first of them.
+    #[error("no media can be read: {0}")]
+    NoMedia(Warning),
+    /// No line is `v=0`, so it is no session description (RFC 8866 section 5.1).
     #[error("line {line}: a session description begins with v=0")]
     NoVersion {
         /// The first line that is not empty; 0 if there is none.
@@ -32,24 +29,6 @@ pub enum SdpError {
         len: usize,
         /// Octets that are allowed.
         limit: usize,
-    },
-    /// There are more of something than are allowed.
-    #[error("line {line}: there are more than {limit} {what}")]
-    TooMany {
-        /// The line of the first one too many.
-        line: usize,
-        /// What there are too many of.
-        what: &'static str,
-        /// How many are allowed.
-        limit: usize,
-    },
-    /// A line is well-formed and asks for what cannot be done.
-    #[error("line {line}: {reason}")]
-    Unsupported {
-        /// Which line.
-        line: usize,
-        /// What it asks for.
-        reason: Unsupported,
     },
 }
 
@@ -88,8 +67,8 @@ pub enum Unsupported {
     /// The media has no format.
     #[error("the media has no format")]
     NoFormat,
-    /// A dynamic payload type that no `a=rtpmap` explains.
-    #[error("payload type {} has no a=rtpmap", .0.value())]
+    /// A dynamic payload type without an `a=rtpmap`, or without one that can be used.
+    #[error("payload type {} has no a=rtpmap that can be used", .0.value())]
     NoRtpMap(PayloadType),
     /// H.264 in interleaved mode, or a mode to come (RFC 6184 section 5.4).
     #[error("packetization-mode={0} of H264 is not 0 or 1")]

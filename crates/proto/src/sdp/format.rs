@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::error::SdpError;
 use super::error::Unsupported;
 use super::feedback::Feedback;
 use super::h264::H264Parameters;
@@ -12,6 +11,9 @@ use super::line::Line;
 use super::line::number;
 use super::opus::OpusParameters;
 use super::parameters::parameters;
+use super::warning::LeftOut;
+use super::warning::Problem;
+use super::warning::Warnings;
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
@@ -120,21 +122,56 @@ impl Encoding {
         }
     }
 
-    /// The encoding called `name`, whatever its case, with the parameters `text` of `line`.
-    pub(super) fn parse(name: &str, line: Line<'_>, text: &str) -> Result<Self, SdpError> {
+    /// The encoding called `name`, whatever its case, without parameters.
+    fn named(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
-            "h264" => return H264Parameters::parse(line, text).map(Self::H264),
-            "h265" => return H265Parameters::parse(line, text).map(Self::H265),
-            "h266" => return H266Parameters::parse(line, text).map(Self::H266),
-            "opus" => return OpusParameters::parse(line, text).map(Self::Opus),
-            "rtx" => {
-                if let Some(rtx) = parse_rtx(text) {
-                    return Ok(rtx);
-                }
-            }
-            _ => {}
+            "h264" => Self::H264(H264Parameters::default()),
+            "h265" => Self::H265(H265Parameters::default()),
+            "h266" => Self::H266(H266Parameters::default()),
+            "opus" => Self::Opus(OpusParameters::default()),
+            _ => Self::Other { name: name.to_owned(), parameters: String::new() },
         }
-        Ok(Self::Other { name: name.to_owned(), parameters: text.to_owned() })
+    }
+
+    /// The encoding called `name` of `payload_type`, with the parameters of its `a=fmtp` lines.
+    ///
+    /// A parameter that cannot be read is left out. If it decides how packets look, a receiver
+    /// that went without it would take them for something else: then it is `None`.
+    pub(super) fn parse(
+        name: &str,
+        payload_type: PayloadType,
+        texts: &[(Line<'_>, &str)],
+        warnings: &mut Warnings,
+    ) -> Option<Self> {
+        let mut encoding = Self::named(name);
+        if let Self::Other { name, parameters } = &mut encoding {
+            let texts: Vec<&str> = texts.iter().map(|(_, text)| *text).collect();
+            *parameters = texts.join(";");
+            let rtx = name.eq_ignore_ascii_case("rtx").then(|| parse_rtx(parameters)).flatten();
+            return Some(rtx.unwrap_or(encoding));
+        }
+        for (line, text) in texts {
+            for (name, value) in parameters(text) {
+                let Err(problem) = encoding.set(&name, value) else { continue };
+                if matches!(name.as_str(), "packetization-mode" | "sprop-max-don-diff") {
+                    warnings.add(line.number, problem, LeftOut::Format(payload_type));
+                    return None;
+                }
+                warnings.add(line.number, problem, LeftOut::Parameter(name));
+            }
+        }
+        Some(encoding)
+    }
+
+    /// Takes the parameter `name`, in lower case, with `value`.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        match self {
+            Self::H264(parameters) => parameters.set(name, value),
+            Self::H265(parameters) => parameters.set(name, value),
+            Self::H266(parameters) => parameters.set(name, value),
+            Self::Opus(parameters) => parameters.set(name, value),
+            Self::Rtx { .. } | Self::Other { .. } => Ok(()),
+        }
     }
 
     /// The format parameters, as `a=fmtp` has them after the payload type.

@@ -1,15 +1,13 @@
 //! Format parameters of H.264 (RFC 6184 section 8.1).
 
 use super::error::ParameterSetError;
-use super::error::SdpError;
-use super::line::Line;
 use super::parameters::OtherParameters;
 use super::parameters::Writer;
 use super::parameters::base16;
-use super::parameters::parameters;
 use super::parameters::read_units;
 use super::parameters::up_to;
 use super::sequence_parameters::first_octets;
+use super::warning::Problem;
 
 /// What `a=fmtp` says of an H.264 stream.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -46,17 +44,15 @@ impl H264Parameters {
         })
     }
 
-    pub(super) fn parse(line: Line<'_>, text: &str) -> Result<Self, SdpError> {
-        let mut read = Self::default();
-        for (name, value) in parameters(text) {
-            match name.as_str() {
-                "profile-level-id" => read.profile_level_id = Some(base16(line, value)?),
-                "packetization-mode" => read.packetization_mode = up_to(line, value, 255)? as u8,
-                "sprop-parameter-sets" => read_units(&mut read.parameter_sets, line, value)?,
-                _ => read.other.push((name, value.to_owned())),
-            }
+    /// Takes the parameter `name`, in lower case, with `value`.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        match name {
+            "profile-level-id" => self.profile_level_id = Some(base16(value)?),
+            "packetization-mode" => self.packetization_mode = up_to(value, 255)? as u8,
+            "sprop-parameter-sets" => read_units(&mut self.parameter_sets, value)?,
+            _ => self.other.push((name.to_owned(), value.to_owned())),
         }
-        Ok(read)
+        Ok(())
     }
 
     pub(super) fn write(&self) -> String {

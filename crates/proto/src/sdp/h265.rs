@@ -1,16 +1,14 @@
 //! Format parameters of H.265 (RFC 7798 section 7.1).
 
 use super::error::ParameterSetError;
-use super::error::SdpError;
-use super::line::Line;
 use super::parameters::OtherParameters;
 use super::parameters::Writer;
 use super::parameters::base16;
 use super::parameters::flag;
-use super::parameters::parameters;
 use super::parameters::read_units;
 use super::parameters::up_to;
 use super::sequence_parameters::first_octets;
+use super::warning::Problem;
 
 /// What `a=fmtp` says of an H.265 stream.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -83,34 +81,32 @@ impl H265Parameters {
         })
     }
 
-    pub(super) fn parse(line: Line<'_>, text: &str) -> Result<Self, SdpError> {
-        let mut read = Self::default();
-        for (name, value) in parameters(text) {
-            match name.as_str() {
-                "profile-space" => read.profile_space = Some(up_to(line, value, 3)? as u8),
-                "profile-id" => read.profile_id = Some(up_to(line, value, 31)? as u8),
-                "tier-flag" => read.tier_flag = Some(flag(line, value)?),
-                "level-id" => read.level_id = Some(up_to(line, value, 255)? as u8),
-                "interop-constraints" => read.interop_constraints = Some(base16(line, value)?),
-                "profile-compatibility-indicator" => {
-                    read.profile_compatibility = Some(u32::from_be_bytes(base16(line, value)?));
-                }
-                "tx-mode" => read.transmission_mode = Some(value.to_owned()),
-                "sprop-max-don-diff" => read.max_don_diff = up_to(line, value, 32_767)? as u16,
-                "sprop-depack-buf-nalus" => {
-                    read.depack_buf_nalus = Some(up_to(line, value, 32_767)? as u16);
-                }
-                "sprop-depack-buf-bytes" => {
-                    read.depack_buf_bytes = Some(up_to(line, value, u32::MAX)?);
-                }
-                "sprop-vps" => read_units(&mut read.vps, line, value)?,
-                "sprop-sps" => read_units(&mut read.sps, line, value)?,
-                "sprop-pps" => read_units(&mut read.pps, line, value)?,
-                "sprop-sei" => read_units(&mut read.sei, line, value)?,
-                _ => read.other.push((name, value.to_owned())),
+    /// Takes the parameter `name`, in lower case, with `value`.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        match name {
+            "profile-space" => self.profile_space = Some(up_to(value, 3)? as u8),
+            "profile-id" => self.profile_id = Some(up_to(value, 31)? as u8),
+            "tier-flag" => self.tier_flag = Some(flag(value)?),
+            "level-id" => self.level_id = Some(up_to(value, 255)? as u8),
+            "interop-constraints" => self.interop_constraints = Some(base16(value)?),
+            "profile-compatibility-indicator" => {
+                self.profile_compatibility = Some(u32::from_be_bytes(base16(value)?));
             }
+            "tx-mode" => self.transmission_mode = Some(value.to_owned()),
+            "sprop-max-don-diff" => self.max_don_diff = up_to(value, 32_767)? as u16,
+            "sprop-depack-buf-nalus" => {
+                self.depack_buf_nalus = Some(up_to(value, 32_767)? as u16);
+            }
+            "sprop-depack-buf-bytes" => {
+                self.depack_buf_bytes = Some(up_to(value, u32::MAX)?);
+            }
+            "sprop-vps" => read_units(&mut self.vps, value)?,
+            "sprop-sps" => read_units(&mut self.sps, value)?,
+            "sprop-pps" => read_units(&mut self.pps, value)?,
+            "sprop-sei" => read_units(&mut self.sei, value)?,
+            _ => self.other.push((name.to_owned(), value.to_owned())),
         }
-        Ok(read)
+        Ok(())
     }
 
     pub(super) fn write(&self) -> String {

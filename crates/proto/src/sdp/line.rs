@@ -5,13 +5,15 @@ use core::str::FromStr;
 use super::DESCRIPTION_LEN_MAX;
 use super::LINES_MAX;
 use super::error::SdpError;
-use super::error::Unsupported;
+use super::warning::LeftOut;
+use super::warning::Problem;
+use super::warning::Warnings;
 
 /// Words of a line between single or several spaces.
 pub(super) type Fields<'a> = core::str::SplitAsciiWhitespace<'a>;
 
-/// The type letters that exist; a description with another must be ignored as a whole (RFC 8866
-/// section 5).
+/// The type letters that exist. RFC 8866 section 5 wants a description with another ignored as a
+/// whole; here its line is, as in other programs: video surveillance has lines of its own (`y=`).
 const TYPES: &str = "vosiuepcbtrzkam";
 
 /// One line: its number from 1, type letter, and value without space at its ends.
@@ -23,16 +25,24 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn malformed(self, what: &'static str) -> SdpError {
-        SdpError::Malformed { line: self.number, what }
+    /// Reads `<type>=<value>`.
+    fn parse(number: usize, text: &'a str) -> Result<Self, Problem> {
+        let (kind, value) = text.split_once('=').ok_or(Problem::Malformed("the = of a line"))?;
+        let mut letters = kind.chars();
+        let kind = letters.next().filter(|letter| TYPES.contains(*letter));
+        let kind = kind.filter(|_| letters.next().is_none());
+        let kind = kind.ok_or(Problem::Malformed("the type letter"))?;
+        let is_text = !value.contains(|c: char| c.is_ascii_control() && c != '\t');
+        match kind {
+            _ if is_text => Ok(Self { number, kind, value: trim(value) }),
+            // Without it, the lines below would be taken for those of the media before.
+            'm' => Ok(Self { number, kind, value: "" }),
+            _ => Err(Problem::Malformed("a text without control characters")),
+        }
     }
 
-    pub(super) fn unsupported(self, reason: Unsupported) -> SdpError {
-        SdpError::Unsupported { line: self.number, reason }
-    }
-
-    pub(super) fn too_many(self, what: &'static str, limit: usize) -> SdpError {
-        SdpError::TooMany { line: self.number, what, limit }
+    fn is_version(&self) -> bool {
+        self.kind == 'v' && self.value == "0"
     }
 
     pub(super) fn fields(self) -> Fields<'a> {
@@ -44,20 +54,24 @@ impl<'a> Line<'a> {
         let (name, value) = self.value.split_once(':').unwrap_or((self.value, ""));
         (trim(name), trim(value))
     }
+}
 
-    /// `text` as a number of decimal digits only.
-    pub(super) fn number<N: FromStr>(self, text: &str, what: &'static str) -> Result<N, SdpError> {
-        number(text).ok_or_else(|| self.malformed(what))
-    }
+/// The next of `fields`; `what` is missing if there is none.
+pub(super) fn next<'a>(fields: &mut Fields<'a>, what: &'static str) -> Result<&'a str, Problem> {
+    fields.next().ok_or(Problem::Malformed(what))
+}
 
-    /// The next of `fields` as a number of decimal digits only.
-    pub(super) fn next_number<N: FromStr>(
-        self,
-        fields: &mut Fields<'_>,
-        what: &'static str,
-    ) -> Result<N, SdpError> {
-        self.number(fields.next().unwrap_or_default(), what)
-    }
+/// The next of `fields` as a number of decimal digits only.
+pub(super) fn next_number<N: FromStr>(
+    fields: &mut Fields<'_>,
+    what: &'static str,
+) -> Result<N, Problem> {
+    number_of(fields.next().unwrap_or_default(), what)
+}
+
+/// `text` as a number of decimal digits only; `what` is malformed if it is none.
+pub(super) fn number_of<N: FromStr>(text: &str, what: &'static str) -> Result<N, Problem> {
+    number(text).ok_or(Problem::Malformed(what))
 }
 
 /// `text` as a number of decimal digits only: `from_str` alone would take a sign.
@@ -79,33 +93,34 @@ pub(super) fn text(octets: &[u8]) -> Result<String, SdpError> {
     Ok(String::from_utf8_lossy(octets).into_owned())
 }
 
-/// The lines of `text`; empty lines are left out, as is the `SDP:` that FFmpeg prints first.
-pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, SdpError> {
+/// The lines of `text` from `v=0` on; empty lines are left out, as is the `SDP:` that FFmpeg prints
+/// first.
+pub(super) fn lines<'a>(text: &'a str, warnings: &mut Warnings) -> Result<Vec<Line<'a>>, SdpError> {
     let mut lines = Vec::new();
+    let mut first = None;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    for (index, line) in text.split('\n').enumerate() {
+    for (index, text) in text.split('\n').enumerate() {
         let number = index + 1;
-        let line = trim(line.trim_end_matches([' ', '\t', '\r']));
-        if line.is_empty() || (lines.is_empty() && line == "SDP:") {
+        let text = trim(text.trim_end_matches([' ', '\t', '\r']));
+        if text.is_empty() || (first.is_none() && text == "SDP:") {
             continue;
         }
+        first.get_or_insert(number);
         if lines.len() == LINES_MAX {
-            return Err(SdpError::TooMany { line: number, what: "lines", limit: LINES_MAX });
+            let problem = Problem::TooMany { what: "lines", limit: LINES_MAX };
+            warnings.add(number, problem, LeftOut::Rest);
+            break;
         }
-        let malformed = |what| SdpError::Malformed { line: number, what };
-        let (kind, value) = line.split_once('=').ok_or_else(|| malformed("the = of a line"))?;
-        let mut letters = kind.chars();
-        let kind = letters.next().filter(|letter| TYPES.contains(*letter));
-        let kind = kind
-            .filter(|_| letters.next().is_none())
-            .ok_or_else(|| malformed("the type letter"))?;
-        if value.contains(|c: char| c.is_ascii_control() && c != '\t') {
-            return Err(malformed("a text without control characters"));
+        match Line::parse(number, text) {
+            Ok(line) if lines.is_empty() && !line.is_version() => {
+                warnings.add(number, Problem::Malformed("v=0 before it"), LeftOut::Line);
+            }
+            Ok(line) => lines.push(line),
+            Err(problem) => warnings.add(number, problem, LeftOut::Line),
         }
-        lines.push(Line { number, kind, value: trim(value) });
     }
-    match lines.first() {
-        Some(line) if line.kind == 'v' && line.value == "0" => Ok(lines),
-        first => Err(SdpError::NoVersion { line: first.map_or(0, |line| line.number) }),
+    if lines.is_empty() {
+        return Err(SdpError::NoVersion { line: first.unwrap_or(0) });
     }
+    Ok(lines)
 }

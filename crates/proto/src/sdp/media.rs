@@ -11,8 +11,9 @@ use super::crypto::ValidCrypto;
 use super::error::Unsupported;
 use super::format::Encoding;
 use super::format::Format;
+use super::source::Source;
+use super::source::SourceGroup;
 use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
 
 /// What a description says of one media: where it is sent, in which formats, with which keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +34,8 @@ pub struct Media {
     pub profile: Profile,
     /// The formats, the preferred one first.
     pub formats: Vec<Format>,
-    /// Payload types that nothing explains; refused media often has only these.
+    /// Payload types that nothing explains, or nothing that can be used; refused media often has
+    /// only these.
     pub unmapped: Vec<PayloadType>,
     /// Where RTCP goes.
     pub rtcp: RtcpPort,
@@ -133,6 +135,14 @@ impl Media {
             }
         }
         Err(nearest)
+    }
+
+    /// Whether the media is encrypted or authenticated (SRTP), by its profile or by its keys, also
+    /// by keys that cannot be read.
+    pub fn is_secured(&self) -> bool {
+        matches!(self.profile, Profile::Savp | Profile::Savpf)
+            || !self.crypto.is_empty()
+            || self.attribute("crypto").is_some()
     }
 
     /// The format with `payload_type`.
@@ -239,34 +249,20 @@ pub enum RtcpPort {
     Port(u16, Option<Address>),
 }
 
-/// Who sends.
+/// Who sends (RFC 8866 section 6.7).
+///
+/// In a description that is handed out to receivers, it says what those do: `a=recvonly`. In an
+/// offer or an answer (RFC 3264 section 5.1), it says what its writer does: one that only sends
+/// writes `a=sendonly` there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Direction {
     /// `a=sendrecv`: both.
     #[default]
     SendRecv,
-    /// `a=sendonly`: the one that wrote the description.
+    /// `a=sendonly`: the one that reads a description, or that wrote an offer or answer.
     SendOnly,
-    /// `a=recvonly`: the one that reads the description.
+    /// `a=recvonly`: not the one that reads a description, or that wrote an offer or answer.
     RecvOnly,
     /// `a=inactive`: neither.
     Inactive,
-}
-
-/// A source that is announced: the `a=ssrc` lines of one SSRC (RFC 5576 section 4.1).
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Source {
-    /// Its identifier.
-    pub ssrc: Ssrc,
-    /// Its canonical name.
-    pub cname: Option<String>,
-}
-
-/// Sources that belong together (`a=ssrc-group`, RFC 5576 section 4.2).
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SourceGroup {
-    /// What unites them: `FID` for a stream and its retransmissions.
-    pub semantics: String,
-    /// Their identifiers, in an order that has a meaning.
-    pub ssrcs: Vec<Ssrc>,
 }

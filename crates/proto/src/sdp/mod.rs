@@ -22,7 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The lines are ours, not a crate's: an error can so name the line, also within an attribute.
+//! The lines are ours, not a crate's: so a line that cannot be used is left out alone and named by
+//! its number, also where only a part of an attribute is wrong.
 
 mod address;
 mod attribute;
@@ -45,6 +46,8 @@ mod parse;
 mod parse_formats;
 mod parse_media;
 mod sequence_parameters;
+mod source;
+mod warning;
 mod write;
 
 pub use address::Address;
@@ -74,17 +77,22 @@ pub use media::Media;
 pub use media::MediaKind;
 pub use media::Profile;
 pub use media::RtcpPort;
-pub use media::Source;
-pub use media::SourceGroup;
 pub use opus::OpusParameters;
 pub use parameters::OtherParameters;
+pub use source::Source;
+pub use source::SourceGroup;
+pub use warning::LeftOut;
+pub use warning::Problem;
+pub use warning::Warning;
 
 /// Octets in the longest description that is read.
 pub const DESCRIPTION_LEN_MAX: usize = 64 << 10;
-/// Lines in the longest description that is read.
+/// Lines of a description that are read.
 pub const LINES_MAX: usize = 4096;
-/// Media in one description.
+/// Media of a description that are read.
 pub const MEDIA_MAX: usize = 64;
+/// Warnings of one description.
+pub const WARNINGS_MAX: usize = 64;
 /// Formats of one media.
 pub const FORMATS_MAX: usize = 64;
 /// Kinds of feedback for one format.

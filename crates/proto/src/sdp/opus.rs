@@ -1,12 +1,10 @@
 //! Format parameters of Opus (RFC 7587 section 6.1).
 
-use super::error::SdpError;
-use super::line::Line;
 use super::parameters::OtherParameters;
 use super::parameters::Writer;
 use super::parameters::flag;
-use super::parameters::parameters;
 use super::parameters::up_to;
+use super::warning::Problem;
 
 /// What `a=fmtp` says of an Opus stream. Flags are false if absent.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -33,23 +31,21 @@ pub struct OpusParameters {
 }
 
 impl OpusParameters {
-    pub(super) fn parse(line: Line<'_>, text: &str) -> Result<Self, SdpError> {
-        let mut read = Self::default();
-        let rate = |value| up_to(line, value, u32::MAX).map(Some);
-        for (name, value) in parameters(text) {
-            match name.as_str() {
-                "maxplaybackrate" => read.max_playback_rate = rate(value)?,
-                "sprop-maxcapturerate" => read.max_capture_rate = rate(value)?,
-                "maxaveragebitrate" => read.max_average_bit_rate = rate(value)?,
-                "stereo" => read.stereo = flag(line, value)?,
-                "sprop-stereo" => read.sprop_stereo = flag(line, value)?,
-                "cbr" => read.cbr = flag(line, value)?,
-                "useinbandfec" => read.use_in_band_fec = flag(line, value)?,
-                "usedtx" => read.use_dtx = flag(line, value)?,
-                _ => read.other.push((name, value.to_owned())),
-            }
+    /// Takes the parameter `name`, in lower case, with `value`.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        let rate = |value| up_to(value, u32::MAX).map(Some);
+        match name {
+            "maxplaybackrate" => self.max_playback_rate = rate(value)?,
+            "sprop-maxcapturerate" => self.max_capture_rate = rate(value)?,
+            "maxaveragebitrate" => self.max_average_bit_rate = rate(value)?,
+            "stereo" => self.stereo = flag(value)?,
+            "sprop-stereo" => self.sprop_stereo = flag(value)?,
+            "cbr" => self.cbr = flag(value)?,
+            "useinbandfec" => self.use_in_band_fec = flag(value)?,
+            "usedtx" => self.use_dtx = flag(value)?,
+            _ => self.other.push((name.to_owned(), value.to_owned())),
         }
-        Ok(read)
+        Ok(())
     }
 
     pub(super) fn write(&self) -> String {

@@ -8,9 +8,9 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::GeneralPurpose;
 use base64::engine::GeneralPurposeConfig;
 
-use super::error::SdpError;
-use super::line::Line;
+use super::line::number_of;
 use super::line::trim;
+use super::warning::Problem;
 
 /// Parameters that have no field of their own: name and value, in the order found. An empty value
 /// stands for none.
@@ -34,27 +34,23 @@ pub(super) fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
     pairs.filter(|(name, _)| !name.is_empty())
 }
 
-/// Reads `value`, NAL units in base64 between commas, onto the end of `units`.
-pub(super) fn read_units(
-    units: &mut Vec<Vec<u8>>,
-    line: Line<'_>,
-    value: &str,
-) -> Result<(), SdpError> {
+/// Reads `value`, NAL units in base64 between commas, onto the end of `units`; all of them or none.
+pub(super) fn read_units(units: &mut Vec<Vec<u8>>, value: &str) -> Result<(), Problem> {
     // Some peers end the list with a comma, or send the parameter without a value.
-    for text in value.split(',').map(trim).filter(|text| !text.is_empty()) {
-        units.push(base64(line, text)?);
-    }
+    let texts = value.split(',').map(trim).filter(|text| !text.is_empty());
+    let read: Vec<Vec<u8>> = texts.map(base64).collect::<Result<_, _>>()?;
+    units.extend(read);
     Ok(())
 }
 
 /// The octets that `text` has in base64.
-pub(super) fn base64(line: Line<'_>, text: &str) -> Result<Vec<u8>, SdpError> {
-    BASE64.decode(text).map_err(|_| line.malformed("the base64 of a format parameter"))
+pub(super) fn base64(text: &str) -> Result<Vec<u8>, Problem> {
+    BASE64.decode(text).map_err(|_| Problem::Malformed("the base64 of a format parameter"))
 }
 
 /// The `N` octets that `text` has in hexadecimal.
-pub(super) fn base16<const N: usize>(line: Line<'_>, text: &str) -> Result<[u8; N], SdpError> {
-    let malformed = line.malformed("the hexadecimal number of a format parameter");
+pub(super) fn base16<const N: usize>(text: &str) -> Result<[u8; N], Problem> {
+    let malformed = Problem::Malformed("the hexadecimal number of a format parameter");
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let mut octets = [0; N];
     match digits {
@@ -69,15 +65,15 @@ pub(super) fn base16<const N: usize>(line: Line<'_>, text: &str) -> Result<[u8; 
 }
 
 /// A number of decimal digits from 0 to `max`.
-pub(super) fn up_to(line: Line<'_>, text: &str, max: u32) -> Result<u32, SdpError> {
+pub(super) fn up_to(text: &str, max: u32) -> Result<u32, Problem> {
     let what = "the number of a format parameter";
-    let value: u32 = line.number(text, what)?;
-    if value > max { Err(line.malformed(what)) } else { Ok(value) }
+    let value: u32 = number_of(text, what)?;
+    if value > max { Err(Problem::Malformed(what)) } else { Ok(value) }
 }
 
 /// 0 or 1.
-pub(super) fn flag(line: Line<'_>, text: &str) -> Result<bool, SdpError> {
-    Ok(up_to(line, text, 1)? == 1)
+pub(super) fn flag(text: &str) -> Result<bool, Problem> {
+    Ok(up_to(text, 1)? == 1)
 }
 
 /// Writes the parameters of one `a=fmtp` line.

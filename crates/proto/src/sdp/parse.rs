@@ -13,10 +13,18 @@ use super::description::Origin;
 use super::error::SdpError;
 use super::line::Line;
 use super::line::lines;
+use super::line::next;
+use super::line::next_number;
+use super::line::number_of;
 use super::line::text;
 use super::line::trim;
 use super::media::Direction;
 use super::parse_media;
+use super::source::is_source_filter;
+use super::warning::LeftOut;
+use super::warning::Problem;
+use super::warning::Warning;
+use super::warning::Warnings;
 
 /// What the session says of all its media.
 #[derive(Clone, Debug, Default)]
@@ -25,53 +33,75 @@ pub(super) struct Defaults {
     pub(super) direction: Direction,
     /// Whether header extensions are encrypted (RFC 9335 section 4).
     pub(super) cryptex: bool,
+    /// Who may send (`a=source-filter`): a media's own replace them (RFC 4570 section 3.1).
+    pub(super) source_filters: Vec<Attribute>,
 }
 
-/// Reads a whole description.
-pub(super) fn description(octets: &[u8]) -> Result<Description, SdpError> {
+/// Reads a whole description, and what could not be read of it.
+pub(super) fn description(octets: &[u8]) -> Result<(Description, Vec<Warning>), SdpError> {
     let text = text(octets)?;
-    let lines = lines(&text)?;
+    let mut warnings = Warnings::default();
+    let lines = lines(&text, &mut warnings)?;
     let first_media = lines.iter().position(|line| line.kind == 'm').unwrap_or(lines.len());
     let (session, mut rest) = lines.split_at(first_media);
     let nowhere = Origin::new(0, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let mut description = Description::new(nowhere, "");
     let mut defaults = Defaults::default();
     for &line in session {
-        session_line(line, &mut description, &mut defaults)?;
+        if let Err(problem) = session_line(line, &mut description, &mut defaults, &mut warnings) {
+            warnings.add(line.number, problem, LeftOut::Line);
+        }
     }
+    let mut refused = None;
     while let Some((first, after)) = rest.split_first() {
-        if description.media.len() == MEDIA_MAX {
-            return Err(first.too_many("media", MEDIA_MAX));
-        }
         let end = after.iter().position(|line| line.kind == 'm').unwrap_or(after.len());
-        let (section, next) = after.split_at(end);
-        let mut media = parse_media::media(*first, section, &defaults)?;
-        if defaults.cryptex && media.attribute("cryptex").is_none() {
-            media.attributes.push(Attribute::new("cryptex", ""));
+        let (section, others) = after.split_at(end);
+        rest = others;
+        let media = if description.media.len() < MEDIA_MAX {
+            parse_media::media(*first, section, &defaults, &mut warnings)
+        } else {
+            Err(Problem::TooMany { what: "media", limit: MEDIA_MAX })
+        };
+        match media {
+            Ok(media) => description.media.push(media),
+            Err(problem) => {
+                warnings.add(first.number, problem.clone(), LeftOut::Media);
+                refused.get_or_insert((first.number, problem));
+            }
         }
-        description.media.push(media);
-        rest = next;
     }
-    Ok(description)
+    match refused {
+        Some((line, problem)) if description.media.is_empty() => {
+            Err(SdpError::NoMedia(Warning { line, problem, left_out: LeftOut::Media }))
+        }
+        _ => Ok((description, warnings.finish())),
+    }
 }
 
 fn session_line(
     line: Line<'_>,
     description: &mut Description,
     defaults: &mut Defaults,
-) -> Result<(), SdpError> {
+    warnings: &mut Warnings,
+) -> Result<(), Problem> {
     match line.kind {
         'o' => description.origin = origin(line)?,
         // A session without a name has a single space or dash (RFC 8866 section 5.3).
         's' if line.value != "-" => line.value.clone_into(&mut description.name),
-        'c' => defaults.connection = Some(Connection::parse(line)?),
+        'c' => defaults.connection = Some(Connection::parse(line, warnings)?),
         'b' => description.bandwidth.push(bandwidth(line)?),
         'a' => {
             let (name, value) = line.attribute();
+            let others = &mut description.attributes;
             match direction(name) {
                 Some(direction) => defaults.direction = direction,
                 None if name.eq_ignore_ascii_case("cryptex") => defaults.cryptex = true,
-                None => description.attributes.push(Attribute::new(name, value)),
+                None => {
+                    let attribute = Attribute::new(name, value);
+                    let is_default = is_source_filter(&attribute);
+                    let kept = if is_default { &mut defaults.source_filters } else { others };
+                    kept.push(attribute);
+                }
             }
         }
         _ => {}
@@ -79,27 +109,26 @@ fn session_line(
     Ok(())
 }
 
-fn origin(line: Line<'_>) -> Result<Origin, SdpError> {
+fn origin(line: Line<'_>) -> Result<Origin, Problem> {
     let mut fields = line.fields();
-    let username = fields.next().ok_or_else(|| line.malformed("the user name of o="))?.to_owned();
-    let session_id = line.next_number(&mut fields, "the session identifier of o=")?;
-    let session_version = line.next_number(&mut fields, "the session version of o=")?;
-    let ip6 = Address::parse_type(line, &mut fields)?;
-    let address = fields.next().ok_or_else(|| line.malformed("the address of o="))?;
-    Ok(Origin { username, session_id, session_version, address: Address::new(address, ip6) })
+    let username = next(&mut fields, "the user name of o=")?.to_owned();
+    let session_id = next_number(&mut fields, "the session identifier of o=")?;
+    let session_version = next_number(&mut fields, "the session version of o=")?;
+    let address = Address::parse(&mut fields, "the address of o=")?;
+    Ok(Origin { username, session_id, session_version, address })
 }
 
 /// Reads a `b=` line.
-pub(super) fn bandwidth(line: Line<'_>) -> Result<Bandwidth, SdpError> {
+pub(super) fn bandwidth(line: Line<'_>) -> Result<Bandwidth, Problem> {
     let what = "the bandwidth of b=";
-    let (modifier, value) = line.value.split_once(':').ok_or_else(|| line.malformed(what))?;
+    let (modifier, value) = line.value.split_once(':').ok_or(Problem::Malformed(what))?;
     let mut words = modifier.split_ascii_whitespace();
     match (words.next(), words.next()) {
         (Some(modifier), None) => {
-            let value = line.number(trim(value), what)?;
+            let value = number_of(trim(value), what)?;
             Ok(Bandwidth { modifier: modifier.to_owned(), value })
         }
-        _ => Err(line.malformed(what)),
+        _ => Err(Problem::Malformed(what)),
     }
 }
 

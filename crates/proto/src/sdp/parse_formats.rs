@@ -1,15 +1,18 @@
 //! Reading: the `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` lines that make the formats of a media.
 
 use super::FEEDBACK_MAX;
-use super::error::SdpError;
 use super::feedback::Feedback;
 use super::format::Encoding;
 use super::format::Format;
 use super::format::static_format;
 use super::line::Line;
 use super::line::number;
+use super::line::number_of;
 use super::line::trim;
 use super::media::Media;
+use super::warning::LeftOut;
+use super::warning::Problem;
+use super::warning::Warnings;
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
@@ -18,7 +21,6 @@ const FEEDBACK_LEN_MAX: usize = 128;
 
 /// What an `a=rtpmap` line says, or RFC 3551 in its place.
 struct Map<'a> {
-    line: Line<'a>,
     name: &'a str,
     clock_rate: ClockRate,
     channels: Option<u8>,
@@ -28,34 +30,35 @@ struct Map<'a> {
 struct Draft<'a> {
     payload_type: PayloadType,
     map: Map<'a>,
-    /// The values of all `a=fmtp` lines, as if they were one.
-    parameters: String,
-    /// The line to name in errors: the last `a=fmtp`, else that of the map.
-    line: Line<'a>,
+    /// The `a=fmtp` lines that say something, with their parameters.
+    parameters: Vec<(Line<'a>, &'a str)>,
     feedback: Vec<Feedback>,
 }
 
-/// Gives `media` its formats, and says of each line whether it went into one.
-pub(super) fn formats<'a>(
-    first: Line<'a>,
-    below: &[Line<'a>],
+/// Gives `media` its formats, and says of each line below it whether nothing is left to do with it.
+pub(super) fn formats(
+    below: &[Line<'_>],
     payload_types: &[PayloadType],
     media: &mut Media,
-) -> Result<Vec<bool>, SdpError> {
+    warnings: &mut Warnings,
+) -> Vec<bool> {
     let mut used = vec![false; below.len()];
-    let mut maps: Vec<Option<Map<'a>>> = payload_types.iter().map(|_| None).collect();
+    let mut maps: Vec<Option<Map<'_>>> = payload_types.iter().map(|_| None).collect();
     for (line, used) in attributes(below, &mut used, "rtpmap") {
         let mut fields = line.attribute().1.split_ascii_whitespace();
         let payload_type = number(fields.next().unwrap_or_default());
         let place = payload_types.iter().position(|one| Some(one.value()) == payload_type);
         if let Some(map) = place.map(|place| &mut maps[place]).filter(|map| map.is_none()) {
-            *map = Some(rtpmap(line, fields.next().unwrap_or_default())?);
             *used = true;
+            match rtpmap(fields.next().unwrap_or_default()) {
+                Ok(read) => *map = Some(read),
+                Err(problem) => warnings.add(line.number, problem, LeftOut::Line),
+            }
         }
     }
     let mut drafts = Vec::new();
     for (&payload_type, map) in payload_types.iter().zip(maps) {
-        match map.or_else(|| static_map(first, payload_type)) {
+        match map.or_else(|| static_map(payload_type)) {
             Some(map) => drafts.push(Draft::new(payload_type, map)),
             None => media.unmapped.push(payload_type),
         }
@@ -64,10 +67,16 @@ pub(super) fn formats<'a>(
         *used = fmtp(line, &mut drafts);
     }
     for (line, used) in attributes(below, &mut used, "rtcp-fb") {
-        *used = rtcp_fb(line, &mut drafts)?;
+        *used = rtcp_fb(line, &mut drafts, warnings);
     }
-    media.formats = drafts.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
-    Ok(used)
+    for draft in drafts {
+        let payload_type = draft.payload_type;
+        match draft.finish(warnings) {
+            Some(format) => media.formats.push(format),
+            None => media.unmapped.push(payload_type),
+        }
+    }
+    used
 }
 
 /// The attributes called `name` among `lines`, each with its mark.
@@ -81,20 +90,20 @@ fn attributes<'a, 'u>(
 }
 
 /// Reads `<encoding name>/<clock rate>[/<channels>]`.
-fn rtpmap<'a>(line: Line<'a>, text: &'a str) -> Result<Map<'a>, SdpError> {
+fn rtpmap(text: &str) -> Result<Map<'_>, Problem> {
     let mut parts = text.split('/');
     let name = parts.next().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| line.malformed("the encoding name of a=rtpmap"))?;
+    let name = name.ok_or(Problem::Malformed("the encoding name of a=rtpmap"))?;
     let what = "the clock rate of a=rtpmap";
-    let clock_rate = line.number(parts.next().unwrap_or_default(), what)?;
-    let clock_rate = ClockRate::new(clock_rate).ok_or_else(|| line.malformed(what))?;
-    let channels = parts.next().map(|channels| line.number(channels, "the channels of a=rtpmap"));
-    Ok(Map { line, name, clock_rate, channels: channels.transpose()? })
+    let clock_rate = number_of(parts.next().unwrap_or_default(), what)?;
+    let clock_rate = ClockRate::new(clock_rate).ok_or(Problem::Malformed(what))?;
+    let channels = parts.next().map(|channels| number_of(channels, "the channels of a=rtpmap"));
+    Ok(Map { name, clock_rate, channels: channels.transpose()? })
 }
 
-fn static_map(line: Line<'_>, payload_type: PayloadType) -> Option<Map<'_>> {
+fn static_map(payload_type: PayloadType) -> Option<Map<'static>> {
     let (name, clock_rate, channels) = static_format(payload_type.value())?;
-    Some(Map { line, name, clock_rate: ClockRate::new(clock_rate)?, channels })
+    Some(Map { name, clock_rate: ClockRate::new(clock_rate)?, channels })
 }
 
 /// Reads `<payload type> <parameters>`; false if there is no such format.
@@ -107,57 +116,58 @@ fn fmtp<'a>(line: Line<'a>, drafts: &mut [Draft<'a>]) -> bool {
 }
 
 /// Reads `<payload type or *> <feedback>`; false if there is no such format.
-fn rtcp_fb(line: Line<'_>, drafts: &mut [Draft<'_>]) -> Result<bool, SdpError> {
+fn rtcp_fb(line: Line<'_>, drafts: &mut [Draft<'_>], warnings: &mut Warnings) -> bool {
     let words: Vec<&str> = line.attribute().1.split_ascii_whitespace().collect();
-    let what = "the feedback of a=rtcp-fb";
-    let Some((payload_type, words)) = words.split_first() else { return Err(line.malformed(what)) };
+    let (payload_type, words) = words.split_first().map_or(("", &[][..]), |(a, b)| (*a, b));
     if words.is_empty() || words.iter().map(|word| word.len() + 1).sum::<usize>() > FEEDBACK_LEN_MAX
     {
-        return Err(line.malformed(what));
+        let problem = Problem::Malformed("the feedback of a=rtcp-fb");
+        warnings.add(line.number, problem, LeftOut::Line);
+        return true;
     }
-    let mut used = false;
+    let (mut used, mut full) = (false, false);
     let value = number(payload_type);
     for draft in drafts {
-        if *payload_type == "*" || Some(draft.payload_type.value()) == value {
-            draft.add_feedback(line, Feedback::new(words))?;
+        if payload_type == "*" || Some(draft.payload_type.value()) == value {
             used = true;
+            full |= !draft.add_feedback(Feedback::new(words));
         }
     }
-    Ok(used)
+    if full {
+        let problem = Problem::TooMany { what: "kinds of feedback", limit: FEEDBACK_MAX };
+        warnings.add(line.number, problem, LeftOut::Line);
+    }
+    used
 }
 
 impl<'a> Draft<'a> {
     fn new(payload_type: PayloadType, map: Map<'a>) -> Self {
-        let line = map.line;
-        Self { payload_type, map, parameters: String::new(), line, feedback: Vec::new() }
+        Self { payload_type, map, parameters: Vec::new(), feedback: Vec::new() }
     }
 
-    fn add_parameters(&mut self, line: Line<'a>, text: &str) {
-        if !self.parameters.is_empty() && !text.is_empty() {
-            self.parameters.push(';');
+    fn add_parameters(&mut self, line: Line<'a>, text: &'a str) {
+        if !text.is_empty() {
+            self.parameters.push((line, text));
         }
-        self.parameters.push_str(text);
-        self.line = line;
     }
 
-    fn add_feedback(&mut self, line: Line<'_>, feedback: Feedback) -> Result<(), SdpError> {
+    /// Adds a kind of feedback once; false if there is no room for it.
+    fn add_feedback(&mut self, feedback: Feedback) -> bool {
         if self.feedback.contains(&feedback) {
-            return Ok(());
+            return true;
         }
-        if self.feedback.len() == FEEDBACK_MAX {
-            return Err(line.too_many("kinds of feedback", FEEDBACK_MAX));
+        let room = self.feedback.len() < FEEDBACK_MAX;
+        if room {
+            self.feedback.push(feedback);
         }
-        self.feedback.push(feedback);
-        Ok(())
+        room
     }
 
-    fn finish(self) -> Result<Format, SdpError> {
-        Ok(Format {
-            payload_type: self.payload_type,
-            encoding: Encoding::parse(self.map.name, self.line, &self.parameters)?,
-            clock_rate: self.map.clock_rate,
-            channels: self.map.channels,
-            feedback: self.feedback,
-        })
+    /// The format; `None` if what it is cannot be said.
+    fn finish(self, warnings: &mut Warnings) -> Option<Format> {
+        let Self { payload_type, map, parameters, feedback } = self;
+        let encoding = Encoding::parse(map.name, payload_type, &parameters, warnings)?;
+        let Map { clock_rate, channels, .. } = map;
+        Some(Format { payload_type, encoding, clock_rate, channels, feedback })
     }
 }

@@ -8,42 +8,55 @@ use super::address::Address;
 use super::address::Connection;
 use super::attribute::Attribute;
 use super::crypto::Crypto;
-use super::error::SdpError;
 use super::error::Unsupported;
 use super::line::Fields;
 use super::line::Line;
+use super::line::next;
+use super::line::next_number;
 use super::line::number;
+use super::line::number_of;
 use super::line::trim;
 use super::media::Media;
 use super::media::MediaKind;
 use super::media::Profile;
 use super::media::RtcpPort;
-use super::media::Source;
-use super::media::SourceGroup;
 use super::parse::Defaults;
 use super::parse::bandwidth;
 use super::parse::direction;
 use super::parse_formats::formats;
+use super::source::Source;
+use super::source::SourceGroup;
+use super::source::is_source_filter;
+use super::warning::LeftOut;
+use super::warning::Problem;
+use super::warning::Warnings;
 use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
 
-/// Reads the media of the `m=` line `first` and the lines `below` it.
+/// Reads the media of the `m=` line `first` and the lines `below` it; what is wrong with `first`, if
+/// it makes no media.
 pub(super) fn media(
     first: Line<'_>,
     below: &[Line<'_>],
     defaults: &Defaults,
-) -> Result<Media, SdpError> {
-    let (mut media, payload_types) = media_line(first)?;
+    warnings: &mut Warnings,
+) -> Result<Media, Problem> {
+    let (mut media, payload_types) = media_line(first, warnings)?;
     media.direction = defaults.direction;
     // Formats first: `a=fmtp` and `a=rtcp-fb` may precede the `a=rtpmap` that they rest on.
-    let used = formats(first, below, &payload_types, &mut media)?;
+    let used = formats(below, &payload_types, &mut media, warnings);
     let mut connection = None;
-    for (line, used) in below.iter().zip(used) {
-        match line.kind {
-            'c' if connection.is_none() => connection = Some(Connection::parse(*line)?),
-            'b' => media.bandwidth.push(bandwidth(*line)?),
-            'a' if !used => attribute(*line, &mut media)?,
-            _ => {}
+    for (&line, used) in below.iter().zip(used) {
+        let read = match line.kind {
+            'c' if connection.is_none() => {
+                Connection::parse(line, warnings).map(|read| connection = Some(read))
+            }
+            'b' => bandwidth(line).map(|read| media.bandwidth.push(read)),
+            'a' if !used => attribute(line, &mut media),
+            _ => Ok(()),
+        };
+        if let Err(problem) = read {
+            warnings.add(line.number, problem, LeftOut::Line);
         }
     }
     if let Some(connection) = connection.or_else(|| defaults.connection.clone()) {
@@ -51,21 +64,32 @@ pub(super) fn media(
         media.ttl = connection.ttl;
         media.address_count = connection.count;
     }
+    if !media.attributes.iter().any(is_source_filter) {
+        media.attributes.extend(defaults.source_filters.iter().cloned());
+    }
+    if defaults.cryptex && media.attribute("cryptex").is_none() {
+        media.attributes.push(Attribute::new("cryptex", ""));
+    }
     Ok(media)
 }
 
 /// Reads `m=<media> <port>[/<number of ports>] <transport> <format> …`.
-fn media_line(line: Line<'_>) -> Result<(Media, Vec<PayloadType>), SdpError> {
+fn media_line(
+    line: Line<'_>,
+    warnings: &mut Warnings,
+) -> Result<(Media, Vec<PayloadType>), Problem> {
     let mut fields = line.fields();
-    let kind = fields.next().ok_or_else(|| line.malformed("the media of m="))?;
-    let port = fields.next().ok_or_else(|| line.malformed("the port of m="))?;
+    let kind = next(&mut fields, "the media of m=")?;
+    let port = next(&mut fields, "the port of m=")?;
     let (port, count) = port.split_once('/').unwrap_or((port, "1"));
-    let mut media = Media::new(media_kind(kind), line.number(port, "the port of m=")?);
-    media.port_count = line.number(count, "the number of ports of m=")?;
-    if media.port_count == 0 {
-        return Err(line.malformed("the number of ports of m="));
+    let mut media = Media::new(media_kind(kind), number_of(port, "the port of m=")?);
+    let transport = next(&mut fields, "the transport of m=")?;
+    if let Some(count) = number(count).filter(|count| *count > 0) {
+        media.port_count = count;
+    } else {
+        let problem = Problem::Malformed("the number of ports of m=");
+        warnings.add(line.number, problem, LeftOut::Part);
     }
-    let transport = fields.next().ok_or_else(|| line.malformed("the transport of m="))?;
     media.profile = match transport.to_ascii_uppercase().as_str() {
         "RTP/AVP" => Profile::Avp,
         "RTP/AVPF" => Profile::Avpf,
@@ -77,7 +101,7 @@ fn media_line(line: Line<'_>) -> Result<(Media, Vec<PayloadType>), SdpError> {
             return Ok((media, Vec::new()));
         }
     };
-    Ok((media, payload_types(line, fields)?))
+    Ok((media, payload_types(line, fields, warnings)))
 }
 
 fn media_kind(name: &str) -> MediaKind {
@@ -89,28 +113,36 @@ fn media_kind(name: &str) -> MediaKind {
     }
 }
 
-fn payload_types(line: Line<'_>, fields: Fields<'_>) -> Result<Vec<PayloadType>, SdpError> {
+fn payload_types(line: Line<'_>, fields: Fields<'_>, warnings: &mut Warnings) -> Vec<PayloadType> {
     let mut payload_types = Vec::new();
     for field in fields {
-        let value: u8 = line.number(field, "a payload type of m=")?;
-        if value > 127 {
-            return Err(line.malformed("a payload type of m="));
+        match payload_type(field) {
+            Ok(payload_type) if payload_types.contains(&payload_type) => {}
+            Ok(payload_type) if payload_types.len() < FORMATS_MAX => {
+                payload_types.push(payload_type);
+            }
+            Ok(_) => {
+                let problem = Problem::TooMany { what: "formats", limit: FORMATS_MAX };
+                warnings.add(line.number, problem, LeftOut::Part);
+                break;
+            }
+            Err(problem) => warnings.add(line.number, problem, LeftOut::Part),
         }
-        let payload_type = PayloadType::new(value)
-            .ok_or_else(|| line.unsupported(Unsupported::PayloadType(value)))?;
-        if payload_types.contains(&payload_type) {
-            continue;
-        }
-        if payload_types.len() == FORMATS_MAX {
-            return Err(line.too_many("formats", FORMATS_MAX));
-        }
-        payload_types.push(payload_type);
     }
-    Ok(payload_types)
+    payload_types
+}
+
+fn payload_type(text: &str) -> Result<PayloadType, Problem> {
+    let what = "a payload type of m=";
+    let value: u8 = number_of(text, what)?;
+    if value > 127 {
+        return Err(Problem::Malformed(what));
+    }
+    PayloadType::new(value).ok_or_else(|| Unsupported::PayloadType(value).into())
 }
 
 /// Reads an attribute of a media; what is not known, or not understood, is kept as written.
-fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), SdpError> {
+fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
     let (name, value) = line.attribute();
     let understood = match name.to_ascii_lowercase().as_str() {
         "rtcp-mux" => {
@@ -118,7 +150,7 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), SdpError> {
             true
         }
         "rtcp" => {
-            let port = rtcp(line, value)?;
+            let port = rtcp(value)?;
             if media.rtcp != RtcpPort::Mux {
                 media.rtcp = port;
             }
@@ -128,13 +160,20 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), SdpError> {
             media.reduced_size = true;
             true
         }
-        "ssrc" => source(line, value, &mut media.ssrcs)?,
+        "ssrc" => source(value, &mut media.ssrcs)?,
         "ssrc-group" => {
-            media.ssrc_groups.push(source_group(line, value)?);
+            media.ssrc_groups.push(source_group(value)?);
             true
         }
         "crypto" => {
-            media.crypto.push(Crypto::parse(line, value)?);
+            match Crypto::parse(value) {
+                Ok(line) => media.crypto.push(line),
+                Err(problem) => {
+                    // Without a trace of it, the media would be taken for one that is not secured.
+                    media.attributes.push(Attribute::new(name, value));
+                    return Err(problem);
+                }
+            }
             true
         }
         "framerate" => keep(&mut media.frame_rate, frame_rate(value)),
@@ -164,40 +203,37 @@ fn keep<T>(field: &mut Option<T>, found: Option<T>) -> bool {
 }
 
 /// Reads `<port> [<nettype> <addrtype> <address>]` (RFC 3605 section 2.1).
-fn rtcp(line: Line<'_>, value: &str) -> Result<RtcpPort, SdpError> {
+fn rtcp(value: &str) -> Result<RtcpPort, Problem> {
     let mut fields = value.split_ascii_whitespace();
-    let port = line.next_number(&mut fields, "the port of a=rtcp")?;
+    let port = next_number(&mut fields, "the port of a=rtcp")?;
     if fields.clone().next().is_none() {
         return Ok(RtcpPort::Port(port, None));
     }
-    let ip6 = Address::parse_type(line, &mut fields)?;
-    let address = fields.next().ok_or_else(|| line.malformed("the address of a=rtcp"))?;
-    Ok(RtcpPort::Port(port, Some(Address::new(address, ip6))))
+    Ok(RtcpPort::Port(port, Some(Address::parse(&mut fields, "the address of a=rtcp")?)))
 }
 
 /// Reads `<ssrc> <attribute>[:<value>]`; says whether that was all there is to it.
-fn source(line: Line<'_>, value: &str, sources: &mut Vec<Source>) -> Result<bool, SdpError> {
+fn source(value: &str, sources: &mut Vec<Source>) -> Result<bool, Problem> {
     let (ssrc, attribute) = value.split_once([' ', '\t']).unwrap_or((value, ""));
-    let ssrc = Ssrc(line.number(ssrc, "the identifier of a=ssrc")?);
+    let ssrc = Ssrc(number_of(ssrc, "the identifier of a=ssrc")?);
     let (name, value) = attribute.split_once(':').unwrap_or((attribute, ""));
     let cname = trim(name).eq_ignore_ascii_case("cname").then(|| trim(value).to_owned());
     let understood = cname.is_some() || trim(attribute).is_empty();
+    let room = sources.len() < SOURCES_MAX;
     match sources.iter_mut().find(|source| source.ssrc == ssrc) {
         Some(source) => source.cname = cname.or_else(|| source.cname.take()),
-        None => sources.push(Source { ssrc, cname }),
-    }
-    if sources.len() > SOURCES_MAX {
-        return Err(line.too_many("sources", SOURCES_MAX));
+        None if room => sources.push(Source { ssrc, cname }),
+        None => return Err(Problem::TooMany { what: "sources", limit: SOURCES_MAX }),
     }
     Ok(understood)
 }
 
 /// Reads `<semantics> <ssrc> …`.
-fn source_group(line: Line<'_>, value: &str) -> Result<SourceGroup, SdpError> {
+fn source_group(value: &str) -> Result<SourceGroup, Problem> {
     let mut fields = value.split_ascii_whitespace();
-    let semantics = fields.next().ok_or_else(|| line.malformed("the semantics of a=ssrc-group"))?;
-    let ssrcs = fields.map(|ssrc| line.number(ssrc, "an identifier of a=ssrc-group").map(Ssrc));
-    Ok(SourceGroup { semantics: semantics.to_owned(), ssrcs: ssrcs.collect::<Result<_, _>>()? })
+    let semantics = next(&mut fields, "the semantics of a=ssrc-group")?.to_owned();
+    let ssrcs = fields.map(|ssrc| number_of(ssrc, "an identifier of a=ssrc-group").map(Ssrc));
+    Ok(SourceGroup { semantics, ssrcs: ssrcs.collect::<Result<_, _>>()? })
 }
 
 /// A decimal number of frames per second.

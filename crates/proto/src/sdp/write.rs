@@ -15,7 +15,7 @@ use super::media::Media;
 use super::media::MediaKind;
 use super::media::Profile;
 use super::media::RtcpPort;
-use super::media::Source;
+use super::source::Source;
 
 /// Writes a whole description.
 pub(super) fn description(description: &Description) -> String {

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::event::Event;
-use super::sequence::MAX_MISORDER;
 use super::stats::Discard;
 use super::stats::ReceiveStatistics;
+use super::window::MAX_MISORDER;
 use crate::payload::PacketInfo;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
@@ -73,7 +73,7 @@ impl Candidate {
     ) -> bool {
         self.last_heard = packet.info.arrival;
         let far = |kept: &Kept| {
-            packet.sequence.distance(kept.sequence).unsigned_abs() >= MAX_MISORDER.unsigned_abs()
+            u64::from(packet.sequence.distance(kept.sequence).unsigned_abs()) >= MAX_MISORDER
         };
         if self.kept.iter().any(far) {
             for _ in self.kept.drain(..) {

@@ -101,6 +101,9 @@ impl SenderConfig {
     }
 }
 
+/// Octets that all sources of a receiver may hold by default, beyond one frame of the largest size.
+pub const MEMORY_BESIDE_A_FRAME: usize = 64 << 20;
+
 /// What a [`Receiver`](super::Receiver) is told.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
@@ -117,14 +120,23 @@ pub struct ReceiverConfig {
     pub reorder_packets_max: usize,
     /// Octets of payload that the reorder window holds at most.
     pub reorder_len_max: usize,
-    /// How long a missing packet is waited for, counted from the first packet after it.
+    /// How long a missing packet is waited for, counted from the first packet after it; longer
+    /// where it is [asked for](Self::requests).
     pub reorder_time: Duration,
+    /// How long an unfinished frame is kept when nothing comes of its source. What is whole of it
+    /// is then delivered, the rest dropped.
+    pub frame_time: Duration,
+    /// Octets that the windows and unfinished frames of all sources hold together; a source that
+    /// delivers more than others keeps its frames when others have to give way. At least
+    /// [`frame_len_max`](FrameSettings::frame_len_max).
+    pub memory_max: usize,
     /// Packets close in sequence before a source is believed (RFC 3550 appendix A.1,
     /// `MIN_SEQUENTIAL`); they are kept meanwhile. 0 and 1 believe the first one.
     pub probation: u8,
     /// Sources that are followed at once; 1 or more.
     pub sources_max: usize,
-    /// How long a source may be silent before its place may go to another.
+    /// How long a source may be silent, its reports included, before it ends. If another source
+    /// needs its place, two seconds without media are enough unless reports come.
     pub source_timeout: Duration,
     /// How missing packets are asked for; `None` if they are not.
     pub requests: Option<RequestTiming>,
@@ -135,8 +147,9 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// The defaults: a window of 512 packets, 4 MiB and 50 ms; 2 packets of probation; 16
-    /// sources, each remembered for 30 seconds of silence.
+    /// The defaults: a window of 512 packets, 4 MiB and 50 ms; frames of 64 MiB, unfinished for a
+    /// second at most, and 128 MiB for all of them; 2 packets of probation; 16 sources, each
+    /// followed until 30 seconds of silence.
     pub fn new(payload_type: PayloadType, clock_rate: ClockRate) -> Self {
         Self {
             payload_type,
@@ -146,6 +159,8 @@ impl ReceiverConfig {
             reorder_packets_max: 512,
             reorder_len_max: 4 << 20,
             reorder_time: Duration::from_millis(50),
+            frame_time: Duration::from_secs(1),
+            memory_max: FrameSettings::default().frame_len_max + MEMORY_BESIDE_A_FRAME,
             probation: 2,
             sources_max: 16,
             source_timeout: Duration::from_secs(30),
@@ -162,6 +177,10 @@ impl ReceiverConfig {
         if self.sources_max == 0 {
             return Err(ConfigError::NoSources);
         }
+        let (octets, frame) = (self.memory_max, self.frame.frame_len_max);
+        if octets < frame {
+            return Err(ConfigError::Memory { octets, frame });
+        }
         Ok(())
     }
 }
@@ -170,6 +189,14 @@ impl ReceiverConfig {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Not even one frame fits into the memory of all sources.
+    #[error("memory of {octets} octets for all sources is less than one frame of {frame}")]
+    Memory {
+        /// The memory given.
+        octets: usize,
+        /// Octets in the largest frame.
+        frame: usize,
+    },
     /// No source may be followed.
     #[error("a receiver must follow at least one source")]
     NoSources,

@@ -10,6 +10,8 @@ pub struct Route {
     pub payload_type: PayloadType,
     /// The payload type of its retransmissions.
     pub retransmission: Option<PayloadType>,
+    /// The one source of its retransmissions; without one, any that no other stream names.
+    pub rtx_ssrc: Option<Ssrc>,
     /// The one source that it takes; without one, any that no other stream names.
     pub remote_ssrc: Option<Ssrc>,
 }
@@ -54,7 +56,10 @@ impl Demux {
         let [_, kind, .., a, b, c, d] = datagram.first_chunk::<12>()?;
         let ssrc = Ssrc(u32::from_be_bytes([*a, *b, *c, *d]));
         let payload_type = PayloadType::from_wire(*kind);
-        let named = self.routes.iter().find(|(_, route)| route.remote_ssrc == Some(ssrc));
+        let named = self
+            .routes
+            .iter()
+            .find(|(_, route)| route.remote_ssrc == Some(ssrc) || route.rtx_ssrc == Some(ssrc));
         let typed = || {
             let mut routes = self.routes.iter();
             routes.find(|(_, route)| {
@@ -63,7 +68,9 @@ impl Demux {
         };
         let again = || {
             let mut routes = self.routes.iter();
-            routes.find(|(_, route)| route.retransmission == Some(payload_type))
+            routes.find(|(_, route)| {
+                route.rtx_ssrc.is_none() && route.retransmission == Some(payload_type)
+            })
         };
         named.or_else(typed).or_else(again).map(|(id, _)| *id)
     }
@@ -78,7 +85,7 @@ mod tests {
     }
 
     fn route(payload_type: PayloadType, ssrc: Option<u32>) -> Route {
-        Route { payload_type, retransmission: None, remote_ssrc: ssrc.map(Ssrc) }
+        Route { payload_type, retransmission: None, rtx_ssrc: None, remote_ssrc: ssrc.map(Ssrc) }
     }
 
     #[test]
@@ -92,6 +99,21 @@ mod tests {
         assert_eq!(demux.route(&datagram(111, 8)), Some(3));
         assert_eq!(demux.route(&datagram(96, 8)), None);
         assert_eq!(demux.route(&[0x80; 11]), None);
+    }
+
+    #[test]
+    fn a_retransmission_goes_to_the_stream_that_names_its_source() {
+        let mut demux = Demux::new();
+        let rtx = |ssrc, rtx_ssrc: u32| Route {
+            retransmission: Some(PayloadType::OPUS),
+            rtx_ssrc: Some(Ssrc(rtx_ssrc)),
+            ..route(PayloadType::H265, Some(ssrc))
+        };
+        assert!(demux.add(1, rtx(7, 17)));
+        assert!(demux.add(2, rtx(8, 18)));
+        assert_eq!(demux.route(&datagram(111, 17)), Some(1));
+        assert_eq!(demux.route(&datagram(111, 18)), Some(2));
+        assert_eq!(demux.route(&datagram(111, 19)), None);
     }
 
     #[test]

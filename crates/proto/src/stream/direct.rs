@@ -90,6 +90,7 @@ impl Receiver {
         let mut report = Report { statistics, events };
         let went_on = source.take_direct(&arrived, body.len(), Some(payload), &mut report);
         self.forget_events();
+        self.account(lane.source);
         Some(went_on)
     }
 
@@ -137,9 +138,10 @@ impl Receiver {
             count += 1;
         }
         let head_octets = (head_len - HEADER_LEN) * count;
-        source.count_more(count, now, usual.timestamp);
+        source.count_more(count, &usual.info(now));
         self.statistics.packets += count as u64;
         self.statistics.payload_octets += (octets + head_octets) as u64;
+        self.account(lane.source);
         Some(count)
     }
 
@@ -172,6 +174,7 @@ impl Receiver {
         let payload = head.get(..head_len)?;
         let arrived = Arrived { sequence: usual.sequence, info: usual.info(now), payload };
         source.take_direct(&arrived, len - head_len, None, &mut Report { statistics, events });
+        self.account(lane.source);
         Some(Ok(()))
     }
 

@@ -47,8 +47,15 @@ pub enum Event {
         /// How many since this was last told.
         packets: u64,
     },
-    /// A source has given way to another, after a long silence.
+    /// A source has ended: it said goodbye, was silent for long, or gave way to another.
     SourceEnded {
+        /// The source.
+        ssrc: Ssrc,
+    },
+    /// A source goes on with sequence numbers far from those before (RFC 3550 appendix A.1), as a
+    /// sender does that was started again. What it has sent in between is not known; its counts
+    /// begin anew.
+    SourceRestarted {
         /// The source.
         ssrc: Ssrc,
     },

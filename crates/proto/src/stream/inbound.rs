@@ -1,4 +1,4 @@
-//! One source as a receiver sees it: probation, then sequence, order and frames.
+//! One source as a receiver sees it: a verdict on each packet, then order and frames.
 
 use core::net::SocketAddr;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::candidate::{Arrived, Candidate, Kept, Report};
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
-use super::reorder::{Place, ReorderWindow, WindowLimits};
-use super::sequence::{SequenceState, Verdict};
+use super::receive::SentSoFar;
 use super::stats::Discard;
 use super::stats::SourceStatistics;
+use super::window::{Former, Verdict, Window, WindowLimits};
 use crate::payload::Depacketiser;
 use crate::payload::Frame;
 use crate::payload::FrameBuilder;
@@ -21,6 +21,7 @@ use crate::payload::PacketInfo;
 use crate::payload::PayloadError;
 use crate::payload::PayloadFormat;
 use crate::repair::Missing;
+use crate::repair::RepairCounts;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
@@ -29,16 +30,27 @@ use crate::time::RtpTimestamp;
 /// How long a source must be silent at its address before it may speak from another.
 const MOVE_AFTER: Duration = Duration::from_secs(1);
 
+/// How long a source must be silent before its place may go to another, if neither its reports nor
+/// its media show that it lives.
+const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
+
+/// Packets before the first one that are asked for, where that does not seem to be the beginning:
+/// as many as one generic NACK names (RFC 4585 section 6.2.1).
+const HEAD_PACKETS: u64 = 17;
+
+/// How long packets that a report speaks of may merely be under way.
+const UNDER_WAY: Duration = Duration::from_millis(50);
+
 /// A believed source.
 pub(super) struct Inbound {
     ssrc: Ssrc,
-    sequence: SequenceState,
+    window: Window,
     received: u64,
-    packets: u64,
-    packets_lost: u64,
+    /// Packets that are in frames or were discarded there, and packets given up.
+    taken: u64,
+    lost: u64,
     jitter: Jitter,
-    window: ReorderWindow,
-    suspect: Option<Kept>,
+    stray: Option<Kept>,
     missing: Option<Missing>,
     arrivals: Option<Arrivals>,
     address: Option<SocketAddr>,
@@ -47,8 +59,19 @@ pub(super) struct Inbound {
     /// Payloads are taken as they come; the window only says which have.
     unordered: bool,
     builder: FrameBuilder,
-    first_heard: Instant,
+    reorder_time: Duration,
+    frame_time: Duration,
+    source_timeout: Duration,
+    pub(super) since: Instant,
     pub(super) last_heard: Instant,
+    /// When a report of its own came last.
+    last_report: Option<Instant>,
+    /// Packets that it sent before the first one that came, by the first report that says so.
+    sent_before: Option<i32>,
+    /// When it is over, once it has said goodbye.
+    leaves: Option<Instant>,
+    /// Octets of memory, as they were counted last.
+    pub(super) counted: usize,
 }
 
 impl Inbound {
@@ -64,31 +87,43 @@ impl Inbound {
         let base = kept.first().map_or(SequenceNumber(0), |kept| kept.sequence);
         kept.sort_by_key(|kept| kept.sequence.distance(base));
         let first = ExtendedSequence::first(kept.first().map_or(base, |kept| kept.sequence));
-        let limits = WindowLimits {
-            packets: config.reorder_packets_max,
-            octets: config.reorder_len_max,
-            time: config.reorder_time,
-        };
-        let epoch = kept.first().map_or(last_heard, |kept| kept.info.arrival);
+        let idle =
+            PacketInfo { ssrc, timestamp: RtpTimestamp(0), marker: false, arrival: last_heard };
+        let info = kept.first().map_or(idle, |kept| kept.info);
+        let depacketiser = format.depacketiser();
+        let is_beginning = kept.first().is_none_or(|kept| depacketiser.begins(&kept.payload));
+        let asks_before = config.requests.is_some() && !is_beginning;
+        let head = if asks_before { HEAD_PACKETS } else { 0 };
+        let limits =
+            WindowLimits { packets: config.reorder_packets_max, octets: config.reorder_len_max };
         let mut inbound = Self {
             ssrc,
-            sequence: SequenceState::new(first),
+            window: Window::new(first, head, &info, config.clock_rate, limits),
             received: 0,
-            packets: 0,
-            packets_lost: 0,
-            jitter: Jitter::new(config.clock_rate, epoch),
-            window: ReorderWindow::new(first, limits),
-            suspect: None,
+            taken: 0,
+            lost: 0,
+            jitter: Jitter::new(config.clock_rate, info.arrival),
+            stray: None,
             missing: config.requests.map(Missing::new),
             arrivals: config.arrivals.then(|| Arrivals::new(first)),
             address: None,
             conflict_told: None,
-            depacketiser: format.depacketiser(),
+            depacketiser,
             unordered: format.is_unordered(),
             builder: FrameBuilder::new(format, config.frame, pool.clone()),
-            first_heard: epoch,
+            reorder_time: config.reorder_time,
+            frame_time: config.frame_time,
+            source_timeout: config.source_timeout,
+            since: info.arrival,
             last_heard,
+            last_report: None,
+            sent_before: None,
+            leaves: None,
+            counted: 0,
         };
+        if let Some(missing) = &mut inbound.missing {
+            missing.note_head(last_heard, inbound.window.next(), head);
+        }
         report.events.push_back(Event::SourceStarted { ssrc });
         for Kept { sequence, info, payload } in kept {
             inbound.take(Arrived { sequence, info, payload: &payload }, report);
@@ -140,31 +175,37 @@ impl Inbound {
         self.address
     }
 
+    /// Whether its media or its reports show that it lives.
+    pub(super) fn is_live(&self, now: Instant) -> bool {
+        let within = |last: Instant, time| now.saturating_duration_since(last) < time;
+        within(self.last_heard, GIVES_WAY_AFTER.min(self.source_timeout))
+            || self.last_report.is_some_and(|last| within(last, self.source_timeout))
+    }
+
     /// Takes a packet.
     pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.last_heard = packet.info.arrival;
-        let before = self.sequence.highest();
-        let near = before.nearest(packet.sequence);
-        if near < before && near >= self.window.next() {
-            // However late it is, it is waited for: not a sign that the source has jumped.
-            self.note_missing(before, near, packet.info.arrival);
-            self.accept(near, packet, report);
-            return;
-        }
-        match self.sequence.judge(packet.sequence) {
-            Verdict::Accept(place) => {
+        let before = self.window.announced();
+        let newest = self.window.highest();
+        match self.window.judge(packet.sequence, &packet.info) {
+            Verdict::Stray => {
+                if self.stray.replace(Kept::copy(packet)).is_some() {
+                    report.statistics.discards.count(Discard::Stray);
+                }
+            }
+            Verdict::Jump => self.restart(packet, report),
+            verdict => {
+                if self.window.highest() > newest && self.stray.take().is_some() {
+                    report.statistics.discards.count(Discard::Stray);
+                }
+                let place = verdict.place().unwrap_or(before);
                 self.note_missing(before, place, packet.info.arrival);
-                if self.suspect.take().is_some() {
-                    report.statistics.discards.count(Discard::Stray);
-                }
-                self.accept(place, packet, report);
+                self.note(place, &packet.info);
+                let is_new =
+                    matches!(verdict, Verdict::InTurn(_) | Verdict::Early(_) | Verdict::Late(_));
+                report.statistics.reordered += u64::from(is_new && place < self.window.highest());
+                self.order(verdict, packet, report);
             }
-            Verdict::Suspect => {
-                if self.suspect.replace(Kept::copy(packet)).is_some() {
-                    report.statistics.discards.count(Discard::Stray);
-                }
-            }
-            Verdict::Jumped(place) => self.jump(place, packet, report),
         }
     }
 
@@ -176,10 +217,7 @@ impl Inbound {
         sequence: SequenceNumber,
         timestamp: RtpTimestamp,
     ) -> Option<usize> {
-        let next = self.sequence.highest().plus(1);
-        let is_next = next.sequence() == sequence && next == self.window.next();
-        let is_alone = self.window.is_empty() && self.suspect.is_none();
-        if !is_next || !is_alone || !self.builder.is_amid_unit(timestamp) {
+        if !self.window.is_straight(sequence) || !self.builder.is_amid_unit(timestamp) {
             return None;
         }
         self.depacketiser.head_len()
@@ -202,15 +240,10 @@ impl Inbound {
         whole: Option<&[u8]>,
         report: &mut Report<'_>,
     ) -> bool {
-        let &Arrived { sequence, info, payload: head } = packet;
+        let &Arrived { info, payload: head, .. } = packet;
         self.last_heard = info.arrival;
-        let Verdict::Accept(place) = self.sequence.judge(sequence) else { return false };
-        self.received += 1;
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.note(place, info.arrival);
-        }
-        self.jitter.take(info.arrival, info.timestamp);
-        self.window.advance();
+        let place = self.window.pass(&info);
+        self.note(place, &info);
         self.builder.begin_packet(info);
         if !self.depacketiser.push_behind(head, len, info, &mut self.builder) {
             if let Some(payload) = whole {
@@ -221,7 +254,7 @@ impl Inbound {
             }
             return false;
         }
-        self.packets += 1;
+        self.taken += 1;
         report.statistics.packets += 1;
         report.statistics.payload_octets += (head.len() + len) as u64;
         self.builder.end_packet();
@@ -231,31 +264,26 @@ impl Inbound {
 
     /// Counts `packets` packets that came next, one after the other, and are in the frame in hand.
     #[inline]
-    pub(super) fn count_more(&mut self, packets: usize, now: Instant, timestamp: RtpTimestamp) {
+    pub(super) fn count_more(&mut self, packets: usize, info: &PacketInfo) {
         for _ in 0..packets {
-            let place = self.sequence.advance();
-            self.received += 1;
-            self.packets += 1;
-            if let Some(arrivals) = &mut self.arrivals {
-                arrivals.note(place, now);
-            }
-            self.jitter.take(now, timestamp);
-            self.window.advance();
+            let place = self.window.pass(info);
+            self.note(place, info);
         }
+        self.taken += packets as u64;
     }
 
     /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says
     /// nothing of the source's path.
-    pub(super) fn take_again(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
-        let place = self.sequence.highest().nearest(packet.sequence);
-        if place > self.sequence.highest() {
+    pub(super) fn take_retransmitted(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
+        let before = self.window.announced();
+        let Some(verdict) = self.window.judge_retransmitted(packet.sequence) else {
             report.statistics.discards.count(Discard::Retransmission);
             return;
-        }
+        };
         if let Some(missing) = &mut self.missing {
-            missing.note_arrival(place);
+            missing.note_arrival(packet.info.arrival, before.nearest(packet.sequence));
         }
-        self.order(place, packet, report);
+        self.order(verdict, packet, report);
     }
 
     /// Whether packet `sequence` is missing.
@@ -264,14 +292,37 @@ impl Inbound {
     }
 
     /// Adds to `out` the packets to be asked for at `now`.
-    pub(super) fn take_requests(
-        &mut self,
-        now: Instant,
-        retry: Duration,
-        out: &mut Vec<SequenceNumber>,
-    ) {
+    pub(super) fn take_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
         if let Some(missing) = &mut self.missing {
-            missing.take_due(now, retry, out);
+            missing.take_due(now, out);
+        }
+    }
+
+    /// Notes the round-trip time to the source, as reports have it.
+    pub(super) fn set_round_trip(&mut self, time: Duration) {
+        if let Some(missing) = &mut self.missing {
+            missing.set_round_trip(time);
+        }
+    }
+
+    /// Notes that a report of the source's own came, and what it says of its media.
+    pub(super) fn handle_report(&mut self, now: Instant, sent: Option<SentSoFar>) {
+        self.last_report = Some(now);
+        let (Some(sent), Some(missing)) = (sent, &mut self.missing) else { return };
+        if self.window.is_after(sent.at) {
+            // Others overtook the report: it says nothing of what was sent since.
+            return;
+        }
+        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32) as i32;
+        let Some(before) = self.sent_before else {
+            self.sent_before = Some(unseen);
+            return;
+        };
+        // What no report before spoke of was sent after the newest packet that came.
+        self.sent_before = Some(before.max(unseen));
+        let tail = u64::try_from(unseen.saturating_sub(before)).unwrap_or(0);
+        if let Some((first, packets)) = self.window.announce(tail) {
+            missing.note_gap(now + UNDER_WAY, first, packets);
         }
     }
 
@@ -288,64 +339,132 @@ impl Inbound {
         self.missing.as_ref().and_then(Missing::poll_timeout)
     }
 
-    /// Requests made, and packets recovered by them.
-    pub(super) fn repairs(&self) -> (u64, u64) {
-        self.missing.as_ref().map_or((0, 0), Missing::counts)
+    /// What was asked for, and what became of it.
+    pub(super) fn repairs(&self) -> RepairCounts {
+        self.missing.as_ref().map(Missing::counts).unwrap_or_default()
     }
 
+    /// Notes what is missing, or no longer so, now that the newest packet is another than `before`
+    /// or not.
     #[inline]
     fn note_missing(&mut self, before: ExtendedSequence, place: ExtendedSequence, now: Instant) {
         let Some(missing) = &mut self.missing else { return };
         match place.since(before) {
-            0 => missing.note_arrival(place),
+            0 => missing.note_arrival(now, place),
             1 => {}
             step => missing.note_gap(now, before.plus(1), step - 1),
         }
     }
 
-    /// Gives up on gaps that are due at `now`.
-    pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) {
-        while self.window.deadline().is_some_and(|deadline| deadline <= now) {
+    /// How long a missing packet is waited for, from the first packet after it.
+    #[inline]
+    fn wait(&self) -> Duration {
+        let recovering = self.missing.as_ref().map_or(Duration::ZERO, Missing::wait);
+        self.reorder_time.max(recovering)
+    }
+
+    /// When the oldest gap is to be given up; `None` without one, or at the end of time.
+    fn gap_deadline(&self) -> Option<Instant> {
+        self.window.gap_since()?.checked_add(self.wait())
+    }
+
+    /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
+    fn frame_deadline(&self) -> Option<Instant> {
+        let is_alone = self.builder.is_unfinished() && self.window.is_empty();
+        is_alone.then(|| self.last_heard.checked_add(self.frame_time))?
+    }
+
+    /// When the source is over: after its goodbye or a long silence.
+    fn end_deadline(&self) -> Option<Instant> {
+        let last = self.last_report.map_or(self.last_heard, |last| last.max(self.last_heard));
+        self.leaves.or_else(|| last.checked_add(self.source_timeout))
+    }
+
+    /// Gives up on what is due at `now`; whether the source is over.
+    pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) -> bool {
+        while self.gap_deadline().is_some_and(|deadline| deadline <= now) {
             self.give_up_gap(report);
             self.deliver_held(report);
         }
+        if self.frame_deadline().is_some_and(|deadline| deadline <= now) {
+            self.end_frame(report);
+        }
+        self.end_deadline().is_some_and(|deadline| deadline <= now)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.window.deadline()
+        let deadlines = [self.gap_deadline(), self.frame_deadline(), self.end_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Notes that the source said goodbye at `now`: what is under way may still come.
+    pub(super) fn leave(&mut self, now: Instant) {
+        self.leaves = now.checked_add(self.wait());
     }
 
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
         self.builder.pop()
     }
 
-    /// Waits for nothing that is missing.
-    pub(super) fn flush(&mut self, report: &mut Report<'_>) {
+    /// Gives up on everything unfinished.
+    pub(super) fn end(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        if self.leaves.is_some() {
+            let (first, packets) = self.window.skip_tail();
+            self.note_lost(first, packets, report);
+        }
+        self.end_frame(report);
+        report.events.push_back(Event::SourceEnded { ssrc: self.ssrc });
+    }
+
+    /// Gives up on what is missing, and on the frame in hand, so that their memory can be used for
+    /// others.
+    pub(super) fn give_way(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        self.depacketiser.lost();
+        self.builder.give_up();
+        self.note_dropped(report);
+    }
+
+    /// Delivers what is held, giving up on what is missing between.
+    fn flush(&mut self, report: &mut Report<'_>) {
         while !self.window.is_empty() {
             self.give_up_gap(report);
             self.deliver_held(report);
         }
+    }
+
+    /// Delivers what is whole and gives up on the rest, as if nothing more came.
+    pub(super) fn finish(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        self.end_frame(report);
+    }
+
+    /// Ends the frame in hand, of which nothing more comes.
+    fn end_frame(&mut self, report: &mut Report<'_>) {
+        self.depacketiser.lost();
         self.builder.reset();
         self.note_dropped(report);
     }
 
-    /// Gives up on everything unfinished.
-    pub(super) fn end(&mut self, report: &mut Report<'_>) {
-        self.flush(report);
-        report.events.push_back(Event::SourceEnded { ssrc: self.ssrc });
+    /// What became of the run of packets: later ones of it are late.
+    pub(super) fn run(&self) -> Former {
+        self.window.run()
     }
 
+    /// Octets of memory in the window and the unfinished frame.
+    #[inline]
     pub(super) fn held_octets(&self) -> usize {
-        self.window.held_octets() + self.builder.held_len()
+        self.window.held_octets() + self.builder.unfinished_octets()
     }
 
     pub(super) fn ready_octets(&self) -> usize {
         self.builder.ready_len()
     }
 
-    /// Frames delivered and frames dropped.
-    pub(super) fn frames(&self) -> (u64, u64) {
-        (self.builder.delivered(), self.builder.dropped())
+    /// Octets of all frames delivered.
+    pub(super) fn delivered_octets(&self) -> u64 {
+        self.builder.delivered_octets()
     }
 
     #[allow(clippy::cast_possible_wrap, reason = "packet counts stay far below 2^63")]
@@ -353,50 +472,48 @@ impl Inbound {
         SourceStatistics {
             ssrc: self.ssrc,
             address: self.address,
-            packets: self.packets,
-            packets_lost: self.packets_lost,
-            frames: self.builder.delivered(),
-            frames_dropped: self.builder.dropped(),
             received: self.received,
-            expected: self.sequence.expected(),
-            first_heard: self.first_heard,
+            expected: self.window.expected(),
+            first_heard: self.since,
             last_heard: self.last_heard,
-            cumulative_lost: self.sequence.expected() as i64 - self.received as i64,
-            highest: self.sequence.highest(),
+            cumulative_lost: self.window.expected() as i64 - self.received as i64,
+            highest: self.window.highest(),
             jitter: self.jitter.ticks(),
             jitter_time: self.jitter.time(),
+            packets: self.taken,
+            packets_lost: self.lost,
+            frames: self.builder.delivered(),
+            frames_dropped: self.builder.dropped(),
         }
     }
 
+    /// Counts a packet that came, whatever becomes of it.
     #[inline]
-    fn accept(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
+    fn note(&mut self, place: ExtendedSequence, info: &PacketInfo) {
         self.received += 1;
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.note(place, packet.info.arrival);
+            arrivals.note(place, info.arrival);
         }
-        self.jitter.take(packet.info.arrival, packet.info.timestamp);
-        if place < self.sequence.highest() && self.window.place(place) != Place::Duplicate {
-            report.statistics.reordered += 1;
-        }
-        self.order(place, packet, report);
+        self.jitter.take(info.arrival, info.timestamp);
     }
 
     /// Delivers a packet in its turn, or holds it until then.
     #[inline]
-    fn order(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
-        match self.window.place(place) {
-            Place::Next => {
+    fn order(&mut self, verdict: Verdict, packet: Arrived<'_>, report: &mut Report<'_>) {
+        match verdict {
+            Verdict::InTurn(_) => {
                 self.window.advance();
                 self.join(packet.info, packet.payload, report);
                 self.deliver_held(report);
             }
-            Place::Ahead if self.unordered => {
+            Verdict::Early(place) if self.unordered => {
                 self.join(packet.info, packet.payload, report);
                 self.hold(place, Arrived { payload: &[], ..packet }, report);
             }
-            Place::Ahead => self.hold(place, packet, report),
-            Place::Duplicate => report.statistics.discards.count(Discard::Duplicate),
-            Place::Late => report.statistics.discards.count(Discard::Late),
+            Verdict::Early(place) => self.hold(place, packet, report),
+            Verdict::Duplicate(_) => report.statistics.discards.count(Discard::Duplicate),
+            Verdict::Late(_) => report.statistics.discards.count(Discard::Late),
+            Verdict::Stray | Verdict::Jump => report.statistics.discards.count(Discard::Stray),
         }
     }
 
@@ -404,16 +521,13 @@ impl Inbound {
     fn hold(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         while !self.window.fits(place, packet.payload.len()) {
             if self.window.is_empty() {
-                let first = self.window.next();
-                self.window.skip_to(place);
-                self.note_lost(first, place.since(first), report);
-                self.window.advance();
-                self.join_held(packet.info, packet.payload, report);
-                return;
+                let (first, packets) = self.window.skip_to(place);
+                self.note_lost(first, packets, report);
+            } else {
+                self.give_up_gap(report);
+                self.deliver_held(report);
             }
-            self.give_up_gap(report);
-            self.deliver_held(report);
-            if self.window.place(place) == Place::Next {
+            if self.window.next() == place {
                 self.window.advance();
                 self.join_held(packet.info, packet.payload, report);
                 self.deliver_held(report);
@@ -423,21 +537,25 @@ impl Inbound {
         self.window.hold(place, packet.info, packet.payload);
     }
 
-    /// Follows the source to where it jumped. The suspect was the packet just before `place`.
-    fn jump(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
-        while !self.window.is_empty() {
-            self.give_up_gap(report);
-            self.deliver_held(report);
+    /// Follows the source to where it jumped, with the packet before if that was kept.
+    fn restart(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
+        self.flush(report);
+        self.end_frame(report);
+        let stray = self.stray.take();
+        let (sequence, info) = stray
+            .as_ref()
+            .map_or((packet.sequence, packet.info), |kept| (kept.sequence, kept.info));
+        self.window.restart(sequence, &info);
+        self.received = 0;
+        self.sent_before = None;
+        if let Some(missing) = &mut self.missing {
+            missing.clear();
         }
-        let suspect = self.suspect.take();
-        let resume = if suspect.is_some() { ExtendedSequence(place.0 - 1) } else { place };
-        let first = self.window.next();
-        self.window.skip_to(resume);
-        self.note_lost(first, resume.since(first), report);
-        if let Some(Kept { sequence, info, payload }) = suspect {
-            self.accept(resume, Arrived { sequence, info, payload: &payload }, report);
+        report.events.push_back(Event::SourceRestarted { ssrc: self.ssrc });
+        if let Some(Kept { sequence, info, payload }) = stray {
+            self.take(Arrived { sequence, info, payload: &payload }, report);
         }
-        self.accept(place, packet, report);
+        self.take(packet, report);
     }
 
     fn give_up_gap(&mut self, report: &mut Report<'_>) {
@@ -465,7 +583,7 @@ impl Inbound {
     /// Hands one payload, in its turn, to the depacketiser.
     #[inline]
     fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
-        self.packets += 1;
+        self.taken += 1;
         report.statistics.packets += 1;
         report.statistics.payload_octets += payload.len() as u64;
         if payload.is_empty() {
@@ -492,7 +610,7 @@ impl Inbound {
         if packets == 0 {
             return;
         }
-        self.packets_lost += packets;
+        self.lost += packets;
         report.statistics.packets_lost += packets;
         if let Some(missing) = &mut self.missing {
             missing.forget_before(self.window.next());

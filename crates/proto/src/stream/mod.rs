@@ -8,21 +8,23 @@ mod candidate;
 mod config;
 mod demux;
 mod direct;
+mod ended;
 mod event;
+mod held;
 mod inbound;
 mod jitter;
 mod receive;
-mod reorder;
 mod secure;
 mod send;
 mod send_run;
-mod sequence;
 mod stats;
+mod window;
 
+pub use config::MEMORY_BESIDE_A_FRAME;
 pub use config::{ConfigError, FrameRate, ReceiverConfig, SenderConfig};
 pub use demux::{Demux, Route};
 pub use event::Event;
-pub use receive::Receiver;
+pub use receive::{Receiver, SentSoFar};
 pub use send::{Outgoing, Retransmission, Sender};
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 

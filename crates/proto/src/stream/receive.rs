@@ -3,9 +3,9 @@
 //! A datagram takes these steps, in this order:
 //!
 //! ```text
-//! datagram ─▶ demux ─▶ parse ─▶ source ─▶ order ─▶ join ─▶ frame
-//!             │        │        │         │        │
-//!             │        rtp      sequence  reorder  payload
+//! datagram ─▶ demux ─▶ parse ─▶ source ─▶ verdict ─▶ join ─▶ frame
+//!             │        │        │         │          │
+//!             │        rtp      inbound   window     payload
 //!             └─▶ RTCP leaves the path here
 //! ```
 //!
@@ -17,6 +17,7 @@
 
 use core::net::IpAddr;
 use core::net::SocketAddr;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use std::time::Instant;
 use super::candidate::{Arrived, Candidate, Report};
 use super::config::ConfigError;
 use super::config::ReceiverConfig;
+use super::ended::Ended;
 use super::event::Event;
 use super::inbound::Inbound;
 use super::secure::Security;
@@ -40,6 +42,7 @@ use crate::repair::rtx;
 use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
 
 /// Events that wait to be collected; older ones are forgotten, and counted.
 const EVENTS_MAX: usize = 256;
@@ -52,8 +55,9 @@ const EVENTS_MAX: usize = 256;
 /// next datagram. Time is whatever the caller says it is.
 ///
 /// # Limits
-/// Memory is bounded by [`ReceiverConfig`]: per source, a window and one unfinished frame; and
-/// finished frames, which the caller drains.
+/// Memory is bounded by [`ReceiverConfig`]: per source, a window and one unfinished frame, and of
+/// all sources together [`memory_max`](ReceiverConfig::memory_max); beside them 32 MiB for frames
+/// to come, and finished frames, which the caller drains.
 pub struct Receiver {
     format: Arc<dyn PayloadFormat>,
     pub(super) config: ReceiverConfig,
@@ -66,10 +70,9 @@ pub struct Receiver {
     pool: FramePool,
     pub(super) events: VecDeque<Event>,
     pub(super) statistics: ReceiveStatistics,
-    /// Frames of sources that are gone: delivered, dropped.
-    gone: (u64, u64),
-    /// Their requests: made, answered.
-    gone_repairs: (u64, u64),
+    /// Octets that all sources hold.
+    held: usize,
+    ended: Ended,
     pub(super) own_ssrc: Option<Ssrc>,
     /// Others that are ours or were: what we sent must not come back as somebody else's.
     pub(super) own_others: VecDeque<Ssrc>,
@@ -78,6 +81,15 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
     retransmissions: VecDeque<(Ssrc, Ssrc)>,
+}
+
+/// What a sender report says of the media sent so far (RFC 3550 section 6.4.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SentSoFar {
+    /// The sender's packet count, modulo 2³².
+    pub packets: u32,
+    /// The RTP timestamp of the report.
+    pub at: RtpTimestamp,
 }
 
 /// Former SSRCs of our own that are known.
@@ -103,8 +115,8 @@ impl Receiver {
             pool: FramePool::new(),
             events: VecDeque::with_capacity(EVENTS_MAX),
             statistics: ReceiveStatistics::default(),
-            gone: (0, 0),
-            gone_repairs: (0, 0),
+            held: 0,
+            ended: Ended::default(),
             own_ssrc: None,
             own_others: VecDeque::new(),
             conflict: None,
@@ -189,15 +201,45 @@ impl Receiver {
         self.conflict.take()
     }
 
-    /// Takes word from `from` that source `ssrc` has left: it may come again from another address
-    /// at once. From another host than the source's own the word counts for nothing.
-    pub fn handle_bye(&mut self, ssrc: Ssrc, from: IpAddr) {
-        let is_its_own = |source: &&mut Inbound| {
-            source.ssrc() == ssrc && source.address().is_some_and(|address| address.ip() == from)
-        };
-        if let Some(source) = self.sources.iter_mut().find(is_its_own) {
+    /// Takes a BYE of source `ssrc` that came at `now` from the host `from` (RFC 3550 section 6.6):
+    /// packets under way are still waited for, then the source ends. It may come again from another
+    /// address at once. From another host than the source's own the BYE counts for nothing.
+    pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc, from: IpAddr) {
+        if let Some(source) = self.source_at(ssrc, from) {
             source.set_address(None);
+            source.leave(now);
         }
+    }
+
+    /// Notes that a report of source `ssrc` came at `now` from the host `from`: the source lives,
+    /// even if it sends no media. A sender report says in `sent` how much it has sent, which shows
+    /// whether packets after the newest one are missing. From another host than the source's own it
+    /// counts for nothing.
+    pub fn handle_report(
+        &mut self,
+        now: Instant,
+        ssrc: Ssrc,
+        from: IpAddr,
+        sent: Option<SentSoFar>,
+    ) {
+        if let Some(source) = self.source_at(ssrc, from) {
+            source.handle_report(now, sent);
+        }
+    }
+
+    /// Sets the round-trip time to the senders, as reports have it (RFC 3550 section 6.4.1, RFC
+    /// 3611 section 4.5): how long a missing packet is waited for, and when it is asked for again,
+    /// follow from it.
+    pub fn set_round_trip(&mut self, time: Duration) {
+        for source in &mut self.sources {
+            source.set_round_trip(time);
+        }
+    }
+
+    fn source_at(&mut self, ssrc: Ssrc, from: IpAddr) -> Option<&mut Inbound> {
+        self.sources.iter_mut().find(|source| {
+            source.ssrc() == ssrc && source.address().is_some_and(|address| address.ip() == from)
+        })
     }
 
     /// Whether [`poll_conflict`](Self::poll_conflict) has something.
@@ -206,17 +248,11 @@ impl Receiver {
     }
 
     /// Adds to `out` the packets of one source to be asked for at `now`, and says which source;
-    /// to be called until there is none. What is not answered is due again after `retry`, which
-    /// should be a little more than the round-trip time.
-    pub fn poll_requests(
-        &mut self,
-        now: Instant,
-        retry: Duration,
-        out: &mut Vec<SequenceNumber>,
-    ) -> Option<Ssrc> {
+    /// to be called until there is none.
+    pub fn poll_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) -> Option<Ssrc> {
         let due = |source: &&mut Inbound| source.requests_due().is_some_and(|due| due <= now);
         let source = self.sources.iter_mut().find(due)?;
-        source.take_requests(now, retry, out);
+        source.take_requests(now, out);
         Some(source.ssrc())
     }
 
@@ -244,8 +280,12 @@ impl Receiver {
 
     /// Does what has become due at `now`; early and repeated calls are harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
-        for n in 0..self.sources.len() {
-            self.with_source(n, |source, report| source.handle_timeout(now, report));
+        for n in (0..self.sources.len()).rev() {
+            let mut is_over = false;
+            self.with_source(n, |source, report| is_over = source.handle_timeout(now, report));
+            if is_over {
+                self.end_source(n);
+            }
         }
     }
 
@@ -253,7 +293,7 @@ impl Receiver {
     /// rest is dropped and counted. For the end of a reception.
     pub fn flush(&mut self) {
         for n in 0..self.sources.len() {
-            self.with_source(n, Inbound::flush);
+            self.with_source(n, Inbound::finish);
         }
     }
 
@@ -284,21 +324,24 @@ impl Receiver {
 
     /// What was received so far.
     pub fn statistics(&self) -> ReceiveStatistics {
-        let (mut frames, mut frames_dropped) = self.gone;
-        let (mut requested, mut recovered) = self.gone_repairs;
+        let Ended { mut frames, mut frames_dropped, mut repairs, .. } = self.ended;
         for source in &self.sources {
-            frames += source.frames().0;
-            frames_dropped += source.frames().1;
-            requested += source.repairs().0;
-            recovered += source.repairs().1;
+            let SourceStatistics { frames: whole, frames_dropped: dropped, .. } =
+                source.statistics();
+            frames += whole;
+            frames_dropped += dropped;
+            repairs += source.repairs();
         }
         ReceiveStatistics {
             frames,
             frames_dropped,
-            requested,
-            recovered,
-            held_octets: self.sources.iter().map(Inbound::held_octets).sum(),
+            requested: repairs.requested,
+            recovered: repairs.recovered,
+            unanswered: repairs.unanswered,
+            not_requested: repairs.not_requested,
+            held_octets: self.held,
             sources: self.sources.iter().map(Inbound::statistics).collect(),
+            ended: self.ended.last.iter().map(|(source, _)| *source).collect(),
             ..self.statistics.clone()
         }
     }
@@ -336,7 +379,7 @@ impl Receiver {
             return Err(Discard::OwnSource);
         }
         if packet.payload_type() != self.config.payload_type.value() {
-            return self.take_retransmission(now, &packet);
+            return self.take_retransmission(now, from, &packet);
         }
         if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
             return Err(Discard::OtherSource);
@@ -363,7 +406,12 @@ impl Receiver {
     }
 
     /// Takes a packet of another payload type: a retransmission (RFC 4588), or none of ours.
-    fn take_retransmission(&mut self, now: Instant, packet: &Packet<'_>) -> Result<(), Discard> {
+    fn take_retransmission(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        packet: &Packet<'_>,
+    ) -> Result<(), Discard> {
         let (payload_type, agreed) = self.config.retransmission.ok_or(Discard::PayloadType)?;
         if packet.payload_type() != payload_type.value() {
             return Err(Discard::PayloadType);
@@ -373,28 +421,44 @@ impl Receiver {
             return Err(Discard::OtherSource);
         }
         let (sequence, payload) = rtx::unwrap(packet.payload()).ok_or(Discard::Retransmission)?;
-        let media = self.media_of(stream, sequence).ok_or(Discard::Retransmission)?;
-        let n = self.find(media).ok_or(Discard::Retransmission)?;
+        let n = self.media_of(stream, from, sequence)?;
+        let ssrc = self.sources[n].ssrc();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let info = PacketInfo { ssrc: media, timestamp, marker, arrival: now };
+        let info = PacketInfo { ssrc, timestamp, marker, arrival: now };
         let arrived = Arrived { sequence, info, payload };
-        self.with_source(n, |source, report| source.take_again(arrived, report));
+        self.with_source(n, |source, report| source.take_retransmitted(arrived, report));
         Ok(())
     }
 
-    /// The source that a retransmission stream belongs to. A new stream belongs to the one source
-    /// that misses the packet it brings (RFC 4588 section 5.3).
-    fn media_of(&mut self, stream: Ssrc, sequence: SequenceNumber) -> Option<Ssrc> {
+    /// The source that a retransmission stream from `from` belongs to. A new stream belongs to the
+    /// one source that misses the packet it brings (RFC 4588 section 5.3) and sends from there.
+    fn media_of(
+        &mut self,
+        stream: Ssrc,
+        from: Option<SocketAddr>,
+        sequence: SequenceNumber,
+    ) -> Result<usize, Discard> {
+        let is_authentic = self.is_authentic();
+        let is_from = |source: &Inbound| {
+            is_authentic || source.address().is_none_or(|address| Some(address) == from)
+        };
         if let Some((_, media)) = self.retransmissions.iter().find(|(known, _)| *known == stream) {
-            return Some(*media);
+            let n = self.find(*media).ok_or(Discard::Retransmission)?;
+            return if is_from(&self.sources[n]) { Ok(n) } else { Err(Discard::Conflict) };
         }
-        let mut missing = self.sources.iter().filter(|source| source.misses(sequence));
-        let media = missing.next().filter(|_| missing.next().is_none())?.ssrc();
+        let mut missing = self.sources.iter().enumerate().filter(|(_, it)| it.misses(sequence));
+        let (n, source) = missing.next().ok_or(Discard::Retransmission)?;
+        if missing.next().is_some() {
+            return Err(Discard::Retransmission);
+        }
+        if !is_from(source) {
+            return Err(Discard::Conflict);
+        }
         if self.retransmissions.len() >= self.config.sources_max {
             self.retransmissions.pop_front();
         }
-        self.retransmissions.push_back((stream, media));
-        Some(media)
+        self.retransmissions.push_back((stream, source.ssrc()));
+        Ok(n)
     }
 
     /// Whether what comes this far is its source's own.
@@ -414,6 +478,9 @@ impl Receiver {
     /// Takes a packet of a source that is not believed yet.
     fn consider(&mut self, packet: Arrived<'_>, from: Option<SocketAddr>) -> Result<(), Discard> {
         let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
+        if self.ended.includes(ssrc, packet.sequence, packet.info.timestamp) {
+            return Err(Discard::Late);
+        }
         if self.sources.len() >= self.config.sources_max && self.silent_source(now).is_none() {
             return Err(Discard::TooManySources);
         }
@@ -439,6 +506,7 @@ impl Receiver {
         source.set_address(from);
         sources.push(source);
         self.forget_events();
+        self.account(self.sources.len() - 1);
         Ok(())
     }
 
@@ -457,12 +525,11 @@ impl Receiver {
         self.candidates.len() - 1
     }
 
-    /// The source that was silent longest, if that is long enough to lose its place.
+    /// The source that was silent longest, if it is silent enough to lose its place.
     fn silent_source(&self, now: Instant) -> Option<usize> {
-        let heard = |n: &usize| self.sources[*n].last_heard;
         (0..self.sources.len())
-            .min_by_key(heard)
-            .filter(|n| now.saturating_duration_since(heard(n)) >= self.config.source_timeout)
+            .filter(|n| !self.sources[*n].is_live(now))
+            .min_by_key(|n| self.sources[*n].last_heard)
     }
 
     /// Ends a source; frames that it had finished are still delivered.
@@ -470,10 +537,8 @@ impl Receiver {
         self.with_source(n, Inbound::end);
         let mut source = self.sources.swap_remove(n);
         self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
-        self.gone.0 += source.frames().0;
-        self.gone.1 += source.frames().1;
-        self.gone_repairs.0 += source.repairs().0;
-        self.gone_repairs.1 += source.repairs().1;
+        self.held -= source.counted;
+        self.ended.add(&source);
     }
 
     #[inline]
@@ -481,6 +546,45 @@ impl Receiver {
         let Self { sources, statistics, events, .. } = self;
         act(&mut sources[n], &mut Report { statistics, events });
         self.forget_events();
+        self.account(n);
+    }
+
+    /// Counts the memory that source `n` holds now; if all hold too much, some give way.
+    #[inline]
+    pub(super) fn account(&mut self, n: usize) {
+        let Some(source) = self.sources.get_mut(n) else { return };
+        let held = source.held_octets();
+        if held == source.counted {
+            return;
+        }
+        self.held = self.held - source.counted + held;
+        source.counted = held;
+        if self.held > self.config.memory_max {
+            self.free_memory();
+        }
+    }
+
+    /// Has sources give up what is unfinished until the others fit: of those that hold more than
+    /// their share, first the one that has delivered least, and of equals the newest.
+    #[cold]
+    fn free_memory(&mut self) {
+        for _ in 0..self.sources.len() {
+            if self.held <= self.config.memory_max {
+                return;
+            }
+            let share = self.config.memory_max / self.sources.len();
+            let worth = |source: &Inbound| (source.delivered_octets(), Reverse(source.since));
+            let holders = (0..self.sources.len()).filter(|n| self.sources[*n].counted > share);
+            let Some(n) = holders.min_by_key(|n| worth(&self.sources[*n])) else { return };
+            let Self { sources, statistics, events, .. } = self;
+            let source = &mut sources[n];
+            source.give_way(&mut Report { statistics, events });
+            let held = source.held_octets();
+            self.held = self.held - source.counted + held;
+            source.counted = held;
+            self.statistics.frames_displaced += 1;
+            self.forget_events();
+        }
     }
 
     pub(super) fn forget_events(&mut self) {

@@ -251,7 +251,17 @@ impl Sender {
         }
         self.statistics.frames += 1;
         self.statistics.frame_octets += frame.len() as u64;
-        Ok(Outgoing { sender: self, frame, timestamp, waiting: false, done: false })
+        self.statistics.units_left_out += self.packetiser.units_left_out() as u64;
+        let packets_before = self.statistics.packets;
+        Ok(Outgoing {
+            sender: self,
+            frame,
+            timestamp,
+            packets_before,
+            waiting: false,
+            done: false,
+            whole: false,
+        })
     }
 
     /// Writes one packet without payload into `batch`, emptied first.
@@ -396,15 +406,22 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// A frame on its way out. Dropped early, the rest of the frame is not sent.
+/// A frame on its way out. Dropped before the last of its packets was made, the rest is not sent, and
+/// a sequence number is left out if any packet was made: no receiver can take what it has for a whole
+/// frame, nor what follows for the rest of it.
 #[derive(Debug)]
 pub struct Outgoing<'s, 'f> {
     sender: &'s mut Sender,
     frame: &'f [u8],
     timestamp: RtpTimestamp,
+    /// Packets that the sender had made before.
+    packets_before: u64,
     /// The fragment in hand did not fit the last batch.
     waiting: bool,
+    /// No more packets are made.
     done: bool,
+    /// All packets were made.
+    whole: bool,
 }
 
 impl Outgoing<'_, '_> {
@@ -420,7 +437,7 @@ impl Outgoing<'_, '_> {
                 if written.is_none()
                     && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
                 {
-                    self.done = true;
+                    (self.done, self.whole) = (true, true);
                     break;
                 }
             }
@@ -436,7 +453,6 @@ impl Outgoing<'_, '_> {
                     break;
                 }
                 Written::Refused => {
-                    self.sender.statistics.frames_cut += 1;
                     self.done = true;
                     break;
                 }
@@ -463,5 +479,17 @@ impl Outgoing<'_, '_> {
     /// The frame's timestamp.
     pub fn timestamp(&self) -> RtpTimestamp {
         self.timestamp
+    }
+}
+
+impl Drop for Outgoing<'_, '_> {
+    fn drop(&mut self) {
+        if self.whole {
+            return;
+        }
+        self.sender.statistics.frames_cut += 1;
+        if self.sender.statistics.packets > self.packets_before {
+            self.sender.sequence = self.sender.sequence.plus(1);
+        }
     }
 }

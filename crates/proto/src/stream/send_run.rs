@@ -108,6 +108,7 @@ mod tests {
             let mut batch = Batch::new();
             let mut outgoing = sender.push(&frame, None).unwrap();
             assert!(!outgoing.fill(&mut batch) && !outgoing.fill(&mut batch), "{run:?}");
+            drop(outgoing);
             assert_eq!(sender.statistics().frames_cut, 1, "{run:?}");
         }
     }

@@ -149,8 +149,12 @@ pub struct SendStatistics {
     pub frame_octets: u64,
     /// Packets sent once more because they were asked for; not among `packets`.
     pub retransmitted: u64,
-    /// Frames not sent to their end, because the master key was used up.
+    /// Frames not sent to their end, because sending failed before or the master key was used up. A
+    /// sequence number is left out behind each that was begun, so that receivers drop it.
     pub frames_cut: u64,
+    /// NAL units that were left out of the frames sent, because their type has no place in RTP (such
+    /// as the metadata of Dolby Vision, type 62 of H.265) or they are shorter than their header.
+    pub units_left_out: u64,
     /// Requests for packets that are gone, or that came too often.
     pub retransmissions_refused: u64,
 }
@@ -174,14 +178,25 @@ pub struct ReceiveStatistics {
     pub requested: u64,
     /// Missing packets that came after they were asked for.
     pub recovered: u64,
-    /// Octets of memory held in windows and unfinished frames.
+    /// Missing packets that were asked for and did not come in time.
+    pub unanswered: u64,
+    /// Missing packets that were not asked for, because an answer could not have come in time:
+    /// [`RequestTiming::latency_max`](crate::repair::RequestTiming::latency_max) is shorter than
+    /// the round-trip time.
+    pub not_requested: u64,
+    /// Octets of memory held in windows and unfinished frames, of all sources together.
     pub held_octets: usize,
+    /// Frames dropped because their source had to give way in
+    /// [`memory_max`](super::ReceiverConfig::memory_max).
+    pub frames_displaced: u64,
     /// Events that were not collected in time and forgotten.
     pub events_forgotten: u64,
     /// Datagrams by the reason that ended their way.
     pub discards: Discards,
     /// Each source that is followed and believed.
     pub sources: Vec<SourceStatistics>,
+    /// The last sources that have ended, at most 16, the newest last.
+    pub ended: Vec<SourceStatistics>,
 }
 
 /// What a receiver knows of one source.
@@ -191,14 +206,6 @@ pub struct SourceStatistics {
     pub ssrc: Ssrc,
     /// The transport address that it sends from, if that was given.
     pub address: Option<SocketAddr>,
-    /// Packets accepted: in time, for the first time.
-    pub packets: u64,
-    /// Packets that were missing when they were no longer waited for.
-    pub packets_lost: u64,
-    /// Frames (or units) delivered.
-    pub frames: u64,
-    /// Frames (or units) begun and dropped.
-    pub frames_dropped: u64,
     /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not those
     /// retransmitted in a stream of their own.
     pub received: u64,
@@ -216,6 +223,14 @@ pub struct SourceStatistics {
     pub jitter: u32,
     /// The same as time.
     pub jitter_time: Duration,
+    /// Packets accepted: in time, for the first time.
+    pub packets: u64,
+    /// Packets that were missing when they were no longer waited for.
+    pub packets_lost: u64,
+    /// Frames (or units) delivered.
+    pub frames: u64,
+    /// Frames (or units) begun and dropped.
+    pub frames_dropped: u64,
 }
 
 #[cfg(test)]

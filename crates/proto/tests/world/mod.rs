@@ -1,4 +1,4 @@
-//! A seeded virtual network between a sender and a receiver, in virtual time.
+//! Media of every format, a sender and a receiver of it, and how a network delivers it.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+pub use rushes_netsim::Seeded;
+use rushes_netsim::{Course, Link, Loss, Path, Straying};
 use rushes_proto::Batch;
 use rushes_proto::PayloadType;
 use rushes_proto::RtpTimestamp;
@@ -31,43 +33,25 @@ use rushes_proto::stream::ReceiverConfig;
 use rushes_proto::stream::Sender;
 use rushes_proto::stream::SenderConfig;
 
-/// A small generator of reproducible numbers (splitmix64).
-#[derive(Clone, Debug)]
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`, or 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
-
-    /// Whether something that happens `per_mille` times in a thousand happens now.
-    pub fn chance(&mut self, per_mille: u64) -> bool {
-        self.below(1000) < per_mille
-    }
-}
-
 /// The formats, with what the tests need to know of each.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     H264,
     H265,
     H265Numbered,
+    H265Interleaved,
     H266,
     H266Numbered,
+    H266Interleaved,
     Opus,
     Generic,
 }
 
+/// `sprop-max-don-diff` of what [`interleave`] makes.
+const MAX_DON_DIFF: u16 = 64;
+
 impl Kind {
+    /// All but those that [`interleave`] is for.
     pub const ALL: [Self; 7] = [
         Self::H264,
         Self::H265,
@@ -83,6 +67,12 @@ impl Kind {
             Self::H264 => Arc::new(H264::default()),
             Self::H265 => Arc::new(H265::default()),
             Self::H265Numbered => Arc::new(H265 { max_don_diff: 1, ..H265::default() }),
+            Self::H265Interleaved => {
+                Arc::new(H265 { max_don_diff: MAX_DON_DIFF, ..H265::default() })
+            }
+            Self::H266Interleaved => {
+                Arc::new(H266 { max_don_diff: MAX_DON_DIFF, ..H266::default() })
+            }
             Self::H266 => Arc::new(H266::default()),
             Self::H266Numbered => Arc::new(H266 { max_don_diff: 1, ..H266::default() }),
             Self::Opus => Arc::new(Opus::default()),
@@ -94,12 +84,24 @@ impl Kind {
         !matches!(self, Self::Opus | Self::Generic)
     }
 
+    /// Whether units travel with decoding order numbers, and so wait for those that may precede them.
+    pub fn is_numbered(self) -> bool {
+        !matches!(self, Self::H264 | Self::H265 | Self::H266 | Self::Opus | Self::Generic)
+    }
+
+    /// Whether it is what [`interleave`] is for.
+    pub fn is_interleaved(self) -> bool {
+        matches!(self, Self::H265Interleaved | Self::H266Interleaved)
+    }
+
     /// An access unit delimiter.
     pub fn delimiter(self) -> Option<Vec<u8>> {
         match self {
             Self::H264 => Some(vec![9, 0xf0]),
-            Self::H265 | Self::H265Numbered => Some(vec![35 << 1, 1, 0x50]),
-            Self::H266 | Self::H266Numbered => Some(vec![0, 20 << 3 | 1, 0x28]),
+            Self::H265 | Self::H265Numbered | Self::H265Interleaved => Some(vec![35 << 1, 1, 0x50]),
+            Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
+                Some(vec![0, 20 << 3 | 1, 0x28])
+            }
             Self::Opus | Self::Generic => None,
         }
     }
@@ -110,10 +112,10 @@ impl Kind {
         let mut unit = match self {
             // nal_ref_idc and a type that may travel alone.
             Self::H264 => vec![(random.below(4) as u8) << 5 | (1 + random.below(8) as u8)],
-            Self::H265 | Self::H265Numbered => {
+            Self::H265 | Self::H265Numbered | Self::H265Interleaved => {
                 vec![(random.below(35) as u8) << 1, 1 + random.below(7) as u8]
             }
-            Self::H266 | Self::H266Numbered => {
+            Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
                 vec![random.below(64) as u8 & 0x3f, (random.below(20) as u8) << 3 | 1]
             }
             // One SILK frame of 20 ms.
@@ -214,6 +216,32 @@ pub fn send(
     datagrams
 }
 
+/// `datagrams` in the order of a sender that interleaves units (RFC 7798 section 4.6): a packet, or all
+/// fragments of a unit, is at most 4 places late. Sequence numbers rise in that order.
+pub fn interleave(datagrams: Vec<Datagram>, kind: Kind, random: &mut Seeded) -> Vec<Datagram> {
+    let numbers: Vec<[u8; 2]> =
+        datagrams.iter().map(|datagram| [datagram.octets[2], datagram.octets[3]]).collect();
+    let goes_on = |octets: &[u8]| match kind {
+        Kind::H265Interleaved => octets[12] >> 1 & 0x3f == 49 && octets[14] & 0x80 == 0,
+        _ => octets[13] >> 3 == 29 && octets[14] & 0x80 == 0,
+    };
+    let mut groups: Vec<Vec<Datagram>> = Vec::new();
+    for datagram in datagrams {
+        match groups.last_mut() {
+            Some(group) if goes_on(&datagram.octets) => group.push(datagram),
+            _ => groups.push(vec![datagram]),
+        }
+    }
+    let mut order: Vec<(u64, Vec<Datagram>)> =
+        (0..).zip(groups).map(|(place, group)| (place + random.below(5), group)).collect();
+    order.sort_by_key(|(place, _)| *place);
+    let mut sent: Vec<Datagram> = order.into_iter().flat_map(|(_, group)| group).collect();
+    for (datagram, number) in sent.iter_mut().zip(numbers) {
+        datagram.octets[2..4].copy_from_slice(&number);
+    }
+    sent
+}
+
 fn carried(source: &Source, fragment: &Fragment) -> Vec<usize> {
     let mut units = Vec::new();
     for piece in fragment.pieces() {
@@ -284,32 +312,33 @@ pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec
     (0..count).map(|n| Source::new(kind, units(n, random))).collect()
 }
 
-/// How a network treats datagrams, in thousandths.
-#[derive(Clone, Copy, Debug)]
-pub struct Weather {
-    pub loss: u64,
-    pub duplication: u64,
-    pub reordering: u64,
+/// A path that loses, repeats and reorders with these probabilities, by up to 30 places.
+pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
+    Path {
+        loss: Loss::Independent(loss),
+        duplication: Straying::places(duplication, 0..=29),
+        reordering: Straying::places(reordering, 1..=30),
+        ..Path::default()
+    }
 }
 
-/// The order in which `datagrams` arrive: numbers into it. A reordered datagram is at most 30
-/// places late. The first four keep their places, because a receiver cannot know where a stream
-/// begins.
-pub fn arrivals(count: usize, weather: Weather, random: &mut Seeded) -> Vec<usize> {
-    let mut arrivals: Vec<(u64, usize)> = Vec::new();
-    for n in 0..count {
-        if random.chance(weather.loss) {
-            continue;
-        }
-        let mut place = 2 * n as u64;
-        if n >= 4 && random.chance(weather.reordering) {
-            place += 1 + 2 * random.below(30);
-        }
-        arrivals.push((place, n));
-        if random.chance(weather.duplication) {
-            arrivals.push((place + 2 * random.below(30), n));
-        }
+/// How far apart datagrams are sent.
+const SPACING: Duration = Duration::from_micros(100);
+
+/// When, and in which order, datagrams of these lengths arrive: numbers of them. The first four keep
+/// their places, because a receiver cannot know where a stream begins.
+pub fn arrivals(
+    lens: impl IntoIterator<Item = usize>,
+    path: &Path,
+    random: &mut Seeded,
+) -> Vec<(Duration, usize)> {
+    let calm = Path { reordering: Straying::default(), ..path.clone() };
+    let course = Course::from(calm).then(4 * SPACING, path.clone());
+    let mut link = Link::new(course, random.roll());
+    for (n, len) in lens.into_iter().enumerate() {
+        link.push(SPACING * n as u32, len, n);
     }
-    arrivals.sort_by_key(|(place, _)| *place);
-    arrivals.into_iter().map(|(_, n)| n).collect()
+    link.finish();
+    let arrival = |delivery: rushes_netsim::Delivery<usize>| (delivery.at, delivery.item);
+    std::iter::from_fn(|| link.poll(Duration::MAX)).map(arrival).collect()
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use rushes_netsim::{Link, Path};
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, ParticipantConfig, Reception};
 use rushes_proto::rtcp::{Compound, Nack, Packet, XrBlock};
 use rushes_proto::timer::{FeedbackTiming, TimerConfig};
@@ -72,25 +73,34 @@ pub struct Party {
     pub datagrams: Vec<(Duration, Vec<u8>)>,
 }
 
-/// Parties, all of whom hear each other after a delay.
+/// A datagram of RTCP, and from where it comes.
+type Report = (SocketAddr, Vec<u8>);
+
+/// Parties, each of whom hears each other by a link of their own.
 pub struct Session {
     pub epoch: Instant,
     pub clock: Duration,
-    pub delay: Duration,
     pub parties: Vec<Party>,
-    /// Datagrams on their way: when, to whom, from where.
-    on_the_way: Vec<(Duration, usize, SocketAddr, Vec<u8>)>,
+    path: Path,
+    /// By sender and receiver.
+    links: Vec<Vec<Link<Report>>>,
 }
 
 pub const WALL: NtpTime = NtpTime(0xeeab_0000_0000_0000);
 pub const PACKET_LEN_MAX: usize = 1200;
 
 impl Session {
+    /// After a delay.
     pub fn new(delay: Duration) -> Self {
+        Self::over(Path { delay, ..Path::default() })
+    }
+
+    /// By paths like this.
+    pub fn over(path: Path) -> Self {
         let clock = Duration::ZERO;
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
         let epoch = Instant::now();
-        Self { epoch, clock, delay, parties: Vec::new(), on_the_way: Vec::new() }
+        Self { epoch, clock, parties: Vec::new(), path, links: Vec::new() }
     }
 
     pub fn join(&mut self, ssrc: u32, adjust: impl FnOnce(&mut ParticipantConfig)) -> usize {
@@ -124,6 +134,11 @@ impl Session {
             events: Vec::new(),
             datagrams: Vec::new(),
         });
+        let link = |from, to| Link::new(self.path.clone(), 1000 * from as u64 + to as u64);
+        for (from, links) in self.links.iter_mut().enumerate() {
+            links.push(link(from, n));
+        }
+        self.links.push((0..=n).map(|to| link(n, to)).collect());
         n
     }
 
@@ -164,9 +179,13 @@ impl Session {
 
     fn step(&mut self) {
         let (now, clock) = (self.now(), self.clock);
-        let due = |entry: &mut (Duration, usize, SocketAddr, Vec<u8>)| entry.0 <= clock;
-        for (_, to, from, datagram) in self.on_the_way.extract_if(.., due) {
-            let _ = self.parties[to].participant.handle_datagram(now, Some(from), &datagram);
+        for links in &mut self.links {
+            for (link, party) in links.iter_mut().zip(&mut self.parties) {
+                while let Some(delivery) = link.poll(clock) {
+                    let (from, datagram) = delivery.item;
+                    let _ = party.participant.handle_datagram(now, Some(from), &datagram);
+                }
+            }
         }
         for n in 0..self.parties.len() {
             let Party { participant, sent, received, address, events, datagrams } =
@@ -180,8 +199,7 @@ impl Session {
             datagrams.extend(out.iter().map(|datagram| (clock, datagram.clone())));
             for datagram in out {
                 for to in (0..self.parties.len()).filter(|to| *to != n) {
-                    let arrival = clock + self.delay;
-                    self.on_the_way.push((arrival, to, from, datagram.clone()));
+                    self.links[n][to].push(clock, datagram.len(), (from, datagram.clone()));
                 }
             }
         }

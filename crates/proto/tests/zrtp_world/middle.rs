@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rushes_netsim::{Path, Seeded};
 use rushes_proto::Ssrc;
 use rushes_proto::crypto::{HashAlgorithm, hmac};
 use rushes_proto::zrtp::{
@@ -9,7 +10,7 @@ use rushes_proto::zrtp::{
     set_mac, without_mac, write_packet,
 };
 
-use super::{End, Kept, Middle, Random, Weather, World, zid};
+use super::{End, Kept, Middle, World, zid};
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
@@ -88,13 +89,13 @@ pub(crate) fn configs(agreement: KeyAgreement) -> [Config; 2] {
 }
 
 pub(crate) fn world(configs: [Config; 2], stores: &[Kept; 2], streams: u32, seed: u64) -> World {
-    let mut seeds = Random(seed);
+    let mut seeds = Seeded(seed);
     let [one, other] = configs;
     let ends = [
-        End::new(one, stores[0].clone(), seeds.next()),
-        End::new(other, stores[1].clone(), seeds.next()),
+        End::new(one, stores[0].clone(), seeds.roll()),
+        End::new(other, stores[1].clone(), seeds.roll()),
     ];
-    let mut world = World::new(ends, Weather::default(), seeds.next());
+    let mut world = World::new(ends, Path::default(), seeds.roll());
     for n in 0..streams {
         for (end, first) in [(0, 100), (1, 200)] {
             let now = world.now;

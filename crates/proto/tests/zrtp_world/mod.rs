@@ -1,40 +1,16 @@
-//! Two ZRTP endpoints, and a link between them that loses, delays, repeats and reorders.
+//! Two ZRTP endpoints, and a network between them.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub(crate) mod middle;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rushes_netsim::{Conditions, Network, Path, Seeded, Way};
 use rushes_proto::Ssrc;
 use rushes_proto::zrtp::{
     Config, Event, MemoryStore, Retained, SecretStore, Session, StreamId, StreamKeys, Warning, Zid,
 };
-
-/// A fixed sequence that looks random (splitmix64).
-#[derive(Clone)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    pub(crate) fn fill(&mut self, octets: &mut [u8]) {
-        for chunk in octets.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
-    }
-}
 
 /// A store that outlives the session.
 #[derive(Clone, Default)]
@@ -61,7 +37,7 @@ pub(crate) struct End {
 
 impl End {
     pub(crate) fn new(config: Config, store: Kept, seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = Seeded(seed);
         let entropy = Box::new(move |octets: &mut [u8]| random.fill(octets));
         let session = Session::new(config, entropy, Box::new(store)).unwrap();
         let (keys, secure) = (Vec::new(), Vec::new());
@@ -109,17 +85,6 @@ impl End {
     }
 }
 
-/// What the link does to a datagram on its way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Weather {
-    /// Lost, in hundredths.
-    pub(crate) loss: u64,
-    /// Sent twice, in hundredths.
-    pub(crate) twice: u64,
-    /// Delayed by up to so many milliseconds.
-    pub(crate) delay: u64,
-}
-
 /// Somebody on the link: returns what goes on, which may be nothing. The number is the sender's.
 pub(crate) type Middle<'a> = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>> + 'a;
 
@@ -127,19 +92,16 @@ pub(crate) struct World {
     pub(crate) ends: [End; 2],
     pub(crate) now: Instant,
     start: Instant,
-    random: Random,
-    weather: Weather,
-    /// By when they arrive: to whom, on which stream.
-    flying: BTreeMap<(Instant, u64), (usize, usize, Vec<u8>)>,
-    count: u64,
+    /// Datagrams, and on which stream each is.
+    network: Network<(usize, Vec<u8>)>,
 }
 
 impl World {
-    pub(crate) fn new(ends: [End; 2], weather: Weather, seed: u64) -> Self {
+    pub(crate) fn new(ends: [End; 2], path: Path, seed: u64) -> Self {
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
         let now = Instant::now();
-        let random = Random(seed);
-        Self { ends, now, start: now, random, weather, flying: BTreeMap::new(), count: 0 }
+        let network = Network::new(Conditions::both(path), seed);
+        Self { ends, now, start: now, network }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -151,38 +113,30 @@ impl World {
             while let Some((stream, datagram)) = self.ends[from].session.poll_datagram() {
                 let n = self.ends[from].streams.iter().position(|one| *one == stream).unwrap();
                 for datagram in middle(from, &datagram) {
-                    self.launch(from, n, &datagram);
+                    self.launch(from, n, datagram);
                 }
             }
             self.ends[from].collect();
         }
     }
 
-    pub(crate) fn launch(&mut self, from: usize, n: usize, datagram: &[u8]) {
-        let copies = if self.random.below(100) < self.weather.twice { 2 } else { 1 };
-        for _ in 0..copies {
-            if self.random.below(100) < self.weather.loss {
-                continue;
-            }
-            let delay = Duration::from_micros(1 + self.random.below(1000 * self.weather.delay + 1));
-            self.count += 1;
-            let entry = (1 - from, n, datagram.to_vec());
-            self.flying.insert((self.now + delay, self.count), entry);
-        }
+    fn launch(&mut self, from: usize, n: usize, datagram: Vec<u8>) {
+        let now = self.elapsed();
+        self.network.push(now, Way::from(from), datagram.len(), (n, datagram));
     }
 
     /// One thing happens; `false` if nothing is left to happen.
     pub(crate) fn step(&mut self, middle: &mut Middle<'_>) -> bool {
         self.send(middle);
-        let arrival = self.flying.keys().next().map(|(at, _)| *at);
+        let arrival = self.network.next_due().map(|at| self.start + at);
         let timeouts = self.ends.each_ref().map(|end| end.session.next_timeout());
         let next = [arrival, timeouts[0], timeouts[1]].into_iter().flatten().min();
         let Some(next) = next else { return false };
         self.now = self.now.max(next);
         if arrival == Some(next)
-            && let Some((_, (to, n, datagram))) = self.flying.pop_first()
+            && let Some((way, delivery)) = self.network.poll(self.elapsed())
         {
-            let end = &mut self.ends[to];
+            let (end, (n, datagram)) = (&mut self.ends[way.to()], delivery.item);
             if let Some(&stream) = end.streams.get(n) {
                 end.session.handle_datagram(self.now, stream, &datagram);
             }

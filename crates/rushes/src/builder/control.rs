@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rushes_proto::PayloadType;
+use rushes_proto::Ssrc;
 use rushes_proto::rtcp::SdesKind;
 use rushes_proto::timer::FeedbackTiming;
 use rushes_proto::timer::TimerConfig;
@@ -56,6 +57,8 @@ pub(crate) struct ControlSettings {
     pub(crate) reduced_size: bool,
     pub(crate) description: Vec<(SdesKind, String)>,
     pub(crate) recovery: Recovery,
+    pub(crate) rtx_ssrc: Option<Ssrc>,
+    pub(crate) remote_rtx_ssrc: Option<Ssrc>,
     pub(crate) arrivals: bool,
     pub(crate) history: usize,
     pub(crate) keep_alive: Option<Duration>,
@@ -73,6 +76,8 @@ impl Default for ControlSettings {
             reduced_size: false,
             description: Vec::new(),
             recovery: Recovery::Off,
+            rtx_ssrc: None,
+            remote_rtx_ssrc: None,
             arrivals: false,
             history: 4 << 20,
             keep_alive: None,
@@ -156,6 +161,20 @@ impl StreamBuilder {
     /// [`reorder_time`](Self::reorder_time). On a path without losses it sends nothing more.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.control.recovery = recovery;
+        self
+    }
+
+    /// The SSRC of the retransmissions that the stream sends (RFC 4588), which must not be that of
+    /// its media; random by default. Only with [`Recovery::On`] and [`Recovery::Rtx`].
+    pub fn rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.control.rtx_ssrc = Some(ssrc);
+        self
+    }
+
+    /// The one source to accept retransmissions of, which must not be that of the media; by
+    /// default any. Only with [`Recovery::On`] and [`Recovery::Rtx`].
+    pub fn remote_rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.control.remote_rtx_ssrc = Some(ssrc);
         self
     }
 

@@ -25,6 +25,7 @@ use rushes_proto::stream::ReceiverConfig;
 
 use self::control::ControlSettings;
 use crate::codec::Carried;
+use crate::codec::Interleaving;
 use crate::pace::Pacing;
 use crate::port::OnlyFrom;
 use crate::security::Security;
@@ -50,7 +51,7 @@ pub struct StreamBuilder {
     mtu: usize,
     pub(crate) frame_rate: Option<FrameRate>,
     frame: FrameSettings,
-    max_don_diff: u16,
+    interleaving: Interleaving,
     pacing: Pacing,
     reorder_packets: Option<usize>,
     reorder_octets: usize,
@@ -89,7 +90,7 @@ impl StreamBuilder {
             mtu: 1500,
             frame_rate: None,
             frame: defaults.frame,
-            max_don_diff: 0,
+            interleaving: Interleaving::default(),
             pacing: Pacing::default(),
             reorder_packets: None,
             reorder_octets: defaults.reorder_len_max,
@@ -202,10 +203,31 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1): if not zero, the default,
-    /// NAL units travel with their decoding order numbers. Both sides must agree.
+    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767: if not zero, the
+    /// default, NAL units travel with their decoding order numbers, and the sender may interleave
+    /// them. Both sides must agree.
+    ///
+    /// Received units are put into decoding order: each waits until the numbers say that none can
+    /// come before it any more, and an access unit for the first unit of the next. A larger number
+    /// delays them more. Units to be sent are not interleaved.
     pub fn max_don_diff(mut self, max: u16) -> Self {
-        self.max_don_diff = max;
+        self.interleaving.max_don_diff = max;
+        self
+    }
+
+    /// `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767: the most NAL units that
+    /// are sent before one that they follow in decoding order, so that received units need not wait
+    /// for more. 0, the default, if that is not known. See [`max_don_diff`](Self::max_don_diff).
+    pub fn depack_buf_nalus(mut self, units: u16) -> Self {
+        self.interleaving.depack_buf_nalus = units;
+        self
+    }
+
+    /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7): octets of NAL
+    /// units that wait for others at most. 0, the default, if that is not known; they are then as many
+    /// as the [largest frame](Self::frame_len_max) has. See [`max_don_diff`](Self::max_don_diff).
+    pub fn depack_buf_bytes(mut self, octets: u32) -> Self {
+        self.interleaving.depack_buf_bytes = octets;
         self
     }
 

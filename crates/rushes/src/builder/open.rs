@@ -86,13 +86,14 @@ impl StreamBuilder {
         if (self.control.recovery != Recovery::Off || self.control.arrivals) && !self.control.rtcp {
             return Err(Error::NoRtcp);
         }
+        self.check_rtx()?;
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
             (true, false) => ControlPort::Beside(self.control.local_port),
         };
         // Before the socket, so that a wrong setting leaves nothing behind.
-        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        let format = self.carried.format(self.frame.framing, self.interleaving);
         self.sender(&*format)?;
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
@@ -115,7 +116,7 @@ impl StreamBuilder {
         let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
         let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
-        let format = self.carried.format(self.frame.framing, self.max_don_diff);
+        let format = self.carried.format(self.frame.framing, self.interleaving);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
         let clock_rate = sender.config().clock_rate;
@@ -126,7 +127,8 @@ impl StreamBuilder {
         };
         let route = Route {
             payload_type: self.payload_type,
-            retransmission: self.control.recovery.payload_type(self.payload_type),
+            retransmission: self.retransmission_type(),
+            rtx_ssrc: self.control.remote_rtx_ssrc,
             remote_ssrc: self.remote_ssrc,
         };
         let inbox = port.add(route, receiver)?;
@@ -163,7 +165,10 @@ impl StreamBuilder {
             (_, None) => Retransmission::Verbatim,
             (_, Some(payload_type)) => Retransmission::Rtx {
                 payload_type,
-                ssrc: Ssrc(random_word()?),
+                ssrc: match self.control.rtx_ssrc {
+                    Some(ssrc) => ssrc,
+                    None => random_ssrc_but(Some(ssrc))?,
+                },
                 first_sequence: self.first_sequence(random_word()?),
             },
         };
@@ -172,7 +177,7 @@ impl StreamBuilder {
 
     /// The SSRC that was set, or a random one.
     pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
-        self.ssrc.map_or_else(|| Ok(Ssrc(random_word()?)), Ok)
+        self.ssrc.map_or_else(|| random_ssrc_but(self.control.rtx_ssrc), Ok)
     }
 
     fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
@@ -192,7 +197,9 @@ impl StreamBuilder {
             reorder_time: self.reorder_time.unwrap_or(time),
             arrivals: self.control.arrivals,
             requests: recovers.then(RequestTiming::default),
-            retransmission: self.retransmission_type().map(|payload_type| (payload_type, None)),
+            retransmission: self
+                .retransmission_type()
+                .map(|payload_type| (payload_type, self.control.remote_rtx_ssrc)),
             probation: self.probation,
             sources_max: self.sources_max,
             source_timeout: self.source_timeout,
@@ -226,6 +233,23 @@ impl StreamBuilder {
 
     fn retransmission_type(&self) -> Option<PayloadType> {
         self.control.recovery.payload_type(self.payload_type)
+    }
+
+    /// Checks that retransmissions can be told from the media.
+    pub(crate) fn check_rtx(&self) -> Result<(), Error> {
+        let (own, remote) = (self.control.rtx_ssrc, self.control.remote_rtx_ssrc);
+        let Some(payload_type) = self.retransmission_type() else {
+            return if own.or(remote).is_some() { Err(Error::NoRtx) } else { Ok(()) };
+        };
+        if payload_type == self.payload_type {
+            return Err(Error::RtxPayloadType { payload_type });
+        }
+        for (media, rtx) in [(self.ssrc, own), (self.remote_ssrc, remote)] {
+            if let Some(ssrc) = rtx.filter(|_| media == rtx) {
+                return Err(Error::RtxSsrc { ssrc });
+            }
+        }
+        Ok(())
     }
 
     fn assemble(self, parts: Parts) -> MediaStream {
@@ -308,4 +332,14 @@ struct Parts {
 
 fn random_word() -> Result<u32, Error> {
     getrandom::u32().map_err(|error| Error::Random(error.to_string()))
+}
+
+/// A random SSRC that is not `other`.
+fn random_ssrc_but(other: Option<Ssrc>) -> Result<Ssrc, Error> {
+    loop {
+        let ssrc = Ssrc(random_word()?);
+        if Some(ssrc) != other {
+            return Ok(ssrc);
+        }
+    }
 }

@@ -76,7 +76,7 @@ pub trait FrameWriter: Send {
 /// Creates the file of frames that `path` names by its extension.
 ///
 /// `.y4m`, `.ktx2`, `.png` (a file for each frame; the path may hold `%05d`, or the number goes
-/// before the extension) or else octets without a header.
+/// before the extension if there is more than one) or else octets without a header.
 ///
 /// # Errors
 ///

@@ -55,9 +55,15 @@ impl PartFile {
     ///
     /// What the system says if the last octets cannot be written or the file not be renamed; then
     /// it is removed.
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        let path = self.path.clone();
+        self.commit_as(&path)
+    }
+
+    /// As [`commit`](Self::commit), under another name in the same folder.
+    pub(super) fn commit_as(mut self, path: &Path) -> io::Result<()> {
         self.file.flush()?;
-        fs::rename(&self.part, &self.path)?;
+        fs::rename(&self.part, path)?;
         self.committed = true;
         Ok(())
     }

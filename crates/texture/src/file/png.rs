@@ -108,19 +108,24 @@ pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
     })
 }
 
-/// Writes frames into files of their own, numbered from 0.
+/// Writes frames into files of their own: one frame under the name that was given, several
+/// numbered from 0.
 ///
-/// Each appears when it is whole; those written stay even if others fail.
+/// Each appears when it is whole, the first with the second or at the end, as its name depends on
+/// that; those written stay even if others fail.
 #[derive(Debug)]
 pub struct PngWriter {
     path: PathBuf,
     layout: Layout,
     color: ColorType,
     frame: u64,
+    /// The first frame, as long as it is the only one.
+    only: Option<PartFile>,
 }
 
 impl PngWriter {
-    /// Writes to `path` with the number in place of its `%05d`, or else before its extension.
+    /// Writes to `path` with the number in place of its `%05d`, or else, if there is more than one
+    /// frame, before its extension.
     ///
     /// # Errors
     ///
@@ -131,23 +136,35 @@ impl PngWriter {
             Format::Rgba8 => ColorType::Rgba,
             format => return Err(FileError::Format { kind: "PNG", format }),
         };
-        Ok(Self { path: path.to_owned(), layout, color, frame: 0 })
+        Ok(Self { path: path.to_owned(), layout, color, frame: 0, only: None })
     }
 
-    fn path_of(&self, frame: u64) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+    /// The file of frame number `frame`, from 0, of so many `frames` that are written to `path`.
+    pub fn file_of(path: &Path, frame: u64, frames: u64) -> PathBuf {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some((before, after, width)) = digits(&name) {
-            return self.path.with_file_name(format!("{before}{frame:0width$}{after}"));
+            return path.with_file_name(format!("{before}{frame:0width$}{after}"));
         }
-        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!("{stem}_{frame:05}.png"))
+        if frames == 1 {
+            return path.to_owned();
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!("{stem}_{frame:05}.png"))
+    }
+
+    /// Gives the first frame its name among `frames`.
+    fn commit_first(&mut self, frames: u64) -> Result<(), FileError> {
+        let Some(first) = self.only.take() else { return Ok(()) };
+        Ok(first.commit_as(&Self::file_of(&self.path, 0, frames))?)
     }
 }
 
 impl FrameWriter for PngWriter {
     fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
         check_size(&self.layout, frame)?;
-        let mut file = PartFile::create(&self.path_of(self.frame))?;
+        let number = self.frame;
+        self.commit_first(number + 1)?;
+        let mut file = PartFile::create(&Self::file_of(&self.path, number, number + 1))?;
         let (width, height) = (self.layout.width(), self.layout.height());
         let mut encoder = png::Encoder::new(&mut file, width, height);
         encoder.set_color(self.color);
@@ -156,13 +173,20 @@ impl FrameWriter for PngWriter {
         writer.write_image_data(frame).map_err(encoding)?;
         writer.finish().map_err(encoding)?;
         file.flush()?;
-        file.commit()?;
+        if number == 0 {
+            self.only = Some(file);
+        } else {
+            file.commit()?;
+        }
         self.frame += 1;
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<(), FileError> {
-        if self.frame == 0 { Err(FileError::NoFrames("PNG")) } else { Ok(()) }
+    fn finish(mut self: Box<Self>) -> Result<(), FileError> {
+        if self.frame == 0 {
+            return Err(FileError::NoFrames("PNG"));
+        }
+        self.commit_first(1)
     }
 }
 
@@ -227,6 +251,20 @@ mod tests {
             assert_eq!((read, &frame[..]), (layout, &frames[1][..]));
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_single_frame_has_the_name_that_was_given() {
+        for (name, file) in [("a.png", "a.png"), ("f%02d.png", "f00.png")] {
+            let folder = tempfile::tempdir().unwrap();
+            let layout = Layout::new(Format::Rgb24, 1, 1).unwrap();
+            let mut writer = Box::new(PngWriter::new(&folder.path().join(name), layout).unwrap());
+            writer.write_frame(&[1, 2, 3]).unwrap();
+            writer.finish().unwrap();
+            let files = std::fs::read_dir(folder.path()).unwrap();
+            let names: Vec<_> = files.map(|entry| entry.unwrap().file_name()).collect();
+            assert_eq!(names, [file]);
+        }
     }
 
     #[test]

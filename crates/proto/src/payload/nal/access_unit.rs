@@ -272,6 +272,63 @@ mod tests {
     }
 
     #[test]
+    fn h264_each_field_of_a_pair_is_an_access_unit() {
+        // An IDR field with the P field of its frame, two slices each; a pair of P fields behind
+        // their timing; a pair of B fields.
+        assert_eq!(
+            boundaries(
+                NalCodec::H264,
+                [SPS, PPS, SEI, IDR, IDR_MORE, P, P_MORE, SEI, P, SEI, P, P_MORE, B, B]
+            ),
+            [
+                Inside, Inside, Inside, Inside, Inside, Here, Inside, Here, Inside, Here, Inside,
+                Inside, Here, Here
+            ]
+        );
+    }
+
+    #[test]
+    fn h264_scalable_layers_stay_with_the_base_layer() {
+        let subset_sps: &[u8] = &[0x6f];
+        assert_eq!(
+            boundaries(
+                NalCodec::H264,
+                [SPS, subset_sps, PPS, PREFIX, IDR, EXTENSION, EXTENSION, PREFIX, P, EXTENSION]
+            ),
+            [Inside, Inside, Inside, Inside, Inside, Inside, Inside, Pending, AtPending, Inside]
+        );
+        // A second view without prefix units (ITU-T H.264 annex H).
+        assert_eq!(
+            boundaries(NalCodec::H264, [IDR, EXTENSION, P, EXTENSION, P]),
+            [Inside, Inside, Here, Inside, Here]
+        );
+    }
+
+    #[test]
+    fn h265_each_field_of_a_sequence_of_fields_is_an_access_unit() {
+        // field_seq_flag is 1: pic_struct in the timing says which field it is.
+        let (timing, suffix): (&[u8], &[u8]) = (&[0x4e, 0x01], &[0x50, 0x01]);
+        let (field, more): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[0x02, 0x01, 0x00]);
+        assert_eq!(
+            boundaries(
+                NalCodec::H265,
+                [timing, field, more, suffix, timing, field, more, suffix, field, field]
+            ),
+            [Inside, Inside, Inside, Inside, Pending, AtPending, Inside, Inside, Here, Here]
+        );
+    }
+
+    #[test]
+    fn h265_metadata_of_dolby_vision_belongs_to_the_picture_before() {
+        let (base, rpu): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[62 << 1, 0x01]);
+        let enhancement: &[u8] = &[63 << 1, 0x01];
+        assert_eq!(
+            boundaries(NalCodec::H265, [base, enhancement, rpu, base, rpu]),
+            [Inside, Inside, Inside, Here, Inside]
+        );
+    }
+
+    #[test]
     fn h265_higher_layers_stay_with_the_base_layer() {
         let (base, more): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[0x02, 0x01, 0x00]);
         let (layer1, sps1): (&[u8], &[u8]) = (&[0x02, 0x09, 0x80], &[0x42, 0x09, 0x80]);

@@ -1,0 +1,146 @@
+//! Streams that are set up from descriptions, and what `send` says in those that it writes.
+
+use std::net::UdpSocket;
+use std::path::Path;
+
+use crate::rig::{MEDIA, free_port, json, media, receiving, run, rushes, text, units};
+
+const RTX: [&str; 8] =
+    ["--recovery", "rtx", "--ssrc", "7", "--rtx-ssrc", "0x8", "--rtx-payload-type", "120"];
+
+/// What `rushes send` writes of a stream to `port`.
+fn description(port: u16, more: &[&str]) -> String {
+    let (name, to) = (media(MEDIA[1]), format!("127.0.0.1:{port}"));
+    let arguments = ["send", &name, "--to", &to, "--sdp", "-", "--dry-run"];
+    let output = rushes(&arguments).args(more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn a_description_has_the_sources_of_media_and_of_retransmissions() {
+    let words = description(5004, &[&RTX[..], &["--cname", "camera"]].concat());
+    for line in [
+        "m=video 5004 RTP/AVPF 97 120",
+        "a=fmtp:120 apt=97",
+        "a=recvonly",
+        "a=ssrc:7 cname:camera",
+        "a=ssrc:8 cname:camera",
+        "a=ssrc-group:FID 7 8",
+    ] {
+        assert!(words.lines().any(|one| one == line), "{line} is not in\n{words}");
+    }
+}
+
+#[test]
+fn odd_lines_of_a_description_are_named_and_the_rest_is_received() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let good = description(port, &[]);
+    let start = good.find("m=").unwrap();
+    let odd = format!(
+        "{}m=audio 9 RTP/AVP 72\nm=audio 9 RTP/AVP 111\na=rtpmap:111 opus/48000/2\n\
+         a=fmtp:111 stereo=2\n{}b=AS:\na=fmtp:97 sprop-sei=?\n",
+        good[..start].replace("o=- ", "o=- 9"),
+        &good[start..],
+    );
+    let (sdp, copy) = (folder.path().join("odd.sdp"), folder.path().join(MEDIA[1]));
+    std::fs::write(&sdp, &odd).unwrap();
+    let arguments = ["--sdp", sdp.to_str().unwrap(), "--codec", "h265"];
+    let receiver = receiving(port, &arguments, &copy);
+    let name = media(MEDIA[1]);
+    let sent = run(&["send", &name, "--to", &format!("127.0.0.1:{port}"), "--fps", "1000"]);
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let received = receiver.wait_with_output().unwrap();
+    let told = text(&received.stderr);
+    assert!(received.status.success(), "{told}");
+    assert!(units(&copy) == units(Path::new(&name)));
+    let line = |part: &str| {
+        let number = odd.lines().position(|line| line.contains(part)).unwrap() + 1;
+        format!("odd.sdp: line {number}: ")
+    };
+    for (part, wanted) in [
+        ("AVP 72", "payload type 72 is not among"),
+        ("stereo=2", "the parameter stereo is left out"),
+        ("b=AS:", "the bandwidth of b= is missing or malformed"),
+        ("sprop-sei=?", "the parameter sprop-sei is left out"),
+    ] {
+        let start = line(part);
+        let found = told.lines().any(|said| said.contains(&start) && said.contains(wanted));
+        assert!(found, "{start}{wanted} is not in\n{told}");
+    }
+}
+
+#[test]
+fn a_description_of_which_nothing_can_be_used_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let sdp = folder.path().join("none.sdp");
+    for (words, wanted) in [
+        ("HTTP/1.1 404 Not Found\n", "line 1: a session description begins with v=0"),
+        ("v=0\nm=video\n", "no media can be read: line 2: the port of m="),
+        ("v=0\nm=video 5004 RTP/AVP 72\n", "the media has no format"),
+        ("v=0\n", "no media in it"),
+    ] {
+        std::fs::write(&sdp, words).unwrap();
+        let output = run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.264"]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(wanted), "{wanted} is not in\n{told}");
+    }
+    std::fs::write(&sdp, "v=0\nm=video\nm=audio 9 RTP/AVP 0\n").unwrap();
+    let output = run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.264", "-q"]);
+    let told = text(&output.stderr);
+    assert!(told.contains("line 2: the port of m=") && told.contains("PCMU"), "{told}");
+}
+
+#[test]
+fn the_sources_that_a_description_names_narrow_who_is_received() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
+    std::fs::write(&sdp, description(port, &RTX)).unwrap();
+    let receiver = receiving(port, &["--sdp", sdp.to_str().unwrap()], &copy);
+    // A stranger before the stream: an access unit of its own.
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for sequence in 0..9 {
+        // With the marker, payload type 97.
+        let header = [0x80, 0xe1, 0, sequence, 0, 0, 0, sequence, 0, 0, 0, 99];
+        let packet = [&header[..], &[0x02, 0x01, 0xd0]].concat();
+        stranger.send_to(&packet, ("127.0.0.1", port)).unwrap();
+    }
+    let (name, to) = (media(MEDIA[1]), format!("127.0.0.1:{port}"));
+    let sent = run(&[&["send", &name, "--to", &to, "--fps", "1000"], &RTX[..]].concat());
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let received = receiver.wait_with_output().unwrap();
+    assert!(received.status.success(), "{}", text(&received.stderr));
+    assert!(units(&copy) == units(Path::new(&name)));
+    let report = json(&received);
+    assert_eq!(report["frames_of_other_sources"], 0, "{report}");
+}
+
+#[test]
+fn options_of_retransmissions_that_do_not_fit_say_what_to_type() {
+    let name = media(MEDIA[1]);
+    let rtx = ["--recovery", "rtx"];
+    for (arguments, wanted) in [
+        (&["--rtx-ssrc", "8"][..], "give --recovery rtx too"),
+        (&["--rtx-payload-type", "120"], "give --recovery rtx too"),
+        (&["--rtx-ssrc", "8", "--recovery", "verbatim"], "give --recovery rtx too"),
+        (&[&rtx[..], &["--rtx-payload-type", "97"]].concat(), "give another, from 96 to 127"),
+        (&[&rtx[..], &["--ssrc", "8", "--rtx-ssrc", "8"]].concat(), "give another"),
+        (&[&rtx[..], &["--rtx-payload-type", "72"]].concat(), "--rtx-payload-type"),
+    ] {
+        let send = ["send", &name, "--to", "127.0.0.1:9"];
+        let recv = ["recv", "--from", "5004", "-o", "x.265"];
+        for command in [&send[..], &recv] {
+            let output = run(&[command, arguments].concat());
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+            assert!(told.contains(wanted), "{arguments:?}: {told}");
+        }
+    }
+    let described = ["--sdp", "x", "--recovery", "rtx", "--rtx-ssrc", "8"];
+    let output = run(&[&["send", &name, "--to", "127.0.0.1:9"], &described[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("give --ssrc too"), "{}", text(&output.stderr));
+}

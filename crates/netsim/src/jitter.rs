@@ -1,0 +1,33 @@
+//! Delay that changes without changing the order of datagrams.
+
+use std::time::Duration;
+
+use crate::Seeded;
+
+/// A delay that goes from one random value to the next. Each takes twice the greatest delay, so
+/// that it falls slower than time passes: what departs later arrives later.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wandering {
+    from: Duration,
+    to: Duration,
+    /// When it is `to`.
+    end: Duration,
+}
+
+impl Wandering {
+    /// The delay of what departs `at` a time, of at most `most`.
+    pub(crate) fn at(&mut self, at: Duration, most: Duration, random: &mut Seeded) -> Duration {
+        if most.is_zero() {
+            return most;
+        }
+        let step = 2 * most;
+        let mut draw = || Duration::from_nanos(random.between(0, most.as_nanos() as u64));
+        if at >= self.end + step {
+            *self = Self { from: draw(), to: draw(), end: at + step };
+        } else if at >= self.end {
+            *self = Self { from: self.to, to: draw(), end: self.end + step };
+        }
+        let part = self.end.saturating_sub(at).div_duration_f64(step).min(1.0);
+        self.to.mul_f64(1.0 - part) + self.from.mul_f64(part)
+    }
+}

@@ -1,0 +1,58 @@
+//! A network that behaves like a real one, for tests.
+//!
+//! A [`Path`] describes one direction: delay, jitter, a bottleneck with a queue, loss, reordering,
+//! duplication, path MTU. A [`Course`] is a path that changes in mid-stream, and [`Conditions`] are
+//! both directions. The same description drives
+//!
+//! - [`Link`] and [`Network`], one and two directions in virtual time: a test gives them the time
+//!   and takes deliveries out. The same seed has the same outcome, always.
+//! - [`Relay`], a thread between real sockets.
+//!
+//! Every datagram is accounted for: see [`Statistics`].
+//!
+//! It is not a model of any protocol: it does not look into datagrams, forges nothing and answers
+//! nothing.
+//!
+//! ```
+//! use rushes_netsim::{Link, Loss, Path};
+//! use std::time::Duration;
+//!
+//! let path = Path {
+//!     delay: Duration::from_millis(50),
+//!     loss: Loss::bursts(0.05, 3.0, 10),
+//!     ..Path::default()
+//! };
+//! let mut link = Link::new(path, 1);
+//! for n in 0..1000 {
+//!     link.push(Duration::from_millis(n), 1200, n);
+//! }
+//! let mut came = 0;
+//! while let Some(due) = link.next_due() {
+//!     let delivery = link.poll(due).expect("one is due");
+//!     assert_eq!(delivery.at, Duration::from_millis(delivery.item + 50));
+//!     came += 1;
+//! }
+//! assert_eq!(came + link.statistics().lost, 1000);
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod conditions;
+mod jitter;
+mod link;
+mod loss;
+mod network;
+mod path;
+mod relay;
+mod seeded;
+mod statistics;
+
+pub use conditions::Conditions;
+pub use link::{Delivery, HOLD_IDLE, Link};
+pub use loss::Loss;
+pub use network::{Network, Way};
+pub use path::Path;
+pub use path::{Bottleneck, Change, Course, HEADERS, Lag, Straying};
+pub use relay::{Passing, Relay, RelayOptions};
+pub use seeded::Seeded;
+pub use statistics::Statistics;

@@ -1,0 +1,215 @@
+//! One direction in virtual time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::jitter::Wandering;
+use crate::loss::Chain;
+use crate::path::Distance;
+use crate::{Change, Course, HEADERS, Path, Seeded, Statistics};
+
+/// How long nothing is sent until what is held back by places goes on.
+pub const HOLD_IDLE: Duration = Duration::from_millis(100);
+
+/// A datagram that has arrived.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Delivery<T> {
+    /// What was pushed.
+    pub item: T,
+    /// When it arrived.
+    pub at: Duration,
+    /// How often the source address had changed when it was sent.
+    pub address: u32,
+    /// Whether the queue marked it (ECN).
+    pub marked: bool,
+}
+
+/// One direction: datagrams in, deliveries out. `T` is what stands for a datagram.
+///
+/// Times are those since the beginning, and never go back. Of deliveries at the same time, those
+/// that were pushed first come first.
+#[derive(Clone, Debug)]
+pub struct Link<T> {
+    path: Path,
+    changes: VecDeque<Change>,
+    address: u32,
+    random: Seeded,
+    chain: Chain,
+    wandering: Wandering,
+    /// By the number of the datagram that lets them go, and in the order in which they came: their
+    /// octets and they.
+    held: BTreeMap<(u64, u64), (usize, T)>,
+    /// What the bottleneck has not sent yet: when it will have, and octets.
+    queue: VecDeque<(Duration, usize)>,
+    queued: usize,
+    /// By the time of arrival, and in the order in which they came there.
+    flying: BTreeMap<(Duration, u64), Delivery<T>>,
+    /// Counts whatever is held or flies.
+    serial: u64,
+    last_push: Duration,
+    /// Before this nothing may arrive that keeps its order.
+    last_due: Duration,
+    statistics: Statistics,
+}
+
+impl<T: Clone> Link<T> {
+    /// An empty one, whose accidents follow from `seed`.
+    pub fn new(course: impl Into<Course>, seed: u64) -> Self {
+        let Course { path, changes } = course.into();
+        Self {
+            path,
+            changes: changes.into(),
+            address: 0,
+            random: Seeded(seed),
+            chain: Chain::default(),
+            wandering: Wandering::default(),
+            held: BTreeMap::new(),
+            queue: VecDeque::new(),
+            queued: 0,
+            flying: BTreeMap::new(),
+            serial: 0,
+            last_push: Duration::ZERO,
+            last_due: Duration::ZERO,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// What became of everything so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Sends a datagram of `len` octets at `now`.
+    pub fn push(&mut self, now: Duration, len: usize, item: T) {
+        self.release_idle(now);
+        while self.changes.front().is_some_and(|change| change.at <= now)
+            && let Some(change) = self.changes.pop_front()
+        {
+            self.change(change);
+        }
+        self.last_push = now;
+        let number = self.statistics.sent;
+        self.statistics.sent += 1;
+        let len = len + HEADERS;
+        if self.path.mtu.is_some_and(|mtu| len > mtu) {
+            self.statistics.too_large += 1;
+        } else if self.path.loss.takes(number, &mut self.chain, &mut self.random) {
+            self.statistics.lost += 1;
+        } else {
+            let copy = self.path.duplication.draw(&mut self.random);
+            let lag = self.path.reordering.draw(&mut self.random);
+            let twin = copy.map(|lag| (lag, item.clone()));
+            self.stray(number, lag.unwrap_or(Distance::Places(0)), (len, item));
+            if let Some((lag, twin)) = twin {
+                self.statistics.duplicated += 1;
+                self.stray(number, lag, (len, twin));
+            }
+        }
+        while let Some(first) = self.held.first_entry()
+            && first.key().0 <= number
+        {
+            let (len, item) = first.remove();
+            self.enqueue(now, None, len, item);
+        }
+    }
+
+    /// The next datagram that has arrived by `now`.
+    pub fn poll(&mut self, now: Duration) -> Option<Delivery<T>> {
+        self.release_idle(now);
+        let first = self.flying.first_entry().filter(|first| first.key().0 <= now)?;
+        self.statistics.delivered += 1;
+        Some(first.remove())
+    }
+
+    /// When the next datagram arrives, or may do, if nothing else is sent.
+    pub fn next_due(&self) -> Option<Duration> {
+        let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);
+        let release = (!self.held.is_empty()).then_some(self.last_push + HOLD_IDLE);
+        // What is let go needs its time, which is not known yet.
+        [arrival, release].into_iter().flatten().min()
+    }
+
+    /// Lets everything go on that is held back by places: nothing else will be sent.
+    pub fn finish(&mut self) {
+        self.release(self.last_push);
+    }
+
+    /// Changes what is sent from now on, whatever the time of `change` is.
+    pub fn change(&mut self, change: Change) {
+        self.address += u32::from(change.new_address);
+        if let Some(path) = change.path {
+            if path.delay != self.path.delay {
+                self.last_due = Duration::ZERO;
+            }
+            self.path = path;
+        }
+    }
+
+    fn stray(&mut self, number: u64, lag: Distance, (len, item): (usize, T)) {
+        match lag {
+            Distance::Places(0) => self.enqueue(self.last_push, None, len, item),
+            Distance::Places(places) => {
+                self.serial += 1;
+                self.held.insert((number + places, self.serial), (len, item));
+            }
+            Distance::Time(time) => self.enqueue(self.last_push, Some(time), len, item),
+        }
+    }
+
+    pub(crate) fn release_idle(&mut self, now: Duration) {
+        let idle = self.last_push + HOLD_IDLE;
+        if idle <= now {
+            self.release(idle);
+        }
+    }
+
+    fn release(&mut self, now: Duration) {
+        for (len, item) in std::mem::take(&mut self.held).into_values() {
+            self.enqueue(now, None, len, item);
+        }
+    }
+
+    /// Puts a packet of `len` octets into the queue, and what the queue takes on its way. One that
+    /// travels `longer` keeps no order.
+    fn enqueue(&mut self, now: Duration, longer: Option<Duration>, len: usize, item: T) {
+        let Some((departure, marked)) = self.depart(now, len) else { return };
+        let (most, random) = (self.path.jitter, &mut self.random);
+        let jitter = if self.path.jitter_reorders {
+            Duration::from_nanos(random.between(0, most.as_nanos() as u64))
+        } else {
+            self.wandering.at(departure, most, random)
+        };
+        let mut at = departure + self.path.delay + jitter;
+        if let Some(longer) = longer {
+            at += longer;
+        } else if !self.path.jitter_reorders {
+            at = at.max(self.last_due);
+            self.last_due = at;
+        }
+        self.serial += 1;
+        let delivery = Delivery { item, at, address: self.address, marked };
+        self.flying.insert((at, self.serial), delivery);
+    }
+
+    /// When a packet of `len` octets has been sent by the bottleneck, and whether it is marked;
+    /// `None` if it is dropped.
+    fn depart(&mut self, now: Duration, len: usize) -> Option<(Duration, bool)> {
+        let Some(line) = self.path.bottleneck else { return Some((now, false)) };
+        while self.queue.front().is_some_and(|(sent, _)| *sent <= now)
+            && let Some((_, octets)) = self.queue.pop_front()
+        {
+            self.queued -= octets;
+        }
+        if self.queued > 0 && self.queued + len > line.queue {
+            self.statistics.overflowed += 1;
+            return None;
+        }
+        let marked = line.ecn_threshold.is_some_and(|threshold| self.queued > threshold);
+        self.statistics.marked += u64::from(marked);
+        let free = self.queue.back().map_or(now, |(sent, _)| *sent);
+        let sent = free + line.time_of(len);
+        self.queue.push_back((sent, len));
+        self.queued += len;
+        Some((sent, marked))
+    }
+}

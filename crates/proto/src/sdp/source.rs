@@ -1,0 +1,85 @@
+//! Sources that a media announces (RFC 5576), and addresses that it is sent from (RFC 4570).
+
+use core::net::IpAddr;
+
+use super::address::Address;
+use super::attribute::Attribute;
+use super::media::Media;
+use crate::ssrc::Ssrc;
+
+/// Semantics of groups whose first source is a stream, and whose others repair it: retransmissions
+/// (RFC 5576 section 4.2) and forward error correction (RFC 5956 section 4.3).
+const REPAIR: [&str; 3] = ["FID", "FEC", "FEC-FR"];
+
+/// A source that is announced: the `a=ssrc` lines of one SSRC (RFC 5576 section 4.1).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Source {
+    /// Its identifier.
+    pub ssrc: Ssrc,
+    /// Its canonical name.
+    pub cname: Option<String>,
+}
+
+/// Sources that belong together (`a=ssrc-group`, RFC 5576 section 4.2).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceGroup {
+    /// What unites them: `FID` for a stream and its retransmissions.
+    pub semantics: String,
+    /// Their identifiers, in an order that has a meaning.
+    pub ssrcs: Vec<Ssrc>,
+}
+
+impl SourceGroup {
+    fn is_of(&self, semantics: &str) -> bool {
+        self.semantics.eq_ignore_ascii_case(semantics)
+    }
+}
+
+impl Media {
+    /// The SSRC of the stream, if exactly one is announced that does not repair another.
+    pub fn ssrc(&self) -> Option<Ssrc> {
+        let repairs = |ssrc: Ssrc| {
+            let is_repair = |group: &&SourceGroup| REPAIR.iter().any(|name| group.is_of(name));
+            let mut groups = self.ssrc_groups.iter().filter(is_repair);
+            groups.any(|group| group.ssrcs.iter().skip(1).any(|one| *one == ssrc))
+        };
+        let mut streams =
+            self.ssrcs.iter().map(|source| source.ssrc).filter(|ssrc| !repairs(*ssrc));
+        streams.next().filter(|_| streams.next().is_none())
+    }
+
+    /// The SSRC under which packets of `stream` are sent again (RFC 4588), if a group says it.
+    pub fn rtx_ssrc(&self, stream: Ssrc) -> Option<Ssrc> {
+        let mut groups = self.ssrc_groups.iter().filter(|group| group.is_of("FID"));
+        groups.find_map(|group| match group.ssrcs[..] {
+            [first, rtx, ..] if first == stream && rtx != stream => Some(rtx),
+            _ => None,
+        })
+    }
+
+    /// The only addresses that packets are taken from (`a=source-filter: incl`, RFC 4570), of the
+    /// media, else of the session. Empty if any sender is taken, and if a sender is named by a
+    /// domain name, which would have to be looked up.
+    pub fn senders(&self) -> Vec<IpAddr> {
+        let filters = self.attributes.iter().filter(|one| is_source_filter(one));
+        let mut senders = Vec::new();
+        for words in filters.map(|one| one.value.split_ascii_whitespace().collect::<Vec<_>>()) {
+            let [mode, _network, _kind, destination, sources @ ..] = &words[..] else { continue };
+            let ours = self.address.as_ref().map(Address::text);
+            let is_ours = *destination == "*" || ours.as_deref() == Some(*destination);
+            if !mode.eq_ignore_ascii_case("incl") || !is_ours {
+                continue;
+            }
+            for source in sources {
+                let Ok(address) = source.parse() else { return Vec::new() };
+                senders.push(address);
+            }
+        }
+        senders
+    }
+}
+
+/// Whether `attribute` is an `a=source-filter`.
+pub(super) fn is_source_filter(attribute: &Attribute) -> bool {
+    attribute.name.eq_ignore_ascii_case("source-filter")
+}

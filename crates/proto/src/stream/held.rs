@@ -1,0 +1,118 @@
+//! Packets that came before their turn, each at its place in a ring.
+
+use std::time::Instant;
+
+use crate::payload::PacketInfo;
+use crate::seq::ExtendedSequence;
+
+/// A packet before its turn: its payload is a copy, because the datagram's memory is used again.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) place: ExtendedSequence,
+    pub(super) info: PacketInfo,
+    pub(super) payload: Vec<u8>,
+}
+
+/// The packets held, and memory for more.
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// Slots to allocate, a power of two.
+    packets: usize,
+    octets_max: usize,
+    /// Slot `n` is for places that are `n` modulo its length; empty until first used, because most
+    /// sources never need it.
+    slots: Vec<Option<Held>>,
+    held: usize,
+    held_octets: usize,
+    spare: Vec<Vec<u8>>,
+    spare_octets: usize,
+}
+
+impl Ring {
+    pub(super) fn new(packets: usize, octets_max: usize) -> Self {
+        Self {
+            packets,
+            octets_max,
+            slots: Vec::new(),
+            held: 0,
+            held_octets: 0,
+            spare: Vec::new(),
+            spare_octets: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    /// Whether `len` octets more are allowed.
+    pub(super) fn fits(&self, len: usize) -> bool {
+        self.held_octets + len <= self.octets_max
+    }
+
+    #[inline]
+    pub(super) fn holds(&self, place: ExtendedSequence) -> bool {
+        self.slot(place).is_some_and(|held| held.place == place)
+    }
+
+    /// Holds a copy of a packet in a slot that is free.
+    pub(super) fn hold(&mut self, place: ExtendedSequence, info: PacketInfo, payload: &[u8]) {
+        if self.slots.is_empty() {
+            self.slots.resize_with(self.packets, || None);
+        }
+        let mut copy = self.spare.pop().unwrap_or_default();
+        self.spare_octets -= copy.capacity().min(self.spare_octets);
+        copy.extend_from_slice(payload);
+        self.held += 1;
+        self.held_octets += payload.len();
+        let index = self.index(place);
+        self.slots[index] = Some(Held { place, info, payload: copy });
+    }
+
+    /// The packet of `place`, if it is held.
+    #[inline]
+    pub(super) fn take(&mut self, place: ExtendedSequence) -> Option<Held> {
+        if self.held == 0 {
+            return None;
+        }
+        let index = self.index(place);
+        let held = self.slots.get_mut(index)?.take_if(|held| held.place == place)?;
+        self.held -= 1;
+        self.held_octets -= held.payload.len();
+        Some(held)
+    }
+
+    /// Keeps a held packet's memory for the next one.
+    pub(super) fn reuse(&mut self, mut payload: Vec<u8>) {
+        if self.spare_octets + payload.capacity() <= self.octets_max {
+            self.spare_octets += payload.capacity();
+            payload.clear();
+            self.spare.push(payload);
+        }
+    }
+
+    /// The place and arrival of the first packet held from `next` on.
+    pub(super) fn first_from(&self, next: ExtendedSequence) -> Option<(ExtendedSequence, Instant)> {
+        (0..self.slots.len() as u64)
+            .filter_map(|step| self.slot(next.plus(step)))
+            .map(|held| (held.place, held.info.arrival))
+            .next()
+    }
+
+    /// Octets of memory.
+    #[inline]
+    pub(super) fn octets(&self) -> usize {
+        self.held_octets + self.spare_octets + self.slots.capacity() * size_of::<Option<Held>>()
+    }
+
+    #[inline]
+    fn index(&self, place: ExtendedSequence) -> usize {
+        (place.0 & (self.packets as u64 - 1)) as usize
+    }
+
+    #[inline]
+    fn slot(&self, place: ExtendedSequence) -> Option<&Held> {
+        self.slots.get(self.index(place))?.as_ref()
+    }
+}

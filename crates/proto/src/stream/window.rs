@@ -1,0 +1,534 @@
+//! Sequence numbers and order of one source: one verdict for each packet (RFC 3550 appendix A.1).
+//!
+//! A packet is in turn, early, late, a duplicate, or far from where the source was. Two neighbours
+//! far away are a jump: the source restarted. What tells a restart from packets that are merely
+//! late is the timestamp: a late packet was sampled shortly before the newest one.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::held::{Held, Ring};
+use crate::payload::PacketInfo;
+use crate::seq::ExtendedSequence;
+use crate::seq::SequenceNumber;
+use crate::time::ClockRate;
+use crate::time::RtpTimestamp;
+
+/// Packets that may be missing in a row before a jump is suspected (RFC 3550 appendix A.1).
+pub(super) const MAX_DROPOUT: u64 = 3000;
+
+/// A packet this far behind the newest one may be a restart (RFC 3550 appendix A.1).
+pub(super) const MAX_MISORDER: u64 = 100;
+
+/// How far before the newest packet a late one was sampled at most, and how far after it:
+/// pictures are not sent in the order in which they were sampled.
+const LATE: Duration = Duration::from_secs(30);
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// How many packets before the end of a run that is over a late one was sent at most.
+const LATE_PACKETS: i16 = 1 << 14;
+
+/// A source that sent nothing new for this long, and then so many old packets in a row, sends its
+/// stream once more, as a player of a capture does in a loop.
+const SILENCE: Duration = Duration::from_secs(2);
+const OLD_RUN: u16 = 64;
+
+/// Packets before the next one whose fate is remembered, to tell a duplicate from a late packet.
+const REMEMBERED: u64 = 1024;
+
+/// Packets that a source may announce beyond the newest one that came.
+const TAIL_MAX: u64 = 64;
+
+/// What a packet is to its source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Verdict {
+    /// It is the next one.
+    InTurn(ExtendedSequence),
+    /// It is before its turn and not yet held.
+    Early(ExtendedSequence),
+    /// It was given up, or is from before the stream began.
+    Late(ExtendedSequence),
+    /// It was delivered, or is held already.
+    Duplicate(ExtendedSequence),
+    /// It is far off; if the next one follows it, the source has jumped.
+    Stray,
+    /// The source has jumped; [`Window::restart`] follows it.
+    Jump,
+}
+
+impl Verdict {
+    /// The packet's place in the stream, if it has one.
+    #[inline]
+    pub(super) fn place(self) -> Option<ExtendedSequence> {
+        match self {
+            Self::InTurn(place) | Self::Early(place) => Some(place),
+            Self::Late(place) | Self::Duplicate(place) => Some(place),
+            Self::Stray | Self::Jump => None,
+        }
+    }
+}
+
+/// The bounds of a window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowLimits {
+    pub(super) packets: usize,
+    pub(super) octets: usize,
+}
+
+/// The end of a run of packets that is over: what belongs to it is late.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Former {
+    highest: SequenceNumber,
+    timestamp: RtpTimestamp,
+    /// Ticks before `timestamp` at which a late packet was sampled at most, and after it.
+    late: i32,
+    ahead: i32,
+}
+
+impl Former {
+    /// Whether a packet belongs to the run.
+    pub(super) fn includes(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> bool {
+        (-LATE_PACKETS..=0).contains(&sequence.distance(self.highest)) && self.is_near(timestamp)
+    }
+
+    #[inline]
+    fn is_near(&self, timestamp: RtpTimestamp) -> bool {
+        (-self.ahead..=self.late).contains(&self.timestamp.distance(timestamp))
+    }
+}
+
+/// Which packet of a source is next, which is the newest, what is held and what came before.
+#[derive(Debug)]
+pub(super) struct Window {
+    limits: WindowLimits,
+    clock_rate: ClockRate,
+    /// The first packet that is known to have been sent.
+    first: ExtendedSequence,
+    next: ExtendedSequence,
+    highest: ExtendedSequence,
+    /// Of the newest packet.
+    timestamp: RtpTimestamp,
+    arrival: Instant,
+    /// The last packet that the source said it has sent; the newest one, or after it.
+    announced: ExtendedSequence,
+    after_stray: Option<SequenceNumber>,
+    /// The packet that would continue a run of old ones, and their number so far.
+    old_run: (SequenceNumber, u16),
+    former: Option<Former>,
+    ring: Ring,
+    delivered: [u64; (REMEMBERED / 64) as usize],
+    /// When the first packet behind the oldest gap came.
+    gap_since: Option<Instant>,
+}
+
+impl Window {
+    /// A window whose source begins with packet `first`; `before` packets before it are waited for
+    /// too, as far as they can be missing.
+    pub(super) fn new(
+        first: ExtendedSequence,
+        before: u64,
+        info: &PacketInfo,
+        clock_rate: ClockRate,
+        limits: WindowLimits,
+    ) -> Self {
+        let packets = limits.packets.next_power_of_two();
+        let mut window = Self {
+            limits: WindowLimits { packets, ..limits },
+            clock_rate,
+            first,
+            next: first,
+            highest: first,
+            timestamp: info.timestamp,
+            arrival: info.arrival,
+            announced: first,
+            after_stray: None,
+            old_run: (SequenceNumber(0), 0),
+            former: None,
+            ring: Ring::new(packets, limits.octets),
+            delivered: [0; (REMEMBERED / 64) as usize],
+            gap_since: None,
+        };
+        window.begin(first, info);
+        window.next = ExtendedSequence(first.0.saturating_sub(before));
+        window
+    }
+
+    fn begin(&mut self, first: ExtendedSequence, info: &PacketInfo) {
+        (self.first, self.next) = (first, first);
+        // As if the packet before had been the newest: the first one is yet to be judged.
+        self.highest = ExtendedSequence(first.0.saturating_sub(1));
+        self.announced = self.highest;
+        (self.timestamp, self.arrival) = (info.timestamp, info.arrival);
+        (self.after_stray, self.old_run.1) = (None, 0);
+    }
+
+    /// Judges a packet that came.
+    #[inline]
+    pub(super) fn judge(&mut self, sequence: SequenceNumber, info: &PacketInfo) -> Verdict {
+        let place = self.highest.nearest(sequence);
+        if place < self.next || place.since(self.highest) >= MAX_DROPOUT {
+            return self.judge_far(place, info);
+        }
+        if place > self.highest {
+            self.advance_to(place, info);
+        }
+        self.place(place)
+    }
+
+    /// Judges a packet that is not waited for: it is late, a duplicate, or part of another run.
+    fn judge_far(&mut self, place: ExtendedSequence, info: &PacketInfo) -> Verdict {
+        let sequence = place.sequence();
+        let is_ahead = place > self.highest;
+        let is_misordered = !is_ahead && self.highest.since(place) < MAX_MISORDER;
+        // So many packets ahead may be more than half of all numbers behind, if the packet is older.
+        let is_older = self.timestamp.distance(info.timestamp) > 0;
+        let is_old = self.run().is_near(info.timestamp) && (is_older || !is_ahead);
+        let is_former =
+            || self.former.is_some_and(|former| former.includes(sequence, info.timestamp));
+        if is_misordered || is_old || is_former() {
+            if self.begins_anew(sequence, info.arrival) {
+                return Verdict::Jump;
+            }
+            let place = if is_ahead { place.0.saturating_sub(1 << 16) } else { place.0 };
+            return self.place(ExtendedSequence(place));
+        }
+        if self.after_stray == Some(sequence) {
+            self.former = Some(self.run());
+            return Verdict::Jump;
+        }
+        self.after_stray = Some(sequence.plus(1));
+        Verdict::Stray
+    }
+
+    /// Whether old packets are not merely late: nothing new comes, and they come all in a row.
+    fn begins_anew(&mut self, sequence: SequenceNumber, now: Instant) -> bool {
+        let (next, count) = self.old_run;
+        let count = if next == sequence { count.saturating_add(1) } else { 1 };
+        self.old_run = (sequence.plus(1), count);
+        let is_silent = now.saturating_duration_since(self.arrival) >= SILENCE;
+        let begins = is_silent && count >= OLD_RUN;
+        if begins {
+            // Its packets have the numbers and times of those before.
+            self.former = None;
+        }
+        begins
+    }
+
+    /// What a packet with a known place is.
+    #[inline]
+    fn place(&mut self, place: ExtendedSequence) -> Verdict {
+        if place < self.next {
+            let remembered = self.next.since(place) <= REMEMBERED;
+            let came = remembered && self.was_delivered(place);
+            return if came { Verdict::Duplicate(place) } else { Verdict::Late(place) };
+        }
+        if place > self.next && self.ring.holds(place) {
+            return Verdict::Duplicate(place);
+        }
+        self.first = self.first.min(place);
+        if place == self.next { Verdict::InTurn(place) } else { Verdict::Early(place) }
+    }
+
+    /// Judges a packet that was retransmitted in a stream of its own (RFC 4588), which says nothing
+    /// of where the source is; `None` if the source cannot have sent it yet.
+    pub(super) fn judge_retransmitted(&mut self, sequence: SequenceNumber) -> Option<Verdict> {
+        let place = self.highest.nearest(sequence);
+        if place > self.announced {
+            return None;
+        }
+        self.highest = self.highest.max(place);
+        Some(self.place(place))
+    }
+
+    /// Follows the source to where it jumped: its first packet there is `sequence`.
+    pub(super) fn restart(&mut self, sequence: SequenceNumber, info: &PacketInfo) {
+        // Always forwards: the distance means nothing, and places are never used twice.
+        let last = self.announced.max(self.highest);
+        let step = match sequence.0.wrapping_sub(last.sequence().0) {
+            0 => 1 << 16,
+            step => u64::from(step),
+        };
+        let place = last.plus(step);
+        self.skip_to(place);
+        self.begin(place, info);
+    }
+
+    #[inline]
+    fn advance_to(&mut self, place: ExtendedSequence, info: &PacketInfo) {
+        self.highest = place;
+        self.announced = self.announced.max(place);
+        (self.timestamp, self.arrival) = (info.timestamp, info.arrival);
+        (self.after_stray, self.old_run.1) = (None, 0);
+    }
+
+    /// Whether the newest packet was sampled after `timestamp`.
+    pub(super) fn is_after(&self, timestamp: RtpTimestamp) -> bool {
+        self.timestamp.distance(timestamp) > 0
+    }
+
+    /// The run of packets so far.
+    pub(super) fn run(&self) -> Former {
+        let ticks = |time: Duration| {
+            let ticks = time.as_secs() * u64::from(self.clock_rate.hertz());
+            ticks.min(1 << 30) as i32
+        };
+        Former {
+            highest: self.highest.sequence(),
+            timestamp: self.timestamp,
+            late: ticks(LATE),
+            ahead: ticks(AHEAD),
+        }
+    }
+
+    /// Whether packet `sequence` is the next one, and nothing is held, missing or suspected.
+    #[inline]
+    pub(super) fn is_straight(&self, sequence: SequenceNumber) -> bool {
+        self.next.sequence() == sequence
+            && self.next == self.announced.plus(1)
+            && self.ring.is_empty()
+            && self.after_stray.is_none()
+    }
+
+    /// Takes the next packet, which [`is_straight`](Self::is_straight) found to be one.
+    #[inline]
+    pub(super) fn pass(&mut self, info: &PacketInfo) -> ExtendedSequence {
+        let place = self.next;
+        self.advance_to(place, info);
+        self.advance();
+        place
+    }
+
+    /// Moves on past the next packet, which is being delivered.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.remember(self.next, true);
+        self.next = self.next.plus(1);
+    }
+
+    /// Notes that the source has sent `packets` more than the newest one that came; those of them
+    /// that were not known before, if they are few enough to be asked for.
+    pub(super) fn announce(&mut self, packets: u64) -> Option<(ExtendedSequence, u64)> {
+        let last = self.highest.plus(packets);
+        if packets > TAIL_MAX || last <= self.announced {
+            return None;
+        }
+        let first = self.announced.plus(1);
+        self.announced = last;
+        Some((first, last.since(first) + 1))
+    }
+
+    /// Whether packet `place` of `len` octets fits without giving up on a gap.
+    pub(super) fn fits(&self, place: ExtendedSequence, len: usize) -> bool {
+        place.since(self.next) < self.limits.packets as u64 && self.ring.fits(len)
+    }
+
+    /// Holds a packet that was found early and that [`fits`](Self::fits).
+    pub(super) fn hold(&mut self, place: ExtendedSequence, info: PacketInfo, payload: &[u8]) {
+        self.gap_since.get_or_insert(info.arrival);
+        self.ring.hold(place, info, payload);
+    }
+
+    /// The next packet, if it is held; its memory goes back to [`reuse`](Self::reuse).
+    #[inline]
+    pub(super) fn take_next(&mut self) -> Option<Held> {
+        let held = self.ring.take(self.next)?;
+        self.advance();
+        if self.ring.is_empty() {
+            self.gap_since = None;
+        } else if !self.ring.holds(self.next) {
+            // The next gap is as old as the first packet behind it.
+            self.gap_since = self.ring.first_from(self.next).map(|(_, arrival)| arrival);
+        }
+        Some(held)
+    }
+
+    /// Keeps a held packet's memory for the next one.
+    pub(super) fn reuse(&mut self, payload: Vec<u8>) {
+        self.ring.reuse(payload);
+    }
+
+    /// Gives up on the oldest gap: the packet behind it is the next one. The first packet that is
+    /// missing, and how many are.
+    pub(super) fn skip_gap(&mut self) -> Option<(ExtendedSequence, u64)> {
+        let (behind, _) = self.ring.first_from(self.next)?;
+        Some(self.skip_to(behind))
+    }
+
+    /// Gives up on everything before `place`, of which nothing is held: the first packet that is
+    /// missing, and how many are. Packets before the stream began are not.
+    pub(super) fn skip_to(&mut self, place: ExtendedSequence) -> (ExtendedSequence, u64) {
+        let first = self.next.max(self.first);
+        let gap = place.since(self.next);
+        for step in 0..gap.min(REMEMBERED) {
+            self.remember(ExtendedSequence(place.0 - 1 - step), false);
+        }
+        self.next = place;
+        (first, place.since(first))
+    }
+
+    /// Gives up on the packets after the newest one that the source said it has sent: the first of
+    /// them, and how many there are. Nothing may be held.
+    pub(super) fn skip_tail(&mut self) -> (ExtendedSequence, u64) {
+        self.highest = self.announced;
+        self.skip_to(self.next.max(self.announced.plus(1)))
+    }
+
+    /// When the first packet behind the oldest gap came; `None` without a gap.
+    #[inline]
+    pub(super) fn gap_since(&self) -> Option<Instant> {
+        self.gap_since
+    }
+
+    /// Whether any packet is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// The next packet to be delivered.
+    pub(super) fn next(&self) -> ExtendedSequence {
+        self.next
+    }
+
+    /// The newest packet.
+    pub(super) fn highest(&self) -> ExtendedSequence {
+        self.highest
+    }
+
+    /// The last packet that the source is known to have sent.
+    pub(super) fn announced(&self) -> ExtendedSequence {
+        self.announced
+    }
+
+    /// Packets that should have come so far (RFC 3550 appendix A.3).
+    pub(super) fn expected(&self) -> u64 {
+        self.highest.plus(1).since(self.first)
+    }
+
+    /// Octets of memory.
+    #[inline]
+    pub(super) fn held_octets(&self) -> usize {
+        self.ring.octets()
+    }
+
+    #[inline]
+    fn was_delivered(&self, place: ExtendedSequence) -> bool {
+        let bit = place.0 % REMEMBERED;
+        self.delivered[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    }
+
+    #[inline]
+    fn remember(&mut self, place: ExtendedSequence, delivered: bool) {
+        let bit = place.0 % REMEMBERED;
+        let word = &mut self.delivered[(bit / 64) as usize];
+        *word = *word & !(1 << (bit % 64)) | u64::from(delivered) << (bit % 64);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+mod tests {
+    use super::*;
+    use crate::ssrc::Ssrc;
+
+    const LIMITS: WindowLimits = WindowLimits { packets: 64, octets: 1 << 20 };
+
+    fn info(ticks: u32) -> PacketInfo {
+        PacketInfo {
+            ssrc: Ssrc(1),
+            timestamp: RtpTimestamp(ticks),
+            marker: false,
+            arrival: Instant::now(),
+        }
+    }
+
+    fn window(first: u16) -> Window {
+        let first = ExtendedSequence::first(SequenceNumber(first));
+        let mut window = Window::new(first, 0, &info(0), ClockRate::VIDEO, LIMITS);
+        assert_eq!(judged(&mut window, first.sequence().0, 0), Verdict::InTurn(first));
+        window
+    }
+
+    /// Judges a packet, and delivers it if it is its turn.
+    fn judged(window: &mut Window, sequence: u16, ticks: u32) -> Verdict {
+        let verdict = window.judge(SequenceNumber(sequence), &info(ticks));
+        if let Verdict::InTurn(_) = verdict {
+            window.advance();
+        }
+        verdict
+    }
+
+    #[test]
+    fn a_wrap_counts_on() {
+        let mut window = window(65_534);
+        let place = |n: u64| ExtendedSequence(0x1_fffe + n);
+        assert_eq!(judged(&mut window, 65_535, 0), Verdict::InTurn(place(1)));
+        assert_eq!(judged(&mut window, 0, 0), Verdict::InTurn(place(2)));
+        assert_eq!(window.expected(), 3);
+        assert_eq!(judged(&mut window, 65_535, 0), Verdict::Duplicate(place(1)));
+    }
+
+    #[test]
+    fn the_limit_of_a_dropout_is_the_rfcs() {
+        let early = Verdict::Early(ExtendedSequence(0x1_0f9f));
+        assert_eq!(judged(&mut window(1000), 3999, 90_000), early);
+        assert_eq!(judged(&mut window(1000), 4000, 180_000), Verdict::Stray);
+    }
+
+    #[test]
+    fn a_stray_packet_is_forgotten_when_the_stream_goes_on() {
+        let mut window = window(1000);
+        assert_eq!(judged(&mut window, 30_000, 1 << 30), Verdict::Stray);
+        judged(&mut window, 1001, 0);
+        assert_eq!(judged(&mut window, 30_001, 1 << 30), Verdict::Stray);
+    }
+
+    #[test]
+    fn a_restart_begins_a_new_count_at_a_place_that_was_never_used() {
+        for sequence in [10, 1000, 1001, 30_000, 999] {
+            let mut window = window(1000);
+            window.announce(5);
+            let before = window.announced();
+            window.restart(SequenceNumber(sequence), &info(1 << 30));
+            assert_eq!(window.expected(), 0);
+            let verdict = judged(&mut window, sequence, 1 << 30);
+            let Verdict::InTurn(place) = verdict else { panic!("{sequence}: {verdict:?}") };
+            assert!(place > before && place.sequence().0 == sequence, "{sequence}: {place:?}");
+            assert_eq!(window.expected(), 1);
+        }
+    }
+
+    #[test]
+    fn packets_before_the_first_are_waited_for_and_lost_only_if_they_were_sent() {
+        let first = ExtendedSequence::first(SequenceNumber(1000));
+        let open = || {
+            let mut window = Window::new(first, 16, &info(0), ClockRate::VIDEO, LIMITS);
+            let verdict = judged(&mut window, 1000, 0);
+            assert_eq!(verdict, Verdict::Early(first));
+            window.hold(first, info(0), b"first");
+            window
+        };
+        assert_eq!(open().skip_gap(), Some((first, 0)));
+        let mut window = open();
+        let before = ExtendedSequence(first.0 - 2);
+        let verdict = window.judge_retransmitted(SequenceNumber(998));
+        assert_eq!(verdict, Some(Verdict::Early(before)));
+        window.hold(before, info(0), b"before");
+        assert_eq!(window.skip_gap(), Some((before, 0)));
+        assert!(window.take_next().is_some());
+        assert_eq!(window.skip_gap(), Some((before.plus(1), 1)));
+    }
+
+    #[test]
+    fn packets_that_were_announced_may_be_retransmitted_and_are_lost_if_they_are_not() {
+        let mut window = window(1000);
+        let newest = window.highest();
+        assert_eq!(window.judge_retransmitted(SequenceNumber(1001)), None);
+        assert_eq!(window.announce(2), Some((newest.plus(1), 2)));
+        assert_eq!(window.announce(2), None);
+        assert_eq!(window.announce(10_000), None);
+        let verdict = window.judge_retransmitted(SequenceNumber(1001));
+        assert_eq!(verdict, Some(Verdict::InTurn(newest.plus(1))));
+        window.advance();
+        assert_eq!(window.skip_tail(), (newest.plus(2), 1));
+    }
+}
