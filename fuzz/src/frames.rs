@@ -232,7 +232,7 @@ impl Model {
 pub fn assembly(octets: &[u8]) {
     let Some((head, octets)) = octets.split_first_chunk::<12>() else { return };
     let Some(mut model) = Model::new(*head) else { return };
-    let mut frame = head[11];
+    let (first, mut frame) = (model.assembly.oldest(), head[11]);
     for (flags, body) in packets(octets) {
         match flags & 7 {
             // A run of packets of a frame near the last one, as they should be.
@@ -270,10 +270,13 @@ pub fn assembly(octets: &[u8]) {
     while !model.claimed.is_empty() {
         model.land(0);
     }
-    model.assembly.finish();
+    let sent = model.assembly.oldest().saturating_add(head[11].into());
+    model.assembly.finish(sent);
     model.hand_over();
-    assert!(model.assembly.is_idle());
+    assert!(model.assembly.is_idle() && model.assembly.oldest() >= sent);
     let counts = model.assembly.statistics();
+    let ended = counts.frames_whole + counts.frames_damaged + counts.frames_lost;
+    assert_eq!(ended, model.assembly.oldest() - first);
     assert_eq!(counts.frames_whole + counts.frames_damaged, model.frames);
     let all = u64::from(model.assembly.plan().packets()) * model.frames;
     assert_eq!(counts.packets + counts.packets_lost, all);

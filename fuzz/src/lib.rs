@@ -171,6 +171,7 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
     let start = Instant::now();
     let config = ParticipantConfig {
         ssrc: own,
+        retransmission: None,
         cname: "fuzz".to_owned(),
         description: Vec::new(),
         clock_rate: ClockRate::VIDEO,
@@ -184,7 +185,12 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
     };
     let mut participant = Participant::new(config, start);
     let mut now = start;
-    let media = MediaSent { packets: 1, octets: 2, last: Some((RtpTimestamp(3), start)) };
+    let media = MediaSent {
+        packets: 1,
+        octets: 2,
+        last: Some((RtpTimestamp(3), start)),
+        ..MediaSent::default()
+    };
     for (flags, datagram) in packets(octets) {
         now += Duration::from_millis(u64::from(flags) * 16);
         let _ = participant.handle_datagram(now, None, datagram);

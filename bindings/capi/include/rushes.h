@@ -722,7 +722,7 @@ typedef struct rushes_texture_client_counts {
     uint64_t frames_whole;
     // Frames handed over of which something was concealed.
     uint64_t frames_damaged;
-    // Frames of which nothing came in time.
+    // Frames of which nothing came in time, or before the end.
     uint64_t frames_lost;
     // Pictures that the server did not encode, because it could not keep up.
     uint64_t frames_dropped;
@@ -1312,6 +1312,14 @@ rushes_status rushes_stream_capture_time(const struct rushes_stream *stream,
                                          uint32_t ssrc,
                                          uint32_t timestamp,
                                          uint64_t *ntp);
+
+// Nanoseconds since a frame of the source `ssrc` was captured, by the sender's wall clock and ours;
+// negative if the sender's is ahead. RUSHES_TIMEOUT before its first sender report, and if the
+// clocks are an hour or more apart: some senders do not report wall-clock time.
+rushes_status rushes_stream_capture_latency(const struct rushes_stream *stream,
+                                            uint32_t ssrc,
+                                            uint32_t timestamp,
+                                            int64_t *latency);
 
 // Makes settings of texture servers and clients, to be closed by rushes_texture_options_close(). They
 // may be used more than once.

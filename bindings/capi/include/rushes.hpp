@@ -264,6 +264,15 @@ public:
         if (!detail::check(rushes_stream_capture_time(stream_, ssrc, timestamp, &ntp))) return {};
         return ntp;
     }
+    // How long ago a frame was captured, by its sender's clock and ours; none before the sender's
+    // first report, and if it does not report wall-clock time.
+    std::optional<duration> capture_latency(std::uint32_t ssrc, std::uint32_t timestamp) const {
+        std::int64_t nanos = 0;
+        if (!detail::check(rushes_stream_capture_latency(stream_, ssrc, timestamp, &nanos))) {
+            return {};
+        }
+        return duration(nanos);
+    }
 
 private:
     friend class media_stream;

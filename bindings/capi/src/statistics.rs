@@ -249,6 +249,27 @@ pub extern "C" fn rushes_stream_capture_time(
     })
 }
 
+/// Nanoseconds since a frame of the source `ssrc` was captured, by the sender's wall clock and ours;
+/// negative if the sender's is ahead. RUSHES_TIMEOUT before its first sender report, and if the
+/// clocks are an hour or more apart: some senders do not report wall-clock time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_capture_latency(
+    stream: *const Stream,
+    ssrc: u32,
+    timestamp: u32,
+    latency: *mut i64,
+) -> Status {
+    guard_with(|| {
+        pointer::check(latency)?;
+        let rtcp = &handle::get(stream)?.rtcp;
+        let timestamp = rushes::RtpTimestamp(timestamp);
+        let known = rtcp.capture_latency(rushes::Ssrc(ssrc), timestamp);
+        let Some(nanos) = known else { return Ok(Status::Timeout) };
+        pointer::give(latency, nanos)?;
+        Ok(Status::Ok)
+    })
+}
+
 fn no_more(what: &str) -> Failure {
     Failure::new(Status::Argument, format!("there are not so many {what}"))
 }

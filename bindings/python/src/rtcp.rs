@@ -100,6 +100,15 @@ impl Rtcp {
         Ok(peers.into_iter().map(Peer).collect())
     }
 
+    /// Seconds since media of `timestamp` was captured, by the clock that its source reports and
+    /// ours; `None` before its first report, and if the clocks are an hour or more apart: some
+    /// sources do not report wall-clock time.
+    fn capture_latency(&self, py: Python<'_>, ssrc: u32, timestamp: u32) -> PyResult<Option<f64>> {
+        let timestamp = RtpTimestamp(timestamp);
+        let nanos = self.act(py, |rtcp| Ok(rtcp.capture_latency(Ssrc(ssrc), timestamp)))?;
+        Ok(nanos.map(|nanos| nanos as f64 / 1e9))
+    }
+
     /// Reports sent and received so far.
     fn statistics(&self, py: Python<'_>) -> PyResult<RtcpStatistics> {
         self.act(py, |rtcp| Ok(RtcpStatistics::of(&rtcp.statistics())))

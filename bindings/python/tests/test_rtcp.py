@@ -114,6 +114,13 @@ def test_peers_are_known_by_name_and_by_their_clocks(
     later = peer.wall_clock((peer.sender["timestamp"] + 90_000) % 2**32)
     assert later == pytest.approx(peer.sender["wall_clock"] + 1, abs=1e-3)
     assert receiver.rtcp.statistics().received > 0
+    late = receiver.rtcp.capture_latency(sender.ssrc, peer.sender["timestamp"])
+    assert late is not None
+    assert late > 0
+    assert receiver.rtcp.capture_latency(sender.ssrc ^ 1, 0) is None
+    # Two hours ahead is no latency.
+    ahead = (peer.sender["timestamp"] + 7200 * 90_000) % 2**32
+    assert receiver.rtcp.capture_latency(sender.ssrc, ahead) is None
 
 
 def test_a_goodbye_is_told_to_a_hook(session: rushes.Session, free_port: int) -> None:

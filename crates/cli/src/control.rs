@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, Ssrc};
+use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, NtpTime, RtpTimestamp, Ssrc};
 use serde_json::{Value, json};
 
+use crate::interrupt::Interrupt;
 use crate::security;
 
 /// How often the sender's clock mapping is looked at, and the shortest latency begins anew.
@@ -13,6 +14,9 @@ const STRETCH: Duration = Duration::from_secs(1);
 
 /// Goodbyes that are remembered.
 const GOODBYES_MAX: usize = 64;
+
+/// How long reports on the last packet are waited for.
+const LAST_REPORTS: Duration = Duration::from_secs(1);
 
 /// The time from a frame's capture, on the sender's wall clock, to its delivery on ours. The
 /// clocks may differ; that it stays the same shows that the sender's two clocks do not drift.
@@ -41,8 +45,14 @@ impl Latency {
         else {
             return;
         };
-        let captured = mapping.to_ntp(frame.timestamp()).unix();
-        let latency = wall.as_secs_f64() - captured.as_secs_f64();
+        self.note(mapping, frame.timestamp(), NtpTime::from_unix(wall));
+    }
+
+    /// Takes a frame of `timestamp` that came at `now`; nothing, if the sender's clock is no
+    /// wall clock.
+    fn note(&mut self, mapping: ClockMapping, timestamp: RtpTimestamp, now: NtpTime) {
+        let Some(nanos) = mapping.latency(timestamp, now) else { return };
+        let latency = nanos as f64 / 1e9;
         self.shortest = Some(self.shortest.map_or(latency, |shortest| shortest.min(latency)));
     }
 
@@ -53,7 +63,7 @@ impl Latency {
         }
     }
 
-    /// The shortest in the first and in the last second.
+    /// The shortest in the first and in the last second; `null` where it is not known.
     pub(crate) fn report(&mut self) -> Value {
         self.end_stretch();
         json!({ "first_ms": self.first.map(|s| s * 1e3), "last_ms": self.last.map(|s| s * 1e3) })
@@ -77,6 +87,10 @@ impl Heard {
         while let Some(event) = rtcp.poll_event() {
             security::tell_of_reports(&event);
             match event {
+                ControlEvent::Collision { old, new } => eprintln!(
+                    "rushes: another sender uses our SSRC {old} (RFC 3550 section 8.2): we go on \
+                     as {new}"
+                ),
                 ControlEvent::KeyFrameRequested { .. } => self.key_frames += 1,
                 ControlEvent::PacketsLost { sequences, .. } => {
                     self.packets += sequences.len() as u64;
@@ -93,6 +107,21 @@ impl Heard {
                 _ => {}
             }
         }
+    }
+
+    /// Waits until the peers that report have reported on the last packet or have left: for a
+    /// second at most, or until Ctrl-C.
+    pub(crate) fn await_reports(
+        &mut self,
+        stream: &mut MediaStream,
+        interrupt: &Interrupt,
+    ) -> Result<(), rushes::Error> {
+        let until = Instant::now() + LAST_REPORTS;
+        while Instant::now() < until && !interrupt.came() && stream.rtcp().awaits_reports() {
+            stream.wait_until(until.min(Instant::now() + LAST_REPORTS / 100))?;
+            self.listen(stream);
+        }
+        Ok(())
     }
 
     /// Whether `source` has said goodbye.
@@ -170,4 +199,25 @@ pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
     let peers = stream.rtcp().peers();
     let peer = peers.into_iter().find(|peer| peer.ssrc == source && peer.left)?;
     peer.sender.map(|sender| sender.packets.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rushes::proto::ClockRate;
+
+    #[test]
+    fn a_clock_that_shows_no_wall_time_has_no_latency() {
+        let wall = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
+        let mapping =
+            |ntp| ClockMapping { ntp, rtp: RtpTimestamp(0), clock_rate: ClockRate::VIDEO };
+        let mut latency = Latency::default();
+        latency.note(mapping(wall.plus(Duration::from_secs(290_601_014))), RtpTimestamp(0), wall);
+        latency.note(mapping(NtpTime(7 << 32)), RtpTimestamp(0), wall);
+        assert_eq!(latency.report(), json!({ "first_ms": null, "last_ms": null }));
+        latency.note(mapping(wall), RtpTimestamp(9000), wall.plus(Duration::from_millis(350)));
+        let report = latency.report();
+        let first = report["first_ms"].as_f64().unwrap_or_default();
+        assert!((first - 250.0).abs() < 0.01, "{report}");
+    }
 }

@@ -93,13 +93,15 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     end(args, &mut stream)?;
     heard.listen(&stream);
+    if !args.control.no_rtcp {
+        // A receiver that is told of the end reports on all of it when it leaves.
+        stream.rtcp().send_bye("")?;
+        passing(heard.await_reports(&mut stream, &interrupt))?;
+    }
     progress.finish();
     print(args, &source, &stream, (&heard, &outage), (time, agreed.as_ref()))?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
-    }
-    if !args.control.no_rtcp {
-        stream.rtcp().send_bye("")?;
     }
     if outage.frames() > 0 {
         eprintln!("rushes: incomplete: {} frames could not be sent", outage.frames());

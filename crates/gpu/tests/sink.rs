@@ -20,7 +20,8 @@ use rushes_gpu::{
 };
 use rushes_texture::{Decoder, Tiling};
 
-use texture_world::relay::{Relay, Weather};
+use rushes_netsim::{Loss, Path as NetworkPath};
+use texture_world::relay::{Between, Weather};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -172,8 +173,9 @@ fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Re
     (options.timing, options.bit_rate) = (Timing::EveryFrame, 400_000_000);
     let source = Changing { layout, length: 30, next: 0 };
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap();
-    let weather = Weather { lost: 50, seed: 7, ..Weather::default() };
-    let relay = Relay::new(server.local_address(), weather);
+    let path = NetworkPath { loss: Loss::Independent(0.05), ..NetworkPath::default() };
+    let weather = Weather { path, seed: 7, ..Weather::default() };
+    let relay = Between::new(server.local_address(), weather);
 
     let (told, frames) = mpsc::channel();
     let device = gpu.clone();

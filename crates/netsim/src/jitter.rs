@@ -1,21 +1,21 @@
-//! Delay that changes without changing the order of datagrams.
+//! Jitter that keeps the order of datagrams.
 
 use std::time::Duration;
 
 use crate::Seeded;
 
-/// A delay that goes from one random value to the next. Each takes twice the greatest delay, so
-/// that it falls slower than time passes: what departs later arrives later.
+/// A delay that moves linearly from one random value to the next, in steps of twice the greatest
+/// delay. So it falls at most half as fast as time passes, and no datagram overtakes another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wandering {
     from: Duration,
     to: Duration,
-    /// When it is `to`.
+    /// When `to` is reached.
     end: Duration,
 }
 
 impl Wandering {
-    /// The delay of what departs `at` a time, of at most `most`.
+    /// The delay, zero to `most`, of a datagram that departs at this time.
     pub(crate) fn at(&mut self, at: Duration, most: Duration, random: &mut Seeded) -> Duration {
         if most.is_zero() {
             return most;

@@ -4,14 +4,12 @@
 //! duplication, path MTU. A [`Course`] is a path that changes in mid-stream, and [`Conditions`] are
 //! both directions. The same description drives
 //!
-//! - [`Link`] and [`Network`], one and two directions in virtual time: a test gives them the time
-//!   and takes deliveries out. The same seed has the same outcome, always.
-//! - [`Relay`], a thread between real sockets.
+//! - [`Link`] and [`Network`], one and two directions in virtual time. The same seed always has the
+//!   same outcome.
+//! - [`Relay`], between real sockets in real time.
 //!
-//! Every datagram is accounted for: see [`Statistics`].
-//!
-//! It is not a model of any protocol: it does not look into datagrams, forges nothing and answers
-//! nothing.
+//! [`Statistics`] account for every datagram. The network knows no protocol: it neither reads nor
+//! changes datagrams.
 //!
 //! ```
 //! use rushes_netsim::{Link, Loss, Path};

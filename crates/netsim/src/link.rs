@@ -8,26 +8,26 @@ use crate::loss::Chain;
 use crate::path::Distance;
 use crate::{Change, Course, HEADERS, Path, Seeded, Statistics};
 
-/// How long nothing is sent until what is held back by places goes on.
+/// Datagrams that are held back by places are released when none has been sent for this time.
 pub const HOLD_IDLE: Duration = Duration::from_millis(100);
 
-/// A datagram that has arrived.
+/// A datagram at its destination.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery<T> {
-    /// What was pushed.
+    /// The datagram, as it was pushed.
     pub item: T,
     /// When it arrived.
     pub at: Duration,
-    /// How often the source address had changed when it was sent.
+    /// The number of changes of the source address before it was sent.
     pub address: u32,
     /// Whether the queue marked it (ECN).
     pub marked: bool,
 }
 
-/// One direction: datagrams in, deliveries out. `T` is what stands for a datagram.
+/// One direction: datagrams in, deliveries out. `T` is a datagram, or stands for one.
 ///
-/// Times are those since the beginning, and never go back. Of deliveries at the same time, those
-/// that were pushed first come first.
+/// All times are since the beginning, and calls are made in their order. Deliveries at the same
+/// time are in the order in which their datagrams were sent.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     path: Path,
@@ -36,24 +36,24 @@ pub struct Link<T> {
     random: Seeded,
     chain: Chain,
     wandering: Wandering,
-    /// By the number of the datagram that lets them go, and in the order in which they came: their
-    /// octets and they.
+    /// Datagrams held back by places, with their sizes, by the number of the datagram after which
+    /// they are released and by `serial`.
     held: BTreeMap<(u64, u64), (usize, T)>,
-    /// What the bottleneck has not sent yet: when it will have, and octets.
+    /// Packets in the bottleneck: when each has been sent, and its octets.
     queue: VecDeque<(Duration, usize)>,
     queued: usize,
-    /// By the time of arrival, and in the order in which they came there.
+    /// By the time of arrival and by `serial`.
     flying: BTreeMap<(Duration, u64), Delivery<T>>,
-    /// Counts whatever is held or flies.
+    /// Orders what has the same time.
     serial: u64,
     last_push: Duration,
-    /// Before this nothing may arrive that keeps its order.
+    /// The latest arrival of the datagrams that keep their order.
     last_due: Duration,
     statistics: Statistics,
 }
 
 impl<T: Clone> Link<T> {
-    /// An empty one, whose accidents follow from `seed`.
+    /// An empty link. The same `seed` has the same outcome.
     pub fn new(course: impl Into<Course>, seed: u64) -> Self {
         let Course { path, changes } = course.into();
         Self {
@@ -74,7 +74,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// What became of everything so far.
+    /// The counts so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -121,20 +121,20 @@ impl<T: Clone> Link<T> {
         Some(first.remove())
     }
 
-    /// When the next datagram arrives, or may do, if nothing else is sent.
+    /// When to poll next if nothing else is sent; `None` if nothing is in flight. A poll may only
+    /// release datagrams that arrive later, and then it returns `None`.
     pub fn next_due(&self) -> Option<Duration> {
         let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);
         let release = (!self.held.is_empty()).then_some(self.last_push + HOLD_IDLE);
-        // What is let go needs its time, which is not known yet.
         [arrival, release].into_iter().flatten().min()
     }
 
-    /// Lets everything go on that is held back by places: nothing else will be sent.
+    /// Releases all datagrams that are held back by places, as nothing else will be sent.
     pub fn finish(&mut self) {
         self.release(self.last_push);
     }
 
-    /// Changes what is sent from now on, whatever the time of `change` is.
+    /// Applies `change` to later datagrams; its time is ignored.
     pub fn change(&mut self, change: Change) {
         self.address += u32::from(change.new_address);
         if let Some(path) = change.path {
@@ -169,8 +169,8 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Puts a packet of `len` octets into the queue, and what the queue takes on its way. One that
-    /// travels `longer` keeps no order.
+    /// Sends a packet of `len` octets through the bottleneck and on. One that travels `longer` does
+    /// not keep its place.
     fn enqueue(&mut self, now: Duration, longer: Option<Duration>, len: usize, item: T) {
         let Some((departure, marked)) = self.depart(now, len) else { return };
         let (most, random) = (self.path.jitter, &mut self.random);
@@ -191,8 +191,8 @@ impl<T: Clone> Link<T> {
         self.flying.insert((at, self.serial), delivery);
     }
 
-    /// When a packet of `len` octets has been sent by the bottleneck, and whether it is marked;
-    /// `None` if it is dropped.
+    /// When the bottleneck has sent a packet of `len` octets, and whether it marks it; `None` if it
+    /// drops it.
     fn depart(&mut self, now: Duration, len: usize) -> Option<(Duration, bool)> {
         let Some(line) = self.path.bottleneck else { return Some((now, false)) };
         while self.queue.front().is_some_and(|(sent, _)| *sent <= now)

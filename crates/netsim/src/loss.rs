@@ -1,4 +1,4 @@
-//! Which datagrams are lost.
+//! Loss: independent, in bursts, or of certain datagrams.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ pub enum Loss {
     /// None.
     #[default]
     None,
-    /// Each with the same probability, 0 to 1, whatever became of others.
+    /// Each with the same probability, 0 to 1, independently of others.
     Independent(f64),
-    /// In bursts: a chain of two states, good and bad (Gilbert 1960, Elliott 1963). It moves, or
-    /// stays, before each datagram. See [`Loss::bursts`].
+    /// In bursts: a Markov chain of two states, good and bad (Gilbert 1960, Elliott 1963), with one
+    /// step before each datagram. See [`Loss::bursts`].
     GilbertElliott {
         /// The probability of going from good to bad.
         enter: f64,
@@ -23,18 +23,18 @@ pub enum Loss {
         lost_good: f64,
         /// The probability of loss in the bad state.
         lost_bad: f64,
-        /// After so many losses in a row the next datagram passes and the state is good.
+        /// After so many losses in a row the state is good and the next datagram passes.
         burst_max: u32,
     },
-    /// These, counted from the first datagram of the link, which is 0.
+    /// Datagrams with these numbers; the first on the link has number 0.
     Outage(Range<u64>),
 }
 
 impl Loss {
-    /// Loses `probability` (0 to below 1) of all datagrams, in bursts of `mean` datagrams (at least
-    /// 1) before the limit, and of `max` at most.
+    /// Loss of `probability` (at least 0, below 1) of all datagrams, in bursts of at most `max`.
     ///
-    /// The limit shortens bursts, so there are more of them: the probability is kept.
+    /// `mean` (at least 1) would be the mean length of bursts without `max`. With it bursts are
+    /// shorter and more frequent, so that the probability is kept.
     pub fn bursts(probability: f64, mean: f64, max: u32) -> Self {
         let leave = 1.0 / mean.max(1.0);
         let length = (1.0 - (1.0 - leave).powi(max.cast_signed())) / leave;
@@ -42,14 +42,13 @@ impl Loss {
         Self::GilbertElliott { enter, leave, lost_good: 0.0, lost_bad: 1.0, burst_max: max }
     }
 
-    /// The share of all datagrams that is lost in the long run, 0 to 1; of an outage it is not
-    /// known, and 0. A limit of bursts that lose not all is left out.
+    /// The share of datagrams that is lost in the long run, 0 to 1; 0 for an outage. It ignores the
+    /// limit of bursts where `lost_bad` is below 1.
     pub fn ratio(&self) -> f64 {
         match self {
             Self::None | Self::Outage(_) => 0.0,
             Self::Independent(probability) => *probability,
             Self::GilbertElliott { enter, leave, lost_good, lost_bad, burst_max } => {
-                // A burst that the limit ends is a stay in the bad state that the limit ends.
                 let stays = 1.0 - (1.0 - leave).powi(burst_max.cast_signed());
                 let bad = enter * stays / (enter * stays + leave);
                 bad * lost_bad + (1.0 - bad) * lost_good
@@ -77,7 +76,7 @@ impl Loss {
     }
 }
 
-/// Where the chain of [`Loss::GilbertElliott`] stands.
+/// The state of [`Loss::GilbertElliott`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain {
     is_bad: bool,

@@ -14,7 +14,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Both.
+    /// Both directions.
     pub const BOTH: [Self; 2] = [Self::There, Self::Back];
 
     /// The way from end 0 or 1.
@@ -41,7 +41,7 @@ pub struct Network<T> {
 }
 
 impl<T: Clone> Network<T> {
-    /// An empty one, whose accidents follow from `seed`.
+    /// An empty network. The same `seed` has the same outcome.
     pub fn new(conditions: Conditions, seed: u64) -> Self {
         let Conditions { there, back } = conditions;
         Self { links: [Link::new(there, seed), Link::new(back, !seed)] }
@@ -52,7 +52,7 @@ impl<T: Clone> Network<T> {
         self.links[way as usize].push(now, len, item);
     }
 
-    /// The next datagram that has arrived by `now`, and which way.
+    /// The next datagram that has arrived by `now`, and its direction.
     pub fn poll(&mut self, now: Duration) -> Option<(Way, Delivery<T>)> {
         self.links.iter_mut().for_each(|link| link.release_idle(now));
         let [there, back] = self.links.each_ref().map(Link::next_due);
@@ -61,22 +61,22 @@ impl<T: Clone> Network<T> {
         Some((way, self.links[way as usize].poll(now)?))
     }
 
-    /// When the next datagram arrives, or may do, if nothing else is sent.
+    /// When to poll next if nothing else is sent; `None` if nothing is in flight.
     pub fn next_due(&self) -> Option<Duration> {
         self.links.iter().filter_map(Link::next_due).min()
     }
 
-    /// Changes what is sent one way from now on, whatever the time of `change` is.
+    /// Applies `change` to one direction at once; its time is ignored.
     pub fn change(&mut self, way: Way, change: Change) {
         self.links[way as usize].change(change);
     }
 
-    /// Lets everything go on that is held back by places: nothing else will be sent.
+    /// Releases all datagrams that are held back by places, as nothing else will be sent.
     pub fn finish(&mut self) {
         self.links.iter_mut().for_each(Link::finish);
     }
 
-    /// What became of everything that was sent one way so far.
+    /// The counts of one direction.
     pub fn statistics(&self, way: Way) -> Statistics {
         self.links[way as usize].statistics()
     }

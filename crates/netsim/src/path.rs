@@ -5,31 +5,31 @@ use std::time::Duration;
 
 use crate::{Loss, Seeded};
 
-/// Octets of the IPv4 and UDP headers (RFC 791, RFC 768), which every datagram has beside its own.
+/// Octets of the IPv4 and UDP headers (RFC 791, RFC 768) before each datagram.
 pub const HEADERS: usize = 28;
 
-/// What one direction does to datagrams. The default does nothing: everything arrives at once.
+/// The conditions of one direction. The default path is perfect: every datagram arrives at once.
 ///
-/// Sizes are octets of IP packets: [`HEADERS`] more than those of datagrams.
+/// Sizes are those of IP packets in octets, [`HEADERS`] more than those of datagrams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
-    /// How long every datagram travels.
+    /// The least time that a datagram travels.
     pub delay: Duration,
-    /// How much longer some travel: a time from zero to this.
+    /// The most time that a datagram travels beyond `delay`.
     pub jitter: Duration,
-    /// Whether that time is drawn for each datagram, so that one may overtake another. If not, it
-    /// wanders as queues do that others fill and empty, and the order is kept.
+    /// Whether jitter is drawn for each datagram alone, so that one may overtake another. Otherwise
+    /// it rises and falls steadily, as a queue that others use, and the order is kept.
     pub jitter_reorders: bool,
-    /// Where datagrams queue, if they do.
+    /// The line of limited rate; `None` if the rate is unlimited.
     pub bottleneck: Option<Bottleneck>,
     /// Which datagrams are lost.
     pub loss: Loss,
-    /// Which datagrams are late, and how much: others overtake them.
+    /// Which datagrams are late, so that others overtake them, and by how much.
     pub reordering: Straying,
-    /// Which datagrams arrive twice, and how much later the copy comes than it could.
+    /// Which datagrams arrive twice, and how late the copy is.
     pub duplication: Straying,
-    /// The largest IP packet that passes, in octets; none is too large if absent. Larger ones are
-    /// dropped without notice, as where ICMP is filtered.
+    /// The largest IP packet that passes, in octets; `None` for no limit. Larger ones are dropped
+    /// without a message to their sender.
     pub mtu: Option<usize>,
 }
 
@@ -38,42 +38,42 @@ pub struct Path {
 pub struct Bottleneck {
     /// Bits a second, at least 1.
     pub rate: u64,
-    /// Octets that fit into the queue, the packet being sent included. What does not fit is dropped
-    /// (drop-tail); an idle line takes any packet.
+    /// Octets that fit into the queue, the packet being sent included. A packet that does not fit
+    /// is dropped (drop-tail), but an idle line takes any packet.
     pub queue: usize,
-    /// A packet that finds more octets than this in the queue is marked.
+    /// A packet that finds more octets than this in the queue is marked; `None` marks none.
     pub ecn_threshold: Option<usize>,
 }
 
 impl Bottleneck {
-    /// How long a packet of `octets` is being sent.
+    /// The time in which a packet of `octets` is sent.
     pub fn time_of(&self, octets: usize) -> Duration {
         let nanoseconds = octets as u128 * 8 * 1_000_000_000 / u128::from(self.rate.max(1));
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 }
 
-/// How many datagrams stray, and how far.
+/// How many datagrams are late, and by how much.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Straying {
-    /// The probability, 0 to 1.
+    /// The probability for each datagram, 0 to 1.
     pub probability: f64,
-    /// How far each falls behind.
+    /// How late each is.
     pub lag: Lag,
 }
 
 impl Straying {
-    /// Falls behind by a number of datagrams.
+    /// Late by a number of datagrams.
     pub fn places(probability: f64, places: RangeInclusive<u32>) -> Self {
         Self { probability, lag: Lag::Places(places) }
     }
 
-    /// Falls behind by a time.
+    /// Late by a time.
     pub fn time(probability: f64, time: RangeInclusive<Duration>) -> Self {
         Self { probability, lag: Lag::Time(time) }
     }
 
-    /// The distance of one that strays, if the next does.
+    /// How late the next datagram is; `None` if it is not.
     pub(crate) fn draw(&self, random: &mut Seeded) -> Option<Distance> {
         if !random.chance(self.probability) {
             return None;
@@ -90,13 +90,13 @@ impl Straying {
     }
 }
 
-/// How far a datagram falls behind; each of the range is as likely.
+/// How late a datagram is. All values of the range are equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lag {
-    /// It is held until so many that were sent after it have passed; or until nothing has been sent
-    /// for [`HOLD_IDLE`](crate::HOLD_IDLE).
+    /// Held back until so many later datagrams have been sent, or until none has been sent for
+    /// [`HOLD_IDLE`](crate::HOLD_IDLE).
     Places(RangeInclusive<u32>),
-    /// It travels so much longer.
+    /// So much longer under way.
     Time(RangeInclusive<Duration>),
 }
 
@@ -106,7 +106,7 @@ impl Default for Lag {
     }
 }
 
-/// How far one datagram falls behind.
+/// How late one datagram is.
 #[derive(Clone, Copy)]
 pub(crate) enum Distance {
     Places(u64),
@@ -116,21 +116,21 @@ pub(crate) enum Distance {
 /// A path that changes in mid-stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// How it begins.
+    /// The path at the beginning.
     pub path: Path,
-    /// What changes, in the order of time.
+    /// Changes, in the order of time.
     pub changes: Vec<Change>,
 }
 
-/// What changes at a time.
+/// A change of the path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// Since the beginning.
+    /// When, since the beginning.
     pub at: Duration,
-    /// The path of what is sent from then on. If its delay is less, that overtakes what is on its
-    /// way.
+    /// The path of later datagrams; `None` if it stays. If its delay is less, they overtake those
+    /// in flight.
     pub path: Option<Path>,
-    /// Whether what is sent from then on comes from a new address, as when a NAT forgets.
+    /// Whether later datagrams come from a new source address, as after a NAT has lost its mapping.
     pub new_address: bool,
 }
 

@@ -1,14 +1,14 @@
 //! Reproducible numbers.
 
-/// Numbers that look random and follow from a seed (splitmix64: Steele, Lea, Flood 2014).
+/// A generator of reproducible numbers (splitmix64: Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Seeded(
-    /// The state: any number is a seed.
+    /// The state; any number is a seed.
     pub u64,
 );
 
 impl Seeded {
-    /// The next of 2⁶⁴ numbers.
+    /// The next number, all 64 bits.
     pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -37,14 +37,14 @@ impl Seeded {
         self.unit() < probability
     }
 
-    /// Fills `octets` with noise.
+    /// Fills `octets` with random ones.
     pub fn fill(&mut self, octets: &mut [u8]) {
         for chunk in octets.chunks_mut(8) {
             chunk.copy_from_slice(&self.roll().to_le_bytes()[..chunk.len()]);
         }
     }
 
-    /// Puts `list` into another order.
+    /// Shuffles `list`; all orders are equally likely.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for n in (1..list.len()).rev() {
             list.swap(n, self.below(n as u64 + 1) as usize);

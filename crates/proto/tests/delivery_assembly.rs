@@ -327,7 +327,7 @@ fn frames_far_ahead_are_believed_when_enough_packets_say_so() {
     assert_eq!(claim(&mut assembly, now, 100, 0), Claim::Blocked);
     let deadline = assembly.poll_timeout().unwrap();
     take(&mut assembly, deadline, 100, 0);
-    assert!(assembly.finish());
+    assert!(assembly.finish(0));
     assert_eq!(assembly.statistics().frames_lost, 99);
 }
 
@@ -354,8 +354,42 @@ fn frames_that_the_sender_told_of_are_known_after_any_outage() {
     assert_eq!(claim(&mut assembly, now, (1_001 % 256) as u8, 0), Claim::Blocked);
     let deadline = assembly.poll_timeout().unwrap();
     take(&mut assembly, deadline, (1_001 % 256) as u8, 0);
-    assert!(assembly.finish());
+    assert!(assembly.finish(0));
     assert_eq!(assembly.poll_ending().map(|ending| ending.frame), Some(1_001));
+}
+
+#[test]
+fn frames_that_were_sent_and_never_seen_are_counted_at_the_end() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take_all(&mut assembly, now, 0);
+    take(&mut assembly, now, 2, 0);
+    assert!(assembly.finish(7));
+    assert_eq!(assembly.poll_ending().map(|ending| ending.frame), Some(2));
+    let counts = assembly.statistics();
+    let all = (counts.frames_whole, counts.frames_damaged, counts.frames_lost);
+    assert_eq!((all, assembly.oldest()), ((1, 1, 5), 7));
+    assert!(!assembly.finish(7) && !assembly.finish(3));
+    assert_eq!(assembly.statistics(), counts, "nothing is counted twice");
+}
+
+#[test]
+fn packets_that_wait_for_memory_keep_their_frames_numbers() {
+    let (mut assembly, start) = (assembly(), Instant::now());
+    // Frames 0 and 1 lack packets, so that frame 2 waits while the server goes on.
+    take(&mut assembly, start, 0, 0);
+    take(&mut assembly, start, 1, 0);
+    let now = start + 100 * MS;
+    for at in [start + 50 * MS, now] {
+        assert_eq!(claim(&mut assembly, at, 2, 0), Claim::Blocked);
+        assembly.hear_of(at, 1_000);
+    }
+    assembly.handle_timeout(now);
+    while let Some(ending) = assembly.poll_ending() {
+        assembly.release(ending.slot);
+    }
+    take(&mut assembly, now, 2, 0);
+    assert!(assembly.finish(3));
+    assert_eq!(assembly.poll_ending().map(|ending| ending.frame), Some(2));
 }
 
 #[test]
@@ -381,7 +415,7 @@ fn what_is_taken_back_is_missing_again() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take(&mut assembly, now, 0, 0);
     let Claim::Place(open) = claim(&mut assembly, now, 0, 1) else { panic!() };
-    assert!(!assembly.finish());
+    assert!(!assembly.finish(0));
     assembly.unclaim(open.slot, 1);
     assert!(assembly.is_ready());
     assert_eq!(assembly.poll_ending().map(|ending| ending.missing), Some(5));
@@ -393,7 +427,7 @@ fn a_frame_of_which_all_is_taken_back_is_lost() {
     let (mut assembly, now) = (assembly(), Instant::now());
     let Claim::Place(open) = claim(&mut assembly, now, 0, 1) else { panic!() };
     assembly.unclaim(open.slot, 1);
-    assert!(!assembly.finish());
+    assert!(!assembly.finish(0));
     assert_eq!(assembly.poll_ending(), None);
     assert_eq!(assembly.statistics().frames_lost, 1);
     assert!(assembly.is_idle() && assembly.oldest() == 1);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rushes_proto::payload::Delivery;
 use rushes_proto::{RtpTimestamp, SequenceNumber};
-use world::{Datagram, Kind, Listener, Seeded, Source, Weather, arrivals, interleave, send};
+use world::{Datagram, Kind, Listener, Seeded, Source, arrivals, interleave, path, send};
 
 const KINDS: [Kind; 4] =
     [Kind::H265Numbered, Kind::H265Interleaved, Kind::H266Numbered, Kind::H266Interleaved];
@@ -41,14 +41,17 @@ fn case(kind: Kind, random: &mut Seeded) -> Case {
 }
 
 impl Case {
-    fn run(&self, arrivals: &[usize]) -> Vec<Vec<u8>> {
+    fn run(&self, arrivals: &[(Duration, usize)]) -> Vec<Vec<u8>> {
         let mut listener = Listener::new(self.kind, Delivery::AccessUnit);
-        for (step, n) in arrivals.iter().enumerate() {
-            let time = Duration::from_micros(100 * step as u64);
-            listener.take(time, &self.datagrams[*n].octets);
+        for (time, n) in arrivals {
+            listener.take(*time, &self.datagrams[*n].octets);
         }
         listener.finish();
         listener.frames.iter().map(|frame| frame.to_vec()).collect()
+    }
+
+    fn lens(&self) -> impl Iterator<Item = usize> {
+        self.datagrams.iter().map(|datagram| datagram.octets.len())
     }
 
     fn sent(&self) -> Vec<Vec<u8>> {
@@ -62,12 +65,12 @@ proptest! {
     #[test]
     fn without_loss_all_but_those_that_wait_at_the_end_arrive(
         kind in prop::sample::select(KINDS.to_vec()), seed in any::<u64>(),
-        duplication in 0..300_u64, reordering in 0..500_u64,
+        duplication in 0.0..0.3, reordering in 0.0..0.5,
     ) {
         let mut random = Seeded(seed);
         let case = case(kind, &mut random);
-        let weather = Weather { loss: 0, duplication, reordering };
-        let delivered = case.run(&arrivals(case.datagrams.len(), weather, &mut random));
+        let path = path(0.0, duplication, reordering);
+        let delivered = case.run(&arrivals(case.lens(), &path, &mut random));
         let sent = case.sent();
         // No unit that waits is further than 64 from the last one.
         prop_assert!(delivered.len() >= sent.len() / 4, "{} of {}", delivered.len(), sent.len());
@@ -77,14 +80,14 @@ proptest! {
     #[test]
     fn what_is_lost_makes_no_frame_of_parts(
         kind in prop::sample::select(KINDS.to_vec()), seed in any::<u64>(),
-        loss in 1..200_u64, duplication in 0..200_u64, reordering in 0..300_u64,
+        loss in 0.001..0.2, duplication in 0.0..0.2, reordering in 0.0..0.3,
     ) {
         let mut random = Seeded(seed);
         let case = case(kind, &mut random);
-        let weather = Weather { loss, duplication, reordering };
-        let mut arrivals = arrivals(case.datagrams.len(), weather, &mut random);
+        let path = path(loss, duplication, reordering);
+        let mut arrivals = arrivals(case.lens(), &path, &mut random);
         // Nobody can tell what was lost before anything came.
-        arrivals.splice(..0, 0..4);
+        arrivals.splice(..0, (0..4).map(|n| (Duration::ZERO, n)));
         let mut sent = case.sent().into_iter();
         for frame in case.run(&arrivals) {
             prop_assert!(sent.any(|sent| sent == frame), "a frame that was never sent");

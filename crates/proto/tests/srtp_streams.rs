@@ -238,7 +238,7 @@ fn nothing_clear_leaves_a_secured_participant() {
     for suite in encrypting() {
         let mut session = session(suite, &[0, 1], 1000);
         run(&mut session, 50);
-        assert!(session.parties[0].participant.round_trip().is_some(), "{suite}");
+        assert!(session.parties[0].participant.round_trip_time().is_some(), "{suite}");
         let now = session.now();
         session.parties[1].participant.leave(now, "a reason to leave");
         session.run(5000 * MS);
@@ -278,7 +278,7 @@ fn a_clear_report_is_not_authentic_to_a_secured_participant() {
             assert!(remote.cname.is_empty() && remote.sender.is_none(), "{suite}");
             assert!(remote.clock.is_none() && remote.reported.is_none(), "{suite}");
         }
-        assert_eq!(secured.round_trip(), None, "{suite}");
+        assert_eq!(secured.round_trip_time(), None, "{suite}");
     }
 }
 

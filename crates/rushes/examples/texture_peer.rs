@@ -35,7 +35,7 @@ use witness::Witness;
 const LONGEST: Duration = Duration::from_secs(30);
 
 const USAGE: &str = "usage: texture_peer serve ADDRESS FORMAT WIDTH HEIGHT UNITS FPS FRAMES\n\
-                            texture_peer view ADDRESS udp|tcp FRAMES [DEADLINE]";
+                            texture_peer view ADDRESS udp|tcp|rtp FRAMES [DEADLINE]";
 
 type Error = Box<dyn std::error::Error>;
 
@@ -86,6 +86,7 @@ fn view(arguments: &[&str]) -> Result<bool, Error> {
     let transport = match transport {
         "udp" => Transport::Udp,
         "tcp" => Transport::Tcp,
+        "rtp" => Transport::Rtp,
         _ => return Err(USAGE.into()),
     };
     let witness = Arc::new(Witness::new(Pictures::Numbered(frames.parse()?)));

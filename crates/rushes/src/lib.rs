@@ -51,6 +51,7 @@ mod context;
 mod error;
 pub mod file;
 mod hook;
+mod origin;
 mod pace;
 mod port;
 mod receiver;

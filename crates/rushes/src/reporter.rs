@@ -17,6 +17,7 @@ use std::time::Instant;
 use rushes_proto::SequenceNumber;
 use rushes_proto::Ssrc;
 use rushes_proto::control::ControlEvent;
+use rushes_proto::control::MediaSent;
 use rushes_proto::control::Participant;
 use rushes_proto::control::Reception;
 use rushes_proto::stream::Event;
@@ -25,6 +26,8 @@ use rushes_proto::stream::SentSoFar;
 use rushes_proto::stream::SourceStatistics;
 
 use crate::error::Error;
+use crate::origin::Origins;
+use crate::origin::all_speakers;
 use crate::pace::sleep_until;
 use crate::port::Inbox;
 use crate::port::Port;
@@ -32,6 +35,12 @@ use crate::sending::Sending;
 
 /// Events that wait for [`poll`](Reporter::poll_event); older ones are forgotten.
 const EVENTS_MAX: usize = 256;
+
+/// When to try again what a full send buffer had no room for.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// How long a goodbye waits for room in the send buffer.
+const LEAVE_PATIENCE: Duration = Duration::from_millis(20);
 
 /// When to report although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
@@ -106,6 +115,10 @@ struct State {
     participant: Option<Participant>,
     /// Where the last report came from.
     learnt: Option<SocketAddr>,
+    /// Where the reports of media sources come from.
+    origins: Origins,
+    /// A report that the full send buffer had no room for; it goes before the next.
+    unsent: Vec<u8>,
     /// Our own addresses, from which a multicast group sends us our own packets back.
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
@@ -132,6 +145,8 @@ impl Reporter {
             state: Mutex::new(State {
                 participant,
                 learnt: None,
+                origins: Origins::default(),
+                unsent: Vec::new(),
                 echoes: Vec::new(),
                 receptions: Vec::new(),
                 sequences: Vec::new(),
@@ -155,23 +170,33 @@ impl Reporter {
     /// Takes a datagram of RTCP.
     pub(crate) fn take(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
         let mut state = self.state();
-        let State { participant, learnt, echoes, .. } = &mut *state;
+        let State { participant, learnt, echoes, origins, .. } = &mut *state;
         let Some(participant) = participant else { return };
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
+            return;
+        }
+        // What is authentic comes from whom it says, wherever that is.
+        let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
+        if !participant.is_secured() && !all_speakers(datagram, is_own) {
+            port.note_foreign();
             return;
         }
         if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
             tracing::debug!(%error, %from, "a datagram is not RTCP");
             return;
         }
+        if let Some(ssrc) = sender(datagram) {
+            self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
+        }
         // A stranger must not draw our reports away from the peer whose media we receive.
-        if learnt.is_none() || self.sends_media(datagram) {
+        if learnt.is_none() || self.sends_media(from, datagram) {
             *learnt = Some(from);
         }
         while let Some(event) = participant.poll_event() {
             match &event {
                 ControlEvent::Bye { from: source, .. } => {
                     self.inbox.lock().handle_bye(now, *source, from.ip());
+                    origins.forget(*source);
                 }
                 ControlEvent::SenderReport { from: source, info } => {
                     let sent = SentSoFar { packets: info.packets, at: info.rtp };
@@ -183,20 +208,41 @@ impl Reporter {
         }
     }
 
-    /// Whether a datagram of RTCP is of a source whose media is received.
-    fn sends_media(&self, datagram: &[u8]) -> bool {
-        let sender = sender(datagram);
-        let receiver = self.inbox.lock();
-        receiver.receptions().any(|source| Some(source.ssrc) == sender)
+    /// Whether a datagram of RTCP is of a source whose media is received, from the same host.
+    fn sends_media(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let media = sender(datagram).and_then(|sender| self.inbox.lock().address_of(sender));
+        media.is_some_and(|media| media.ip() == from.ip())
+    }
+
+    /// Whether what came from `from` may speak for `ssrc`: where media of it is received, only the
+    /// source itself may.
+    fn is_of_source(
+        &self,
+        origins: &mut Origins,
+        port: &Port,
+        (now, from): (Instant, SocketAddr),
+        ssrc: Ssrc,
+    ) -> bool {
+        let Some(media) = self.inbox.lock().address_of(ssrc) else { return true };
+        let expected = self.control_address(port, media).unwrap_or(media);
+        origins.admit(now, ssrc, expected, from)
     }
 
     /// Sends what is due at `now`; when something will be due next.
     pub(crate) fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let requests = self.look_at_receiver(&mut state, port, now);
-        let State { participant, learnt, receptions, next_keep_alive, opened, announced, .. } =
-            &mut *state;
-        let mut due = requests;
+        let State {
+            participant,
+            learnt,
+            receptions,
+            next_keep_alive,
+            opened,
+            announced,
+            unsent,
+            ..
+        } = &mut *state;
+        let mut due = earlier(requests, self.serve_wanted(port, now));
         let (opened, announced) = (*opened, announced);
         if let Some(participant) = participant {
             let sent = self.sending.media();
@@ -210,10 +256,11 @@ impl Reporter {
                 due = earlier(due, Some(now + NOBODY_YET));
             }
             if let Some(to) = self.destination(port, *learnt) {
-                while let Some(datagram) = participant.poll_datagram(now, &sent, receptions) {
-                    port.send_rtcp(datagram, to);
+                if send_reports(participant, port, to, unsent, (now, &sent, receptions)) {
+                    due = earlier(due, participant.poll_timeout());
+                } else {
+                    due = earlier(due, Some(now + FULL_PAUSE));
                 }
-                due = earlier(due, participant.poll_timeout());
             } else {
                 // Until somebody is heard there is nobody to report to.
                 due = earlier(due, Some(now + NOBODY_YET));
@@ -296,6 +343,17 @@ impl Reporter {
             }
         });
         self.serve(port, now);
+        // Without the lock, so that whoever reads the port is not held up.
+        while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_PATIENCE {
+            sleep_until(Instant::now() + FULL_PAUSE);
+            self.serve(port, Instant::now());
+        }
+    }
+
+    /// Sends again what is asked for and had no room before; when to try the rest.
+    fn serve_wanted(&self, port: &Port, now: Instant) -> Option<Instant> {
+        self.sending.serve(port.socket());
+        self.sending.has_wanted().then(|| now + FULL_PAUSE)
     }
 
     /// Asks for missing packets, notes conflicts, and counts what was received.
@@ -304,8 +362,8 @@ impl Reporter {
             state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
-        if let Some(time) = participant.round_trip() {
-            receiver.set_round_trip(time);
+        if let Some(time) = participant.round_trip_time() {
+            receiver.set_round_trip(time.smoothed);
         }
         while receiver.requests_due().is_some_and(|due| due <= now) {
             sequences.clear();
@@ -379,9 +437,16 @@ impl Reporter {
 
     /// Where a peer that has not reported yet expects reports: one port above its media.
     fn media_source(&self, port: &Port) -> Option<SocketAddr> {
-        let mut address = Receiver::source_address(&self.inbox.lock())?;
-        if !port.is_muxed() {
-            address.set_port(address.port().checked_add(1)?);
+        let media = Receiver::source_address(&self.inbox.lock())?;
+        self.control_address(port, media)
+    }
+
+    /// Where a peer whose media comes from `address` has its RTCP, unless it says otherwise.
+    fn control_address(&self, port: &Port, mut address: SocketAddr) -> Option<SocketAddr> {
+        match self.config.port {
+            Some(port) => address.set_port(port),
+            None if port.is_muxed() => {}
+            None => address.set_port(address.port().checked_add(1)?),
         }
         Some(address)
     }
@@ -397,6 +462,28 @@ impl Reporter {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// Sends what `participant` has to say; `false` if the send buffer is full. The one report that it
+/// had no room for waits in `unsent`.
+fn send_reports(
+    participant: &mut Participant,
+    port: &Port,
+    to: SocketAddr,
+    unsent: &mut Vec<u8>,
+    (now, sent, received): (Instant, &MediaSent, &[Reception]),
+) -> bool {
+    if !unsent.is_empty() && !port.send_rtcp(unsent, to) {
+        return false;
+    }
+    unsent.clear();
+    while let Some(datagram) = participant.poll_datagram(now, sent, received) {
+        if !port.send_rtcp(datagram, to) {
+            unsent.extend_from_slice(datagram);
+            return false;
+        }
+    }
+    true
 }
 
 /// Who sent a datagram of RTCP.

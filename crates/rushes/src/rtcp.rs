@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use rushes_proto::RtpTimestamp;
 use rushes_proto::Ssrc;
 use rushes_proto::control::AppData;
+#[cfg(doc)]
+use rushes_proto::control::ClockMapping;
 use rushes_proto::control::ControlEvent;
 use rushes_proto::control::ControlStatistics;
 use rushes_proto::control::KeyFrameRequest;
@@ -43,6 +46,29 @@ impl Rtcp {
     /// What is known of each peer: its name, its clocks, its last report, the round-trip time.
     pub fn peers(&self) -> Vec<RemoteStatistics> {
         self.reporting.reporter.with(|participant| participant.remotes()).unwrap_or_default()
+    }
+
+    /// Nanoseconds since the media of `timestamp` was captured, by the clock that its `source` shows
+    /// in its reports and by ours: how late a frame is that has just come. Negative if the source's
+    /// clock is ahead. `None` before its first report, and if the clocks are an hour or more apart:
+    /// some peers do not report wall-clock time. See [`ClockMapping::latency`].
+    pub fn capture_latency(&self, source: Ssrc, timestamp: RtpTimestamp) -> Option<i64> {
+        let now = Instant::now();
+        self.reporting.reporter.with(|participant| {
+            let peer = participant.remotes().into_iter().find(|peer| peer.ssrc == source)?;
+            peer.clock?.latency(timestamp, participant.ntp(now))
+        })?
+    }
+
+    /// Whether a peer that has reported on our media, and has not left, is still to report on the
+    /// last packet sent: then what [`peers`](Self::peers) says of losses is not the last of it.
+    pub fn awaits_reports(&self) -> bool {
+        let Some(last) = self.reporting.reporter.sending.sent().last_sequence else { return false };
+        let is_behind = |peer: &RemoteStatistics| {
+            let highest = peer.reported.filter(|_| !peer.left).map(|block| block.highest as u16);
+            highest.is_some_and(|highest| highest != last.0)
+        };
+        self.peers().iter().any(is_behind)
     }
 
     /// Reports sent and received so far.

@@ -86,11 +86,7 @@ impl StreamSender {
             if outcome.is_err() {
                 break;
             }
-            let again = self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
-            if let Err(error) = again {
-                // The frame goes on without them.
-                tracing::debug!(%error, "packets asked for were not sent again");
-            }
+            self.sending.serve_between(socket, &mut outgoing, batch, queue, again);
         }
         drop(outgoing);
         if outcome.is_err() {

@@ -52,6 +52,10 @@ pub(crate) struct Sent {
     pub(crate) statistics: SendStatistics,
     /// The last frame's timestamp, and when it was captured.
     pub(crate) last_frame: Option<(RtpTimestamp, Instant)>,
+    /// Octets of payload in packets sent again.
+    pub(crate) retransmitted_octets: u64,
+    /// The sequence number of the last packet.
+    pub(crate) last_sequence: Option<SequenceNumber>,
     /// When anything was sent.
     pub(crate) last: Option<Instant>,
 }
@@ -110,16 +114,60 @@ impl SendCore {
     }
 }
 
-/// Where retransmissions are written.
+/// Where retransmissions are written, and wait for room in the send buffer.
 #[derive(Debug)]
 pub(crate) struct Again {
     batch: Batch,
+    /// Datagrams of the batch that are sent.
+    sent: usize,
+    /// Packets that the batch had no room for.
     wanted: Vec<SequenceNumber>,
 }
 
 impl Again {
     pub(crate) fn new() -> Self {
-        Self { batch: Batch::new(), wanted: Vec::new() }
+        Self { batch: Batch::new(), sent: 0, wanted: Vec::new() }
+    }
+
+    /// Writes wanted packets with `write`, which says whether there was room, and gives them to
+    /// `send`, batch after batch; `false` if the send buffer is full before all are sent.
+    fn serve(
+        &mut self,
+        mut write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
+        mut send: impl FnMut(&[u8], &[u16]) -> Result<(), SendError>,
+    ) -> Result<bool, SendError> {
+        loop {
+            let (done, rest) = self.batch.lengths().split_at(self.sent);
+            if !rest.is_empty() {
+                let start = done.iter().map(|len| usize::from(*len)).sum();
+                match send(&self.batch.bytes()[start..], rest) {
+                    Ok(()) => {}
+                    Err(SendError { kind: SendErrorKind::BufferFull, sent }) => {
+                        self.sent += sent;
+                        return Ok(false);
+                    }
+                    Err(error) => {
+                        self.clear();
+                        return Err(error);
+                    }
+                }
+            }
+            self.batch.clear();
+            self.sent = 0;
+            if self.wanted.is_empty() {
+                return Ok(true);
+            }
+            let written = self.wanted.iter().take_while(|n| write(**n, &mut self.batch)).count();
+            // A packet that no batch has room for would be tried for ever.
+            let stuck = written == 0 && self.batch.is_empty();
+            self.wanted.drain(..written.max(usize::from(stuck)));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.batch.clear();
+        self.sent = 0;
+        self.wanted.clear();
     }
 }
 
@@ -173,6 +221,8 @@ impl Sending {
         MediaSent {
             packets: sent.statistics.packets,
             octets: sent.statistics.payload_octets,
+            retransmitted: sent.statistics.retransmitted,
+            retransmitted_octets: sent.retransmitted_octets,
             last: sent.last_frame,
         }
     }
@@ -186,13 +236,21 @@ impl Sending {
     ) {
         let mut sent = lock(&self.sent);
         sent.statistics = sender.statistics();
+        sent.retransmitted_octets = sender.retransmitted_octets();
         sent.last_frame = frame.or(sent.last_frame);
+        let any = sent.statistics.packets > 0;
+        sent.last_sequence = any.then(|| sender.next_sequence().plus(u16::MAX));
         sent.last = Some(now);
     }
 
     /// Notes that something else than media was sent.
     pub(crate) fn note_keep_alive(&self, now: Instant) {
         lock(&self.sent).last = Some(now);
+    }
+
+    /// Whether packets wait to be sent again.
+    pub(crate) fn has_wanted(&self) -> bool {
+        self.any_wanted.load(Relaxed)
     }
 
     /// Wants packets sent again; does so at once unless a frame is being sent.
@@ -206,7 +264,8 @@ impl Sending {
         self.serve(socket);
     }
 
-    /// Sends what is wanted, unless another thread has the sender: that one will.
+    /// Sends what is wanted, as far as the send buffer has room, unless another thread has the
+    /// sender: that one will. It never waits: readers call it.
     pub(crate) fn serve(&self, socket: &UdpSocket) {
         while self.any_wanted.load(Relaxed) {
             let mut core = match self.core.try_lock() {
@@ -219,15 +278,20 @@ impl Sending {
             let outcome = self.send_wanted(socket, again, queue, |sequence, again| {
                 sender.retransmit(Instant::now(), sequence, batch, again).unwrap_or(true)
             });
-            if let Err(error) = outcome {
-                tracing::debug!(%error, "packets asked for were not sent again");
+            {
+                let mut sent = lock(&self.sent);
+                sent.statistics = core.sender.statistics();
+                sent.retransmitted_octets = core.sender.retransmitted_octets();
             }
-            let sender = &core.sender;
-            lock(&self.sent).statistics = sender.statistics();
+            match outcome {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => tracing::debug!(%error, "packets asked for were not sent again"),
+            }
         }
     }
 
-    /// Sends what is wanted in the middle of a frame.
+    /// Sends what is wanted in the middle of a frame, without waiting for room.
     pub(crate) fn serve_between(
         &self,
         socket: &UdpSocket,
@@ -235,44 +299,48 @@ impl Sending {
         batch: &mut Batch,
         queue: &mut SendQueue,
         again: &mut Option<Again>,
-    ) -> Result<(), SendError> {
+    ) {
         if !self.any_wanted.load(Relaxed) {
-            return Ok(());
+            return;
         }
         take_back(socket, batch, queue);
         let batch = &*batch;
-        self.send_wanted(socket, again, queue, |sequence, again| {
+        let outcome = self.send_wanted(socket, again, queue, |sequence, again| {
             outgoing.retransmit(Instant::now(), sequence, batch, again).unwrap_or(true)
-        })
+        });
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "packets asked for were not sent again");
+        }
     }
 
-    /// Writes wanted packets with `write`, which says whether there was room, and sends them.
+    /// Writes wanted packets with `write`, which says whether there was room, and sends them;
+    /// `false` if the send buffer is full before all are sent: the rest goes on waiting.
     fn send_wanted(
         &self,
         socket: &UdpSocket,
         again: &mut Option<Again>,
         queue: &mut SendQueue,
-        mut write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
-    ) -> Result<(), SendError> {
+        write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
+    ) -> Result<bool, SendError> {
         self.any_wanted.store(false, Relaxed);
         let (Some(again), Some(to)) = (again, self.to) else {
             lock(&self.wanted).clear();
-            return Ok(());
+            return Ok(true);
         };
-        again.wanted.clear();
-        again.wanted.append(&mut lock(&self.wanted));
-        let mut rest = &again.wanted[..];
-        while !rest.is_empty() {
-            again.batch.clear();
-            let written = rest.iter().take_while(|n| write(**n, &mut again.batch)).count();
-            rest = &rest[written..];
-            if again.batch.is_empty() {
-                break;
-            }
-            let deadline = Instant::now() + self.timeout;
-            socket.send(queue, again.batch.bytes(), again.batch.lengths(), to, deadline)?;
+        {
+            let mut wanted = lock(&self.wanted);
+            let room = WANTED_MAX.saturating_sub(again.wanted.len());
+            let taken = wanted.len().min(room);
+            again.wanted.extend(wanted.drain(..taken));
         }
-        Ok(())
+        // A deadline in the past: the sender's lock is held, and perhaps the reader's turn.
+        let now = Instant::now();
+        let all =
+            again.serve(write, |bytes, lengths| socket.send(queue, bytes, lengths, to, now))?;
+        if !all {
+            self.any_wanted.store(true, Relaxed);
+        }
+        Ok(all)
     }
 }
 
@@ -285,4 +353,59 @@ fn take_back(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes packet `sequence` as its two octets.
+    fn write(sequence: SequenceNumber, batch: &mut Batch) -> bool {
+        let place = batch.place(2);
+        place.map(|place| place.copy_from_slice(&sequence.0.to_be_bytes())).is_some()
+    }
+
+    #[test]
+    fn a_full_send_buffer_holds_nobody_up_and_loses_no_retransmission() {
+        let mut again = Again::new();
+        let wanted: Vec<u16> = (0..1000).collect();
+        again.wanted.extend(wanted.iter().copied().map(SequenceNumber));
+        let mut arrived = Vec::new();
+        let mut calls = 0;
+        loop {
+            // The buffer has room for three datagrams each time.
+            let outcome = again.serve(write, |bytes, lengths| {
+                calls += 1;
+                let sent = lengths.len().min(3);
+                let octets = bytes.chunks_exact(2).take(sent);
+                arrived.extend(octets.map(|packet| u16::from_be_bytes([packet[0], packet[1]])));
+                if sent == lengths.len() {
+                    return Ok(());
+                }
+                Err(SendError { kind: SendErrorKind::BufferFull, sent })
+            });
+            if outcome.unwrap() {
+                break;
+            }
+        }
+        assert_eq!(arrived, wanted);
+        assert_eq!(calls, 334, "asked again before the caller came back");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_dropped_and_does_not_stand_in_the_way() {
+        let mut again = Again::new();
+        again.wanted.push(SequenceNumber(1));
+        let refused = |_: &[u8], lengths: &[u16]| {
+            Err(SendError {
+                kind: SendErrorKind::Mismatch { lengths: 0, bytes: lengths.len() },
+                sent: 0,
+            })
+        };
+        assert!(again.serve(write, refused).is_err());
+        assert!(again.serve(write, |_, _| panic!("nothing is wanted")).unwrap());
+        // Nor does one that no batch has room for.
+        again.wanted.push(SequenceNumber(2));
+        assert!(again.serve(|_, _| false, |_, _| panic!("nothing was written")).unwrap());
+    }
 }

@@ -14,7 +14,8 @@ pub struct Statistics {
     pub receive: ReceiveStatistics,
     /// System calls and datagrams of the socket; streams on one port share them.
     pub socket: Counters,
-    /// Datagrams from other hosts than the session's peer, ignored; by socket.
+    /// Datagrams from other hosts than the session's peer, and reports in the name of a media
+    /// source from elsewhere, ignored; by socket.
     pub foreign: u64,
     /// Datagrams that no stream on the port takes; by socket.
     pub unrouted: u64,

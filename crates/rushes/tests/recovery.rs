@@ -1,18 +1,13 @@
 //! Lost packets, over a path that loses five in a hundred, with and without recovery.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use std::net::SocketAddr;
-use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
 use rushes::proto::stream::{ReceiveStatistics, SendStatistics};
 use rushes::{Codec, Context, Recovery, Security, StreamBuilder, Suite};
+use rushes_netsim::{Loss, Path, Relay, Way};
 
 /// How long a frame may wait for its packets.
 const DEADLINE: Duration = Duration::from_millis(800);
@@ -22,88 +17,9 @@ const FRAMES: u32 = 1000;
 /// No run takes so long unless it hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Carries datagrams between a sender and the two ports of a receiver, in both directions, and
-/// loses one in twenty of each kind but goodbyes and whatever else follows the media.
-struct Lossy {
-    port: u16,
-    /// Datagrams that came for the first port, and those of them that went no further.
-    came: Arc<AtomicU64>,
-    lost: Arc<AtomicU64>,
-    /// While it is set, nothing is lost.
-    calm: Arc<AtomicBool>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Lossy {
-    /// In front of `media`, and of the port after it.
-    fn new(media: u16) -> Self {
-        let (near, near_control) = pair();
-        let (far, far_control) = pair();
-        let port = near.local_addr().unwrap().port();
-        let lossy = Self {
-            port,
-            came: Arc::default(),
-            lost: Arc::default(),
-            calm: Arc::new(AtomicBool::new(true)),
-            stop: Arc::default(),
-        };
-        let (came, lost) = (lossy.came.clone(), lossy.lost.clone());
-        let (calm, stop) = (lossy.calm.clone(), lossy.stop.clone());
-        let mut links = [(near, far, media), (near_control, far_control, media + 1)].map(|link| {
-            let (near, far, to) = link;
-            near.set_nonblocking(true).unwrap();
-            far.set_nonblocking(true).unwrap();
-            (near, far, SocketAddr::from(([127, 0, 0, 1], to)), None::<SocketAddr>)
-        });
-        thread::spawn(move || {
-            let (mut random, mut buffer) = (1_u64, vec![0; 65_536]);
-            let mut loses = |calm: &AtomicBool| {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
-                (random >> 33) % 20 == 0 && !calm.load(Relaxed)
-            };
-            while !stop.load(Relaxed) {
-                let mut idle = true;
-                for (n, (near, far, to, back)) in links.iter_mut().enumerate() {
-                    while let Ok((len, from)) = near.recv_from(&mut buffer) {
-                        (*back, idle) = (Some(from), false);
-                        if loses(&calm) {
-                            lost.fetch_add(u64::from(n == 0), Relaxed);
-                        } else {
-                            let _ = far.send_to(&buffer[..len], *to);
-                        }
-                        came.fetch_add(u64::from(n == 0), Relaxed);
-                    }
-                    while let Ok((len, _)) = far.recv_from(&mut buffer) {
-                        idle = false;
-                        if let Some(back) = back.filter(|_| !loses(&calm)) {
-                            let _ = near.send_to(&buffer[..len], back);
-                        }
-                    }
-                }
-                if idle {
-                    thread::sleep(Duration::from_micros(200));
-                }
-            }
-        });
-        lossy
-    }
-}
-
-impl Drop for Lossy {
-    fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-    }
-}
-
-/// Two sockets on ports that follow each other.
-fn pair() -> (UdpSocket, UdpSocket) {
-    loop {
-        let media = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = media.local_addr().unwrap().port();
-        if let Ok(control) = UdpSocket::bind(("127.0.0.1", port.wrapping_add(1))) {
-            return (media, control);
-        }
-    }
+/// Loses one in twenty.
+fn lossy() -> Path {
+    Path { loss: Loss::Independent(0.05), ..Path::default() }
 }
 
 fn frame(n: u32) -> Vec<u8> {
@@ -141,10 +57,10 @@ fn run_of(
         }
     };
     let mut receiver = adjust(session.stream(Codec::Generic).probation(1)).open().unwrap();
-    let relay = Lossy::new(receiver.local_address().port());
-    let builder = set(adjust(session.stream(Codec::Generic)).remote_port(relay.port));
+    let relay = Relay::to(receiver.local_address()).with_control().start().unwrap();
+    let port = relay.address().port();
+    let builder = set(adjust(session.stream(Codec::Generic)).remote_port(port));
     let mut sender = builder.open().unwrap();
-    let (came, calm) = (relay.came.clone(), relay.calm.clone());
     let pushing = thread::spawn(move || {
         let start = Instant::now();
         for n in 0..FRAMES {
@@ -153,17 +69,24 @@ fn run_of(
             sender.push_frame(&frame(n), None).unwrap();
             // What a late sender makes up for at once would be more than the path's sockets hold.
             let sent = |sent: SendStatistics| sent.packets + sent.retransmitted;
-            while came.load(Relaxed) < sent(sender.statistics().send) {
-                assert!(start.elapsed() < HANGS, "{} packets", came.load(Relaxed));
+            while relay.media(Way::There).sent < sent(sender.statistics().send) {
+                assert!(start.elapsed() < HANGS, "{:?}", relay.media(Way::There));
                 sender.wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
             }
             // A receiver counts from the first packet that it sees.
-            calm.store(false, Relaxed);
+            if n == 0 {
+                for way in Way::BOTH {
+                    relay.set_path(way, lossy());
+                }
+            }
         }
-        calm.store(true, Relaxed);
+        // Goodbyes and whatever else follows the media come through.
+        for way in Way::BOTH {
+            relay.set_path(way, Path::default());
+        }
         sender.send_keep_alive().unwrap();
         sender.wait_until(Instant::now() + 2 * DEADLINE).unwrap();
-        sender.statistics().send
+        (sender.statistics().send, relay)
     });
     let mut whole = 0;
     while let Some(came) = receiver.pull_frame(2 * DEADLINE).unwrap() {
@@ -171,9 +94,9 @@ fn run_of(
         assert!(came[..] == frame(n)[..], "frame {n} is damaged");
         whole += 1;
     }
-    let sent = pushing.join().unwrap();
+    let (sent, relay) = pushing.join().unwrap();
     let statistics = receiver.statistics();
-    let lost = relay.lost.load(Relaxed) + statistics.socket.kernel_drops;
+    let lost = relay.media(Way::There).lost + statistics.socket.kernel_drops;
     Run { whole, sent, received: statistics.receive, lost }
 }
 

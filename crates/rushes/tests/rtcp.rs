@@ -81,6 +81,31 @@ fn both_sides_report_and_measure_the_round_trip() {
 }
 
 #[test]
+fn a_sender_waits_for_the_report_on_its_last_packet_or_for_a_goodbye() {
+    let (mut sender, mut receiver) = pair(|builder| builder);
+    assert!(!sender.rtcp().awaits_reports(), "nothing was sent");
+    exchange(&mut sender, &mut receiver, true, |event| {
+        matches!(event, ControlEvent::ReceiverReport { .. }).then_some(())
+    });
+    for _ in 0..10 {
+        sender.push_frame(b"frame", None).unwrap();
+    }
+    // The next report is seconds away.
+    assert!(sender.rtcp().awaits_reports());
+    while receiver.pull_frame(Duration::from_millis(10)).unwrap().is_some() {}
+    drop(receiver);
+    let until = Instant::now() + PATIENCE;
+    while sender.rtcp().awaits_reports() {
+        assert!(Instant::now() < until, "{:?}", sender.rtcp().peers());
+        sender.wait_until(Instant::now() + Duration::from_millis(10)).unwrap();
+    }
+    // Its goodbye came with its last report.
+    let peers = sender.rtcp().peers();
+    let counted = peers[0].reported.unwrap();
+    assert_eq!((peers[0].left, counted.cumulative_lost), (true, 0));
+}
+
+#[test]
 fn a_key_frame_is_asked_for_on_the_way_back() {
     for request in [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra] {
         let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));

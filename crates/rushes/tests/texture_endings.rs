@@ -124,6 +124,21 @@ fn every_frame_of_a_source_that_ends_reaches_a_slow_sink() {
 }
 
 #[test]
+fn the_last_frames_are_sent_however_slow_the_path_is() {
+    let noise = Noise::new(Layout::new(Format::Rgba8, 1_280, 720).unwrap(), 3);
+    let server = serve(noise, |options| {
+        // Three seconds for a frame.
+        (options.in_flight, options.bit_rate) = (1, 9_600_000);
+        options.timing = Timing::FlatOut;
+    });
+    let (sink, frames) = slow(Duration::ZERO);
+    let client = view(&server, sink);
+    assert!(client.wait(60 * SECOND).is_some_and(|end| end.text.contains("source has ended")));
+    let statistics = client.stop();
+    assert_eq!((statistics.frames_whole, frames.load(Ordering::Relaxed)), (3, 3));
+}
+
+#[test]
 fn a_sink_that_panics_ends_the_stream() {
     for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
         let server = serve(pattern("pattern:64x64@60"), |options| options.transport = transport);

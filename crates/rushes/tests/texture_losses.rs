@@ -6,7 +6,6 @@
 mod texture_world;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -21,8 +20,14 @@ use rushes::texture::TextureServer;
 use rushes::texture::Timing;
 use rushes::texture::Transport;
 
+use rushes_netsim::Conditions;
+use rushes_netsim::Loss;
+use rushes_netsim::Path;
+use rushes_netsim::Statistics;
+use rushes_netsim::Straying;
+
 use texture_world::noise::Noise;
-use texture_world::relay::Relay;
+use texture_world::relay::Between;
 use texture_world::relay::Weather;
 use texture_world::witness::Pictures;
 use texture_world::witness::Seen;
@@ -42,6 +47,9 @@ struct Trial {
     frames: u64,
     fps: u32,
     slots: usize,
+    transport: Transport,
+    /// The shortest and the longest wait for what is missing.
+    deadlines: (Duration, Duration),
     weather: Weather,
 }
 
@@ -56,37 +64,39 @@ struct Outcome {
 
 impl Trial {
     fn small(format: Format, units: usize, weather: Weather) -> Self {
-        Self { format, size: (319, 181), units, frames: 20, fps: 100, slots: 3, weather }
+        let deadlines = (Duration::ZERO, Duration::from_millis(50));
+        let transport = Transport::Udp;
+        let (size, frames, fps, slots) = ((319, 181), 20, 100, 3);
+        Self { format, size, units, frames, fps, slots, transport, deadlines, weather }
     }
 
     fn run(&self) -> Outcome {
         let layout = Layout::new(self.format, self.size.0, self.size.1).unwrap();
         let mut options = ServerOptions::default();
-        (options.units, options.transport) = (self.units, Transport::Udp);
+        (options.units, options.transport) = (self.units, self.transport);
         (options.timing, options.bit_rate) = (Timing::EveryFrame, 800_000_000);
         let noise = Noise::new(layout, self.fps, self.frames);
         let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
-        let relay = Relay::new(server.local_address(), self.weather.clone());
+        let relay = Between::new(server.local_address(), self.weather.clone());
 
         let witness = Witness::new(Pictures::Numbered(self.frames));
         let witness = Arc::new(witness.with_forged(relay.tally.forged.clone()));
         let mut options = ClientOptions::default();
         options.slots = self.slots;
-        options.deadline_max = Duration::from_millis(50);
+        (options.deadline_min, options.deadline_max) = self.deadlines;
         let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
         let packets = u64::from(client.shape().unwrap().plan().packets());
         let end = client.wait(HANGS).unwrap_or_else(|| panic!("{self:?}: no end"));
         assert!(end.text.contains("source has ended"), "{self:?}: {end}");
         // What other units sent may be on its way still.
         let until = Instant::now() + HANGS;
-        let came = || relay.tally.came.load(Ordering::Relaxed);
+        let came = || relay.tally.statistics().sent;
         while came() < packets * self.frames && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
         let statistics = client.stop();
         let seen = witness.seen();
-        let went = relay.tally.went.load(Ordering::Relaxed);
-        let came = came();
+        let Statistics { sent: came, delivered: went, .. } = relay.tally.statistics();
         let outcome = Outcome { seen, statistics, packets, went, came };
         self.check(&outcome);
         outcome
@@ -100,8 +110,8 @@ impl Trial {
         let handed = statistics.frames_whole + statistics.frames_damaged;
         assert_eq!((handed, statistics.frames_damaged), (seen.frames, seen.damaged), "{self:?}");
         // A forged header may name frames that there never were.
-        let counted = handed + statistics.frames_lost <= self.frames;
-        assert!(counted || self.weather.forged > 0, "{self:?}: {statistics:?}");
+        let counted = handed + statistics.frames_lost == self.frames;
+        assert!(counted || self.weather.forged > 0.0, "{self:?}: {statistics:?}");
         assert_eq!(statistics.packets_lost, seen.packets_missing, "{self:?}");
         let all = statistics.packets + statistics.packets_lost;
         assert_eq!(all, handed * packets, "{self:?}: {statistics:?}");
@@ -123,6 +133,24 @@ fn run_all(trials: &[Trial]) -> Vec<Outcome> {
         }
         outcomes
     })
+}
+
+/// A network like this, and nobody on it.
+fn weather(path: Path, seed: u64) -> Weather {
+    Weather { path, seed, ..Weather::default() }
+}
+
+fn losing(probability: f64) -> Path {
+    Path { loss: Loss::Independent(probability), ..Path::default() }
+}
+
+/// Behind up to twenty that were sent later.
+fn late(probability: f64) -> Straying {
+    Straying::places(probability, 1..=20)
+}
+
+fn twice(probability: f64) -> Straying {
+    Straying::places(probability, 0..=0)
 }
 
 /// Small frames of every format, in one to four units.
@@ -153,20 +181,77 @@ fn a_network_that_does_nothing_changes_nothing() {
 #[test]
 fn lost_packets_are_concealed_and_nothing_else_is() {
     for lost in [1, 10, 100] {
-        let outcomes = run_all(&small(&Weather { lost, seed: lost, ..Weather::default() }));
+        let path = losing(lost as f64 / 1000.0);
+        let outcomes = run_all(&small(&weather(path, lost)));
         let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
         assert!(lost == 1 || missing > 0);
     }
 }
 
+/// As `rushes texture view` receives for a file.
+fn for_a_file(frames: u64, seed: u64, path: Path) -> Trial {
+    let weather = weather(path, seed);
+    let (slots, deadlines) = (8, (Duration::from_secs(1), Duration::from_secs(1)));
+    Trial { frames, slots, deadlines, ..Trial::small(Format::Bc1, 2, weather) }
+}
+
+#[test]
+fn frames_that_wait_for_longer_than_the_stream_lasts_all_count() {
+    let trials: Vec<_> = (0..12).map(|seed| for_a_file(24, seed, losing(0.02))).collect();
+    for outcome in run_all(&trials) {
+        assert!(outcome.seen.frames > 0, "{:?}", outcome.statistics);
+    }
+}
+
+#[test]
+fn frames_of_which_nothing_came_before_the_end_are_lost() {
+    let path = Path { loss: Loss::Outage(30..u64::MAX), ..Path::default() };
+    let outcome = for_a_file(24, 1, path).run();
+    assert!(outcome.statistics.frames_lost > 10, "{:?}", outcome.statistics);
+}
+
+#[test]
+fn a_server_that_closes_has_sent_its_last_frame_whole_and_said_so() {
+    let layout = Layout::new(Format::Rgb24, 1_280, 720).unwrap();
+    for seed in 0..4 {
+        let mut options = ServerOptions::default();
+        (options.units, options.timing) = (2, Timing::EveryFrame);
+        options.bit_rate = 400_000_000;
+        let noise = Noise::new(layout, 60, 1_000);
+        let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+        let relay = Between::new(server.local_address(), weather(losing(0.02), seed));
+        let witness = Arc::new(Witness::new(Pictures::Numbered(1_000)));
+        let options = ClientOptions::default();
+        let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
+        let packets = u64::from(client.shape().unwrap().plan().packets());
+        let until = Instant::now() + HANGS;
+        while witness.seen().frames < 5 + seed && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(server);
+        let end = client.wait(HANGS).unwrap();
+        assert!(end.text.contains("closing"), "{end}");
+        let statistics = client.stop();
+        let ended = statistics.frames_whole + statistics.frames_damaged + statistics.frames_lost;
+        let sent = || relay.tally.statistics().sent;
+        let until = Instant::now() + HANGS;
+        while sent() < ended * packets && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(sent(), ended * packets, "{statistics:?}");
+        assert_eq!(witness.seen().faults, [""; 0]);
+    }
+}
+
 #[test]
 fn packets_out_of_order_find_their_places() {
-    run_all(&small(&Weather { held: 200, seed: 5, ..Weather::default() }));
+    run_all(&small(&weather(Path { reordering: late(0.2), ..Path::default() }, 5)));
 }
 
 #[test]
 fn packets_that_come_twice_count_once() {
-    for outcome in run_all(&small(&Weather { twice: 300, seed: 6, ..Weather::default() })) {
+    let path = Path { duplication: twice(0.3), ..Path::default() };
+    for outcome in run_all(&small(&weather(path, 6))) {
         let statistics = outcome.statistics;
         assert!(statistics.packets_duplicate + statistics.packets_late > 0, "{statistics:?}");
     }
@@ -174,28 +259,47 @@ fn packets_that_come_twice_count_once() {
 
 #[test]
 fn forged_headers_spoil_no_octets_but_those_they_name() {
-    for outcome in run_all(&small(&Weather { forged: 50, seed: 7, ..Weather::default() })) {
+    for outcome in run_all(&small(&Weather { forged: 0.05, seed: 7, ..Weather::default() })) {
         assert!(outcome.statistics.packets_invalid > 0);
     }
 }
 
 #[test]
 fn everything_at_once_still_ends() {
-    let weather =
-        Weather { lost: 50, held: 100, twice: 100, forged: 20, seed: 8, ..Weather::default() };
+    let path = Path { reordering: late(0.1), duplication: twice(0.1), ..losing(0.05) };
+    let weather = Weather { forged: 0.02, ..weather(path, 8) };
     let mut trials = small(&weather);
     trials.iter_mut().zip(2..).for_each(|(trial, slots)| trial.slots = slots);
     run_all(&trials);
 }
 
 #[test]
+fn rtp_over_a_bad_network_ends_as_well() {
+    let path = Path { reordering: late(0.1), duplication: twice(0.1), ..losing(0.05) };
+    let mut trials = small(&weather(path, 11));
+    for trial in &mut trials {
+        trial.transport = Transport::Rtp;
+    }
+    let outcomes = run_all(&trials);
+    let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
+    assert!(missing > 0 && outcomes.iter().any(|outcome| outcome.seen.frames > 0));
+}
+
+#[test]
+fn networks_that_people_have_end_nothing() {
+    for (_, conditions) in Conditions::all() {
+        run_all(&small(&weather(conditions.back.path, 10)));
+    }
+}
+
+#[test]
 fn large_frames_survive_bad_weather() {
-    let weather = |seed| Weather { lost: 10, held: 20, twice: 20, seed, ..Weather::default() };
+    let path = Path { reordering: late(0.02), duplication: twice(0.02), ..losing(0.01) };
     let trial = |(seed, format)| Trial {
         size: (1_918, 1_078),
         frames: 6,
         fps: 20,
-        ..Trial::small(format, 4, weather(seed))
+        ..Trial::small(format, 4, weather(path.clone(), seed))
     };
     for trial in (20..).zip(FORMATS).map(trial) {
         let outcome = trial.run();
@@ -205,15 +309,15 @@ fn large_frames_survive_bad_weather() {
 
 #[test]
 fn a_network_that_falls_silent_for_good_ends_nothing_but_the_pictures() {
-    let outage = 40..u64::MAX;
-    for outcome in run_all(&small(&Weather { outage, seed: 9, ..Weather::default() })) {
+    let path = Path { loss: Loss::Outage(40..u64::MAX), ..Path::default() };
+    for outcome in run_all(&small(&weather(path, 9))) {
         assert!(outcome.seen.frames > 0 && outcome.seen.frames < 20);
     }
 }
 
 /// A frame of one packet.
 fn tiny(frames: u64, outage: std::ops::Range<u64>) -> Trial {
-    let weather = Weather { outage, ..Weather::default() };
+    let weather = weather(Path { loss: Loss::Outage(outage), ..Path::default() }, 0);
     Trial { size: (30, 26), frames, fps: 200, ..Trial::small(Format::Bc1, 1, weather) }
 }
 

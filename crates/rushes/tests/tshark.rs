@@ -289,7 +289,8 @@ fn tshark_reads_our_reports_and_requests() {
 fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
     use rushes::Security;
     use rushes::zrtp::{AlgorithmList, KeyAgreement, ZrtpConfig};
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use rushes_netsim::Relay;
+    use std::sync::{Arc, Mutex};
 
     const PATIENCE: Duration = Duration::from_secs(20);
     let stream = || {
@@ -301,29 +302,15 @@ fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
         stream.security(Security::Zrtp(config))
     };
     let mut receiving = stream().begin().unwrap();
-    let [near, far] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
-    let port = near.local_addr().unwrap().port();
-    for socket in [&near, &far] {
-        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-    }
-    far.connect(receiving.local_address()).unwrap();
-    let done = AtomicBool::new(false);
+    let passed = Arc::new(Mutex::new(Vec::new()));
+    let kept = passed.clone();
+    let relay = Relay::to(receiving.local_address()).tap(move |passing| {
+        kept.lock().unwrap().push(passing.datagram.clone());
+        true
+    });
+    let relay = relay.start().unwrap();
+    let port = relay.address().port();
     std::thread::scope(|scope| {
-        let relay = scope.spawn(|| {
-            let (mut passed, mut buffer, mut sender) = (Vec::new(), [0; 2000], None);
-            while !done.load(Relaxed) {
-                if let Ok((len, from)) = near.recv_from(&mut buffer) {
-                    sender = Some(from);
-                    passed.push(buffer[..len].to_vec());
-                    far.send(&buffer[..len]).unwrap();
-                }
-                if let (Some(sender), Ok(len)) = (sender, far.recv(&mut buffer)) {
-                    passed.push(buffer[..len].to_vec());
-                    near.send_to(&buffer[..len], sender).unwrap();
-                }
-            }
-            passed
-        });
         let receiver = scope.spawn(move || {
             let mut stream = receiving.wait(PATIENCE).unwrap().unwrap();
             let mut frames = Vec::new();
@@ -340,8 +327,8 @@ fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
             std::thread::sleep(Duration::from_millis(3));
         }
         let frames = receiver.join().unwrap();
-        done.store(true, Relaxed);
-        (relay.join().unwrap(), frames)
+        relay.finish();
+        (std::mem::take(&mut *passed.lock().unwrap()), frames)
     })
 }
 

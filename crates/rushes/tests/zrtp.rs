@@ -10,6 +10,7 @@ use rushes::zrtp::{
     AlgorithmList, Kem, KeyAgreement, Opening, Warning, WithoutZrtp, ZrtpConfig, ZrtpError,
 };
 use rushes::{Codec, Context, Error, MediaStream, Pacing, Security, Session, StreamBuilder};
+use rushes_netsim::{Conditions, Loss, Relay};
 
 const SECOND: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -72,6 +73,24 @@ fn the_streams_of_a_session_agree_one_after_the_other() {
     assert!(!a.is_verified && alice.verify_sas(true) && alice.sas().unwrap().is_verified);
     for (sender, receiver) in &mut streams {
         passes(sender, receiver);
+    }
+}
+
+#[test]
+fn ends_agree_over_the_networks_that_people_have() {
+    for (name, mut conditions) in Conditions::all() {
+        // A burst that is long for media may be longer than all retransmissions of a message.
+        for course in [&mut conditions.there, &mut conditions.back] {
+            course.path.loss = Loss::Independent(0.05);
+        }
+        let (alice, bob) = (session(), session());
+        let config = ZrtpConfig::default();
+        let receiving = stream(&bob, &config).begin().unwrap();
+        let relay = Relay::to(receiving.local_address()).conditions(conditions).start().unwrap();
+        let port = relay.address().port();
+        let sending = stream(&alice, &config).remote_port(port).begin().unwrap();
+        let (_sender, _receiver) = both(sending, receiving);
+        assert_eq!(alice.sas().unwrap(), bob.sas().unwrap(), "{name}");
     }
 }
 

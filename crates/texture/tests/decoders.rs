@@ -1,6 +1,9 @@
 //! The decoders against another's, on octets of every kind.
 
-use rushes_texture::rows::{DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode};
+use rushes_texture::InstructionSet;
+use rushes_texture::rows::{
+    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3,
+};
 
 /// Octets without a pattern, the same each time.
 fn noise(length: usize) -> Vec<u8> {
@@ -64,6 +67,39 @@ fn scaled_ycocg_decodes_as_published() {
         bcdec_rs::bc3(&block, &mut bc3, 16);
         for (found, bc3) in found.as_chunks().0.iter().zip(bc3.as_chunks().0) {
             assert_eq!(*found, published(*bc3), "{bc3:?} of {block:?}");
+        }
+    }
+}
+
+/// Blocks of pixels of every contrast: noise, in one channel alone, and flat.
+fn contrasts() -> Vec<u8> {
+    let mut rgba = Vec::new();
+    for (n, pixels) in noise(64 * 60_000).chunks(64).enumerate() {
+        let (contrast, channel) = (n % 9, n / 9 % 5);
+        let base = pixels[0] / 2;
+        let octet = |(at, octet): (usize, &u8)| match channel {
+            4 => base + octet.checked_shr(contrast as u32 + 1).unwrap_or(0),
+            one if at % 4 == one => octet.checked_shr(contrast as u32).unwrap_or(0),
+            _ => base,
+        };
+        rgba.extend(pixels.iter().enumerate().map(octet));
+    }
+    rgba
+}
+
+#[test]
+fn encoded_blocks_look_alike_to_decoders_that_give_bc3_three_colours() {
+    let encoders = [("BC1", ENCODE_BC1, 8), ("BC3", ENCODE_BC3, 16)];
+    for (name, encode, size) in encoders.into_iter().chain([("YCoCg", ENCODE_YCOCG_BC3, 16)]) {
+        for pixels in contrasts().chunks(64) {
+            let mut block = vec![0; size];
+            encode(InstructionSet::Portable, pixels, 16, 1, &mut block);
+            // What is not of the colours does not matter here.
+            let colours = &block[size - 8..];
+            let (mut by_order, mut four) = ([0; 64], [0; 64]);
+            bcdec_rs::bc1(colours, &mut by_order, 16);
+            bcdec_rs::bc3(&[&[255; 8], colours].concat(), &mut four, 16);
+            assert_eq!(by_order, four, "{name}: {colours:?} of {pixels:?}");
         }
     }
 }

@@ -73,7 +73,7 @@ pub struct TextureClientStatistics {
     pub frames_whole: u64,
     /// Frames handed over of which something was concealed.
     pub frames_damaged: u64,
-    /// Frames of which nothing came in time.
+    /// Frames of which nothing came in time, or before the end.
     pub frames_lost: u64,
     /// Pictures that the server did not encode, because it could not keep up.
     pub frames_dropped: u64,

@@ -121,6 +121,13 @@ static void hooks_are_called_and_released(void) {
     OK(rushes_stream_capture_time(pair.receiver, peer.ssrc, 0, &ntp));
     CHECK(ntp != 0);
     EXPECT(rushes_stream_capture_time(pair.receiver, peer.ssrc + 1, 0, &ntp), RUSHES_TIMEOUT);
+    uint32_t timestamp;
+    int64_t latency = INT64_MIN;
+    OK(rushes_stream_next_timestamp(pair.sender, &timestamp));
+    OK(rushes_stream_capture_latency(pair.receiver, peer.ssrc, timestamp, &latency));
+    CHECK(latency != INT64_MIN);
+    EXPECT(rushes_stream_capture_latency(pair.receiver, peer.ssrc + 1, 0, &latency),
+           RUSHES_TIMEOUT);
     CHECK(atomic_load(&seen.released) == 0);
     OK(rushes_stream_close(pair.receiver));
     CHECK(atomic_load(&seen.released) == 3);

@@ -18,7 +18,7 @@ mirror! {
         frames_whole: u64 = |s: &LibraryClient| s.frames_whole,
         /// Frames handed over of which something was concealed.
         frames_damaged: u64 = |s: &LibraryClient| s.frames_damaged,
-        /// Frames of which nothing came in time.
+        /// Frames of which nothing came in time, or before the end.
         frames_lost: u64 = |s: &LibraryClient| s.frames_lost,
         /// Pictures that the server did not encode, because it could not keep up.
         frames_dropped: u64 = |s: &LibraryClient| s.frames_dropped,

@@ -216,8 +216,9 @@ does not fit, because the disk is slow, is left out and told; with --every-frame
 instead, which makes the server wait over TCP, and loses packets over UDP.
 
 The exit code is 1 if no frame came, if the server vanished, or if a file is written and frames were
-lost, damaged or left out (--allow-loss: 0). Damaged frames are written with what is missing as it
-was in the frame before. Pictures that a --live server drops are told, and are no loss.
+lost, damaged or left out (--allow-loss: 0). Frames that the server has sent and of which nothing came
+are lost, the last ones, too. Damaged frames are written with what is missing as it was in the frame
+before. Pictures that a --live server drops are told, and are no loss.
 
 Examples:
   rushes texture view 127.0.0.1:7000 --window

@@ -53,10 +53,12 @@ pub(crate) struct Frames {
     pub(crate) all: u64,
     /// Frames of them that lacked something.
     pub(crate) damaged: u64,
-    /// Frames between them of which nothing came.
+    /// Frames of which nothing came, between them or at the end.
     pub(crate) lost: u64,
     /// Frames that found no room in the queue to the file.
     pub(crate) left_out: u64,
+    /// Frames on their way that were not waited for, because nothing more was wanted.
+    pub(crate) cut_off: u64,
 }
 
 struct Queue {
@@ -115,6 +117,7 @@ impl ViewSink {
             damaged: of(&self.damaged),
             lost: of(&self.lost),
             left_out: of(&self.left_out),
+            cut_off: 0,
         }
     }
 

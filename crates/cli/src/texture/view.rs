@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::ClientOptions;
+use rushes::texture::ClientStatistics;
 use rushes::texture::FrameRate;
 use rushes::texture::Rate;
 use rushes::texture::Stopped;
@@ -20,6 +21,7 @@ use super::kind::Kind;
 use super::live::Live;
 use super::security;
 use super::sink::FileThread;
+use super::sink::Frames;
 use super::sink::ViewSink;
 use super::values::HEADER;
 use super::viewed::Beginning;
@@ -100,15 +102,28 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let (end, time) = watch.run(args, interrupt);
     watch.look_for_words(args);
     let Watch { client, sink, file, live, agreed } = watch;
-    sink.close();
-    let mut statistics = client.statistics();
-    let stopped = client.stop();
-    if matches!(end, End::Stopped(_)) {
-        statistics = stopped;
-    }
+    let (frames, statistics) = end_of(client, &sink, &end);
     live.finish();
     let written = file.map(FileThread::finish).transpose()?;
-    Viewed { beginning, frames: sink.frames(), statistics, written, end, time, agreed }.print(args)
+    Viewed { beginning, frames, statistics, written, end, time, agreed }.print(args)
+}
+
+/// Stops the client, and accounts for every frame that the server has sent.
+fn end_of(client: TextureClient, sink: &ViewSink, end: &End) -> (Frames, ClientStatistics) {
+    if matches!(end, End::Asked | End::File) {
+        sink.close();
+        let statistics = client.statistics();
+        let all = client.stop();
+        let sent = all.frames_whole + all.frames_damaged + all.frames_lost;
+        let frames = sink.frames();
+        let wanted = if sink.has_enough() { 0 } else { sent };
+        let cut_off = wanted.saturating_sub(frames.all + frames.lost);
+        return (Frames { cut_off, ..frames }, statistics);
+    }
+    let statistics = client.stop();
+    // The sink knows of those before frames that came, the client of all.
+    let frames = sink.frames();
+    (Frames { lost: frames.lost.max(statistics.frames_lost), ..frames }, statistics)
 }
 
 fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {

@@ -195,6 +195,7 @@ impl Viewed {
                 object(self.frames, &self.statistics, self.agreed.as_ref()),
                 json!({
                     "complete": self.is_complete() && failure.is_none(),
+                    "frames_cut_off": self.frames.cut_off,
                     "frames_written": self.written,
                     "seconds": self.time.as_secs_f64(),
                     "frames_per_second": rate,
@@ -219,7 +220,11 @@ impl Viewed {
                 self.time.as_secs_f64(),
                 fares(self.frames, &self.statistics),
             );
-            eprintln!("{}", self.end_in_words(args));
+            let cut_off = match self.frames.cut_off {
+                0 => String::new(),
+                frames => format!(", while {} came", counted(frames, "frame")),
+            };
+            eprintln!("{}{cut_off}", self.end_in_words(args));
         }
         if let Some(why) = failure {
             eprintln!("rushes: {why}");
@@ -238,7 +243,7 @@ impl Viewed {
     }
 
     fn is_complete(&self) -> bool {
-        let Frames { all, damaged, lost, left_out } = self.frames;
+        let Frames { all, damaged, lost, left_out, .. } = self.frames;
         all > 0 && damaged + lost + left_out == 0
     }
 

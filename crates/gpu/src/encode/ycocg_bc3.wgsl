@@ -61,10 +61,14 @@ fn chroma_block(orange: Rows, green: Rows) -> vec2<u32> {
         (green_ends.x + green_ends.y + 1) >> 1u,
     );
     let oranges = scaled_inside(orange_ends, scale);
-    var greens = scaled_inside(green_ends, scale);
-    if covariance(orange, green, middle) < 0 { greens = greens.yx; }
-    let first = quantised(vec2<i32>(oranges.y, greens.y));
-    let second = quantised(vec2<i32>(oranges.x, greens.x));
+    let greens = scaled_inside(green_ends, scale);
+    let high = quantised(vec2<i32>(oranges.y, greens.y));
+    let low = quantised(vec2<i32>(oranges.x, greens.x));
+    // With the same Co the first end stays the greater one: else some decoders give the block three
+    // colours, as in BC1.
+    let falls = covariance(orange, green, middle) < 0 && high.x != low.x;
+    let first = vec2<i32>(high.x, select(high.y, low.y, falls));
+    let second = vec2<i32>(low.x, select(low.y, high.y, falls));
     let weights = (first - second) * vec2<i32>(2, 1);
     let line = line_between(end_place(first, weights), end_place(second, weights));
     let steps = weights * scale;

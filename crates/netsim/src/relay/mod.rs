@@ -6,6 +6,7 @@ mod run;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Add;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -13,21 +14,21 @@ use std::time::Instant;
 
 use crate::{Change, Conditions, Network, Path, Statistics, Way};
 
-/// A datagram that a relay has received, before the network takes it.
+/// A datagram that a relay has received and not yet given to its network.
 #[derive(Debug)]
 pub struct Passing<'a> {
-    /// Which way it goes.
+    /// Its direction.
     pub way: Way,
-    /// To which of the relay's ports it came: 0 for the first, 1 for the port after.
+    /// The port that received it: 0 is the first, 1 the port after (RTCP).
     pub port: usize,
-    /// Its octets, which may be changed.
+    /// Its octets; changes are passed on.
     pub datagram: &'a mut Vec<u8>,
 }
 
-/// Looks at, and may change, what passes; `false` takes the datagram away, uncounted.
+/// Sees each datagram and may change it; `false` removes it, uncounted.
 type Tap = Box<dyn FnMut(Passing<'_>) -> bool + Send>;
 
-/// How a relay is set up.
+/// Options of a relay, from [`Relay::to`].
 pub struct RelayOptions {
     target: SocketAddr,
     client: Option<SocketAddr>,
@@ -38,64 +39,74 @@ pub struct RelayOptions {
 }
 
 impl RelayOptions {
-    /// With the port after the target's, too, from the port after the relay's: that of RTCP. The
-    /// first of the relay's ports is then even.
+    /// Relays the next port too, for RTCP: the relay has two neighbouring ports, the first even,
+    /// and the second leads to the port after the target's.
     #[must_use]
     pub fn with_control(mut self) -> Self {
         self.ports = 2;
         self
     }
 
-    /// Over a network like this; without it, over a perfect one.
+    /// The conditions of each port's network; perfect by default. Ports share no queue.
     #[must_use]
     pub fn conditions(mut self, conditions: Conditions) -> Self {
         self.conditions = conditions;
         self
     }
 
-    /// With accidents that follow from `seed`. Between real sockets the outcome is still not the
-    /// same each time, as datagrams come when they come.
+    /// The seed of loss, jitter and all else that is random; 1 by default. The outcome is the same
+    /// only if datagrams come in the same order.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// With a client that is known before it sends: `client`, and the port after it for RTCP.
-    /// Whoever sends to the relay's port takes its place.
+    /// The client's address, before it has sent anything; with RTCP, the port after it too. It is
+    /// replaced by the source of each datagram that comes to the relay's port.
     #[must_use]
     pub fn client(mut self, client: SocketAddr) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// Lets `tap` look at, and change, what passes; what it answers `false` to goes no further.
+    /// Shows each datagram to `tap`, which may change it; `false` removes it, uncounted.
     #[must_use]
     pub fn tap(mut self, tap: impl FnMut(Passing<'_>) -> bool + Send + 'static) -> Self {
         self.tap = Box::new(tap);
         self
     }
 
-    /// Starts it.
+    /// Opens the sockets and starts the relay's threads.
+    ///
+    /// # Errors
+    /// If no free ports are found, or no thread can be started.
     pub fn start(self) -> io::Result<Relay> {
         let near = ports::bind(self.target.ip(), self.ports)?;
         let far = ports::bind(self.target.ip(), self.ports)?;
         let (address, far_address) = (near[0].local_addr()?, far[0].local_addr()?);
         let shared = Arc::new(Shared {
-            network: Mutex::new(Network::new(self.conditions, self.seed)),
+            networks: Mutex::new(
+                (0..self.ports as u64)
+                    .map(|port| Network::new(self.conditions.clone(), self.seed ^ port << 32))
+                    .collect(),
+            ),
+            peers: Mutex::new([const { Vec::new() }; 2].map(|mut peers| {
+                peers.resize(self.ports, None);
+                peers
+            })),
             start: Instant::now(),
             is_stopped: AtomicBool::new(false),
             is_aborted: AtomicBool::new(false),
         });
-        let peers = [self.client, Some(self.target)].map(|first| {
-            (0..self.ports)
-                .map(|n| Some(SocketAddr::new(first?.ip(), first?.port() + n as u16)))
-                .collect()
-        });
-        let ip = self.target.ip();
-        let run = run::Run::new(shared.clone(), peers, self.tap, [near, far], ip)?;
+        let run = run::Run::new(shared.clone(), self.tap, [near, far], self.target.ip())?;
         let thread = std::thread::Builder::new().spawn(move || run.pass_on())?;
-        Ok(Relay { address, far_address, shared, thread: Some(thread) })
+        let relay = Relay { address, far_address, shared, thread: Some(thread) };
+        relay.set_peer(Way::There, self.target);
+        if let Some(client) = self.client {
+            relay.set_client(client);
+        }
+        Ok(relay)
     }
 }
 
@@ -105,9 +116,9 @@ impl fmt::Debug for RelayOptions {
     }
 }
 
-/// A network between a client, who knows the relay's address only, and a target.
+/// A network between a client and a target. The client sends to the relay's address.
 ///
-/// Dropping it ends it at once; [`Relay::finish`] delivers what is on its way before.
+/// Dropping it ends it at once, without the datagrams in flight; [`Relay::finish`] delivers them.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -116,24 +127,31 @@ pub struct Relay {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the relay's thread and its owner have in common.
+/// Shared by the relay and its threads.
 #[derive(Debug)]
 struct Shared {
-    network: Mutex<Network<run::Carried>>,
+    /// By port.
+    networks: Mutex<Vec<Network<Vec<u8>>>>,
+    /// The addresses of each end, by port.
+    peers: Mutex<[Vec<Option<SocketAddr>>; 2]>,
     start: Instant,
     is_stopped: AtomicBool,
     is_aborted: AtomicBool,
 }
 
 impl Shared {
-    fn network(&self) -> MutexGuard<'_, Network<run::Carried>> {
-        self.network.lock().unwrap_or_else(PoisonError::into_inner)
+    fn networks(&self) -> MutexGuard<'_, Vec<Network<Vec<u8>>>> {
+        self.networks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn peers(&self) -> MutexGuard<'_, [Vec<Option<SocketAddr>>; 2]> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Relay {
-    /// How a relay before `target` is set up: [`Way::There`] leads to `target`, [`Way::Back`] to
-    /// whoever sends to the relay.
+    /// Options of a relay before `target`. [`Way::There`] leads to `target`, [`Way::Back`] to the
+    /// client, which is known when it has sent a datagram.
     pub fn to(target: SocketAddr) -> RelayOptions {
         RelayOptions {
             target,
@@ -145,35 +163,57 @@ impl Relay {
         }
     }
 
-    /// Where the client sends to.
+    /// The address for the client to send to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where the target sees the client's datagrams come from, until [`Relay::new_address`].
+    /// The source address of the client's datagrams at the target, until [`Relay::new_address`].
     pub fn far_address(&self) -> SocketAddr {
         self.far_address
     }
 
-    /// What became of everything so far that was received from one side.
+    /// The counts of one direction, all ports together.
     pub fn statistics(&self, way: Way) -> Statistics {
-        self.shared.network().statistics(way)
+        let networks = self.shared.networks();
+        let each = networks.iter().map(|network| network.statistics(way));
+        each.fold(Statistics::default(), Add::add)
     }
 
-    /// Changes the path of what comes from now on.
+    /// The counts of one direction on the first port, without RTCP's.
+    pub fn media(&self, way: Way) -> Statistics {
+        self.shared.networks()[0].statistics(way)
+    }
+
+    /// Sets the client's address: see [`RelayOptions::client`].
+    pub fn set_client(&self, client: SocketAddr) {
+        self.set_peer(Way::Back, client);
+    }
+
+    fn set_peer(&self, way: Way, first: SocketAddr) {
+        for (peer, n) in self.shared.peers()[way.to()].iter_mut().zip(0..) {
+            *peer = Some(SocketAddr::new(first.ip(), first.port() + n));
+        }
+    }
+
+    /// Replaces the path of later datagrams.
     pub fn set_path(&self, way: Way, path: Path) {
-        let change = Change { path: Some(path), ..Change::default() };
-        self.shared.network().change(way, change);
+        self.change(way, &Change { path: Some(path), ..Change::default() });
     }
 
-    /// Sends what comes from now on from a new address, as when a NAT forgets.
+    /// Gives later datagrams a new source address, as after a NAT has lost its mapping.
     pub fn new_address(&self, way: Way) {
-        let change = Change { new_address: true, ..Change::default() };
-        self.shared.network().change(way, change);
+        self.change(way, &Change { new_address: true, ..Change::default() });
     }
 
-    /// Ends when everything has been delivered that was sent to the relay by now, which takes as
-    /// long as the path does; the counts of both ways, by [`Way`].
+    fn change(&self, way: Way, change: &Change) {
+        for network in self.shared.networks().iter_mut() {
+            network.change(way, change.clone());
+        }
+    }
+
+    /// Delivers every datagram that was sent to the relay before, and ends it. Returns the counts
+    /// of both directions, [`Way::There`] first.
     pub fn finish(mut self) -> [Statistics; 2] {
         self.stop();
         Way::BOTH.map(|way| self.statistics(way))

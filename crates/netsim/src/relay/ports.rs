@@ -1,18 +1,16 @@
-//! Sockets that lose as little as the system allows.
+//! Sockets with large receive buffers, on neighbouring ports.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use socket2::SockRef;
-
-/// Octets of datagrams that may wait in the kernel, if it allows so many.
+/// Octets that datagrams may occupy while they wait in the kernel, if it allows so many.
 const BUFFER: usize = 8 << 20;
 
-/// How long a thread waits for a datagram before it looks whether it should end.
+/// The longest wait for a datagram before a thread checks whether the relay has stopped.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// Tries to find neighbouring ports that are free.
+/// Attempts to find free neighbouring ports.
 const TRIES: usize = 1000;
 
 /// Sockets on `count` ports of `ip` in a row, of which the first is even if there are several.
@@ -38,8 +36,20 @@ fn bind_once(ip: IpAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
         sockets.push(UdpSocket::bind(SocketAddr::new(ip, port + n as u16))?);
     }
     for socket in &sockets {
-        SockRef::from(socket).set_recv_buffer_size(BUFFER)?;
+        enlarge(socket);
         socket.set_read_timeout(Some(LOOK))?;
     }
     Ok(sockets)
+}
+
+/// Enlarges the receive buffer: beyond the system's limit with the privilege, else up to it.
+fn enlarge(socket: &UdpSocket) {
+    #[cfg(target_os = "linux")]
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, BUFFER).is_ok() {
+        return;
+    }
+    #[cfg(unix)]
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, BUFFER);
+    #[cfg(not(unix))]
+    let _ = socket;
 }

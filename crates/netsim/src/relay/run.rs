@@ -1,4 +1,4 @@
-//! The threads of a relay: one for each socket that receives, one that is the network.
+//! The threads of a relay: a reader for each socket, and one that runs the network.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -10,15 +10,12 @@ use std::time::Duration;
 
 use super::ports::{self, LOOK};
 use super::{Passing, Shared, Tap};
-use crate::{Delivery, Way};
+use crate::{Delivery, Network, Way};
 
 /// Larger than any datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// A datagram in the network: to which port it came, and its octets.
-pub(super) type Carried = (usize, Vec<u8>);
-
-/// A datagram that came: from which side, to which port, from whom.
+/// A received datagram.
 struct Came {
     way: Way,
     port: usize,
@@ -26,16 +23,10 @@ struct Came {
     datagram: Vec<u8>,
 }
 
-/// What faces one end: sockets by how often the address has changed, and by port.
-struct Side {
-    sockets: Vec<Vec<Arc<UdpSocket>>>,
-    /// Who is there, by port.
-    peers: Vec<Option<SocketAddr>>,
-}
-
 pub(super) struct Run {
     shared: Arc<Shared>,
-    sides: [Side; 2],
+    /// Sockets by the end that they face, by the number of address changes before, and by port.
+    sockets: [Vec<Vec<Arc<UdpSocket>>>; 2],
     tap: Tap,
     ip: IpAddr,
     came: Sender<Came>,
@@ -46,21 +37,20 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(
         shared: Arc<Shared>,
-        peers: [Vec<Option<SocketAddr>>; 2],
         tap: Tap,
         sockets: [Vec<UdpSocket>; 2],
         ip: IpAddr,
     ) -> io::Result<Self> {
         let (came, coming) = mpsc::channel();
-        let sides = peers.map(|peers| Side { sockets: Vec::new(), peers });
-        let mut run = Self { shared, sides, tap, ip, came, coming, readers: Vec::new() };
+        let none = [const { Vec::new() }; 2];
+        let mut run = Self { shared, sockets: none, tap, ip, came, coming, readers: Vec::new() };
         for (side, sockets) in sockets.into_iter().enumerate() {
             run.open(side, sockets)?;
         }
         Ok(run)
     }
 
-    /// Gives a side another address.
+    /// Opens another address that faces the end `side`.
     fn open(&mut self, side: usize, sockets: Vec<UdpSocket>) -> io::Result<()> {
         let sockets: Vec<Arc<UdpSocket>> = sockets.into_iter().map(Arc::new).collect();
         for (port, socket) in sockets.iter().enumerate() {
@@ -68,11 +58,11 @@ impl Run {
             let read = move || read(&socket, (Way::from(side), port), &came, &shared);
             self.readers.push(std::thread::Builder::new().spawn(read)?);
         }
-        self.sides[side].sockets.push(sockets);
+        self.sockets[side].push(sockets);
         Ok(())
     }
 
-    /// Passes on what comes until it is stopped, and then what is on its way.
+    /// Runs the network until the relay is stopped, and then until nothing is in flight.
     pub(super) fn pass_on(mut self) {
         while !self.shared.is_stopped.load(Ordering::Acquire) {
             match self.coming.recv_timeout(self.wait()) {
@@ -86,20 +76,22 @@ impl Run {
             let _ = reader.join();
         }
         self.take_all();
-        self.shared.network().finish();
+        self.shared.networks().iter_mut().for_each(Network::finish);
         self.deliver();
-        while !self.shared.is_aborted.load(Ordering::Acquire)
-            && self.shared.network().next_due().is_some()
-        {
+        while !self.shared.is_aborted.load(Ordering::Acquire) && self.next_due().is_some() {
             std::thread::sleep(self.wait());
             self.deliver();
         }
     }
 
-    /// How long nothing is due.
+    /// The time until a datagram is due, at most [`LOOK`].
     fn wait(&self) -> Duration {
-        let due = self.shared.network().next_due();
+        let due = self.next_due();
         due.map_or(LOOK, |due| due.saturating_sub(self.shared.start.elapsed()).min(LOOK))
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.shared.networks().iter().filter_map(Network::next_due).min()
     }
 
     fn take_all(&mut self) {
@@ -114,37 +106,43 @@ impl Run {
     fn take(&mut self, came: Came) {
         let Came { way, port, from, mut datagram } = came;
         if way == Way::There {
-            self.sides[0].peers[port] = Some(from);
+            self.shared.peers()[0][port] = Some(from);
         }
         if (self.tap)(Passing { way, port, datagram: &mut datagram }) {
             let now = self.shared.start.elapsed();
             let len = datagram.len();
-            self.shared.network().push(now, way, len, (port, datagram));
+            self.shared.networks()[port].push(now, way, len, datagram);
         }
     }
 
     fn deliver(&mut self) {
+        for port in 0..self.sockets[0][0].len() {
+            self.deliver_to(port);
+        }
+    }
+
+    fn deliver_to(&mut self, port: usize) {
         loop {
             let now = self.shared.start.elapsed();
-            let Some((way, delivery)) = self.shared.network().poll(now) else { break };
-            let Delivery { item: (port, datagram), address, .. } = delivery;
+            let Some((way, delivery)) = self.shared.networks()[port].poll(now) else { break };
+            let Delivery { item: datagram, address, .. } = delivery;
             let side = way.to();
-            while self.sides[side].sockets.len() <= address as usize {
-                let sockets = ports::bind(self.ip, self.sides[side].peers.len());
+            while self.sockets[side].len() <= address as usize {
+                let sockets = ports::bind(self.ip, self.sockets[0][0].len());
                 if sockets.and_then(|sockets| self.open(side, sockets)).is_err() {
                     return;
                 }
             }
-            let side = &self.sides[side];
-            if let Some(peer) = side.peers[port] {
-                // A peer who is not there any more is no matter.
-                let _ = side.sockets[address as usize][port].send_to(&datagram, peer);
+            let peer = self.shared.peers()[side][port];
+            if let Some(peer) = peer {
+                // A peer may have closed its socket.
+                let _ = self.sockets[side][address as usize][port].send_to(&datagram, peer);
             }
         }
     }
 }
 
-/// Reads a socket until the relay is stopped and nothing waits there.
+/// Reads a socket until the relay is stopped and the socket is empty.
 fn read(socket: &UdpSocket, (way, port): (Way, usize), came: &Sender<Came>, shared: &Shared) {
     let mut buffer = vec![0; DATAGRAM_MAX];
     let mut is_last = false;
@@ -157,7 +155,7 @@ fn read(socket: &UdpSocket, (way, port): (Way, usize), came: &Sender<Came>, shar
         } else if is_last {
             return;
         } else if shared.is_stopped.load(Ordering::Acquire) {
-            // What came between the failure and the stop waits still.
+            // A datagram may have come between the time-out and the stop.
             is_last = socket.set_nonblocking(true).is_ok();
         }
     }

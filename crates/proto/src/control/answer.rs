@@ -27,16 +27,20 @@ const TEXT_MAX: usize = 255;
 /// Packets that one NACK event names.
 const SEQUENCES_MAX: usize = 4096;
 
-/// Receivers whose bit rate requests are kept.
+/// Limits that one notification names.
 const LIMITS_MAX: usize = 16;
 
 /// Round trips longer than this are taken for mistakes.
 const ROUND_TRIP_MAX: u32 = 60 << 16;
 
 impl Participant {
-    /// Takes one packet of a compound.
+    /// Takes one packet of a compound. Of those under our own SSRC only what they say of our media
+    /// counts: some peers name the source of the media as the sender of their feedback.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<'_>) {
         match packet {
+            Packet::SenderReport(report) if self.is_own(report.ssrc()) => {}
+            Packet::App(app) if self.is_own(app.ssrc()) => {}
+            Packet::ExtendedReport(report) if self.is_own(report.ssrc()) => {}
             Packet::SenderReport(report) => self.take_sender_report(now, report),
             Packet::ReceiverReport(report) => {
                 self.take_blocks(now, report.ssrc(), report.blocks());
@@ -44,7 +48,7 @@ impl Participant {
             Packet::SourceDescription(description) => self.take_description(now, description),
             Packet::Bye(bye) => self.take_bye(now, bye),
             Packet::App(app) => self.take_app(app),
-            Packet::TransportFeedback(feedback) => self.take_transport_feedback(feedback),
+            Packet::TransportFeedback(feedback) => self.take_transport_feedback(now, feedback),
             Packet::PayloadFeedback(feedback) => self.take_payload_feedback(now, feedback),
             Packet::ExtendedReport(report) => self.take_extended_report(now, report),
             Packet::Unknown { .. } => self.statistics.packets_unknown += 1,
@@ -53,7 +57,7 @@ impl Participant {
 
     fn take_sender_report(&mut self, now: Instant, report: SenderReport<'_>) {
         let (from, info) = (report.ssrc(), report.info());
-        if let Some(remote) = self.remotes.hear(now, from, Standing::Heard) {
+        if let Some(remote) = self.hear(now, from, Standing::Heard) {
             remote.sender = Some((info, now));
         }
         self.tell(ControlEvent::SenderReport { from, info });
@@ -61,15 +65,15 @@ impl Participant {
     }
 
     fn take_blocks(&mut self, now: Instant, from: Ssrc, blocks: impl Iterator<Item = ReportBlock>) {
-        self.remotes.hear(now, from, Standing::Heard);
+        self.hear(now, from, Standing::Heard);
         for block in blocks {
             if block.ssrc != self.ssrc {
                 continue;
             }
             let round_trip = self.round_trip_of(now, block.last_sender_report, block.delay);
-            if let Some(remote) = self.remotes.hear(now, from, Standing::Reports) {
+            if let Some(remote) = self.hear(now, from, Standing::Reports) {
                 remote.reported = Some(block);
-                remote.round_trip = round_trip.or(remote.round_trip);
+                remote.note_round_trip(round_trip);
             }
             self.tell(ControlEvent::ReceiverReport { from, block, round_trip });
         }
@@ -91,6 +95,9 @@ impl Participant {
     fn take_description(&mut self, now: Instant, description: SourceDescription<'_>) {
         for chunk in description.chunks() {
             let from = chunk.ssrc();
+            if self.is_own(from) {
+                continue;
+            }
             let Some(remote) = self.remotes.hear(now, from, Standing::Heard) else { continue };
             let mut items = Vec::new();
             let mut news = false;
@@ -115,9 +122,12 @@ impl Participant {
     }
 
     fn take_bye(&mut self, now: Instant, bye: Bye<'_>) {
-        let own = self.ssrc;
-        for from in bye.sources().filter(|source| *source != own) {
+        for from in bye.sources() {
+            if self.is_own(from) {
+                continue;
+            }
             self.timer.handle_bye(now, from);
+            self.end_limit(now, from);
             if self.remotes.leave(now, from) {
                 let reason = bye.reason().map(text).unwrap_or_default();
                 self.tell(ControlEvent::Bye { from, reason });
@@ -134,7 +144,7 @@ impl Participant {
         });
     }
 
-    fn take_transport_feedback(&mut self, feedback: TransportFeedback<'_>) {
+    fn take_transport_feedback(&mut self, now: Instant, feedback: TransportFeedback<'_>) {
         let (from, own) = (feedback.sender(), self.ssrc);
         if let Some(nacks) = feedback.nacks().filter(|_| feedback.media() == own) {
             let sequences: Vec<_> = nacks.flat_map(Nack::sequences).take(SEQUENCES_MAX).collect();
@@ -143,7 +153,7 @@ impl Participant {
             }
         } else if let Some(requests) = feedback.bit_rate_requests() {
             for limit in requests.filter(|limit| limit.ssrc == own) {
-                self.take_bit_rate(from, limit);
+                self.take_bit_rate(now, from, limit);
             }
         } else if let Some(limits) = feedback.bit_rate_notification() {
             let limits = limits.take(LIMITS_MAX).collect();
@@ -157,17 +167,10 @@ impl Participant {
         }
     }
 
-    /// Keeps the request, and answers with the limit that binds most: the lowest, and of equal
-    /// ones that with the most overhead (RFC 5104 section 4.2.2, one entry of the bounding set).
-    fn take_bit_rate(&mut self, from: Ssrc, limit: BitRateLimit) {
-        let owned = BitRateLimit { ssrc: from, ..limit };
-        self.limits.retain(|other| other.ssrc != from);
-        if self.limits.len() < LIMITS_MAX {
-            self.limits.push(owned);
-        }
-        let key = |limit: &&BitRateLimit| (limit.bit_rate, u16::MAX - limit.overhead);
-        let binding = self.limits.iter().min_by_key(key).copied();
-        self.pending.limits = Some(binding.into_iter().collect());
+    /// Keeps the request, and answers with the limit that binds most.
+    fn take_bit_rate(&mut self, now: Instant, from: Ssrc, limit: BitRateLimit) {
+        self.limits.set(now, from, limit);
+        self.notify_limits();
         self.tell(ControlEvent::BitRateRequested { from, limit });
     }
 
@@ -176,7 +179,7 @@ impl Participant {
         if let Some(mut requests) = feedback.full_intra_requests() {
             let Some(fir) = requests.find(|fir| fir.ssrc == own) else { return };
             // Repetitions keep their number (RFC 5104 section 4.3.1.1).
-            let remote = self.remotes.hear(now, from, Standing::Heard);
+            let remote = self.hear(now, from, Standing::Heard);
             let repeated = remote
                 .is_some_and(|remote| remote.intra_seen.replace(fir.number) == Some(fir.number));
             if !repeated {
@@ -210,8 +213,10 @@ impl Participant {
         for block in report.blocks() {
             match block {
                 XrBlock::ReferenceTime(ntp) => {
-                    if let Some(remote) = self.remotes.hear(now, from, Standing::Heard) {
-                        remote.reference = Some((ntp.middle(), now));
+                    if let Some(remote) = self.hear(now, from, Standing::Heard) {
+                        let first = remote.reference.replace((ntp.middle(), now)).is_none();
+                        // Until it is answered, the receiver asks for losses blindly.
+                        self.pending.delays |= first;
                     }
                 }
                 XrBlock::Delays(delays) => {
@@ -220,8 +225,8 @@ impl Participant {
                     let round_trip =
                         self.round_trip_of(now, delay.last_reference_time, delay.delay);
                     let Some(round_trip) = round_trip else { continue };
-                    if let Some(remote) = self.remotes.hear(now, from, Standing::Reports) {
-                        remote.round_trip = Some(round_trip);
+                    if let Some(remote) = self.hear(now, from, Standing::Reports) {
+                        remote.note_round_trip(Some(round_trip));
                     }
                     self.tell(ControlEvent::RoundTrip { from, round_trip });
                 }

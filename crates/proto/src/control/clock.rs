@@ -18,6 +18,10 @@ pub struct ClockMapping {
 }
 
 impl ClockMapping {
+    /// What is longer is no latency but the offset of a clock that does not show wall-clock time:
+    /// an hour.
+    pub const OFFSET_MAX: Duration = Duration::from_secs(3600);
+
     /// The wall-clock instant at which the media of `timestamp` was captured.
     ///
     /// ```
@@ -33,6 +37,30 @@ impl ClockMapping {
         let ticks = timestamp.distance(self.rtp);
         let time = self.clock_rate.duration(ticks.unsigned_abs());
         if ticks < 0 { self.ntp.minus(time) } else { self.ntp.plus(time) }
+    }
+
+    /// Nanoseconds from the capture of the media of `timestamp` to `now` on our own wall clock,
+    /// negative if the source's clock is ahead of ours; `None` if that is
+    /// [`OFFSET_MAX`](Self::OFFSET_MAX) or more.
+    ///
+    /// It is as exact as the two clocks agree. A source need not put wall-clock time into its
+    /// reports (RFC 3550 section 6.4.1 allows the time since it started): then there is no answer.
+    ///
+    /// ```
+    /// use rushes_proto::control::ClockMapping;
+    /// use rushes_proto::{ClockRate, NtpTime, RtpTimestamp};
+    /// use std::time::Duration;
+    ///
+    /// let ntp = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
+    /// let mapping = ClockMapping { ntp, rtp: RtpTimestamp(4000), clock_rate: ClockRate::VIDEO };
+    /// let now = ntp.plus(Duration::from_secs(2));
+    /// assert_eq!(mapping.latency(RtpTimestamp(4000), now), Some(2_000_000_000));
+    /// let since_start = ClockMapping { ntp: NtpTime(5 << 32), ..mapping };
+    /// assert_eq!(since_start.latency(RtpTimestamp(4000), now), None);
+    /// ```
+    pub fn latency(&self, timestamp: RtpTimestamp, now: NtpTime) -> Option<i64> {
+        let nanos = now.nanos_since(self.to_ntp(timestamp));
+        (u128::from(nanos.unsigned_abs()) < Self::OFFSET_MAX.as_nanos()).then_some(nanos)
     }
 
     /// The timestamp of media captured at a wall-clock instant, to the nearest tick.

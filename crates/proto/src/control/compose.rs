@@ -9,61 +9,101 @@ use super::remote::{Standing, compact};
 use crate::rtcp::Dlrr;
 use crate::rtcp::ReportBlock;
 use crate::rtcp::SenderInfo;
+use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 
 /// Octets of report that always fit, whatever the MTU: sender information, a block and a name.
 const ROOM_FOR_REST: usize = 320;
+
+/// Octets of feedback that always fit, whatever the MTU: a few requests or arrivals.
+const ROOM_FOR_FEEDBACK: usize = 32;
 
 impl Participant {
     /// A whole report.
     pub(super) fn write_report(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
+        self.write_retransmissions(now, sent);
         let (own, len_max) = (self.ssrc, self.config.packet_len_max);
         self.write_description();
         if !self.we_send() {
-            let ntp = self.ntp(now);
-            write_reference(&mut self.writer, own, ntp, len_max);
-            self.remember_report(ntp);
+            self.write_reference(now);
         }
-        self.delays.clear();
-        self.delays.extend(self.remotes.present().filter_map(|remote| {
-            let (last_reference_time, arrival) = remote.reference?;
-            Some(Dlrr { ssrc: remote.ssrc, last_reference_time, delay: compact(now, arrival) })
-        }));
-        write_delays(&mut self.writer, own, &self.delays, len_max);
+        self.write_delays(now);
         self.pending.write(&mut self.writer, own, len_max);
-        self.write_arrivals(now);
+        self.write_arrivals(now, len_max);
         self.pending.write_apps(&mut self.writer, own, len_max);
         self.statistics.reports_sent += 1;
     }
 
     /// Feedback before its time: with the least of a report that RFC 4585 section 3.1 asks for, or
-    /// without one (RFC 5506).
-    pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) {
+    /// without one (RFC 5506). `false` if there was nothing to say.
+    pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) -> bool {
         self.writer.clear();
         if !self.config.reduced_size {
             self.write_head(now, sent, &[]);
             let (own, cname) = (self.ssrc, &self.config.cname);
             self.writer.cname(own, cname);
         }
-        self.pending.write(&mut self.writer, self.ssrc, self.config.packet_len_max);
-        self.write_arrivals(now);
-        self.statistics.feedback_sent += 1;
+        let head_len = self.writer.len();
+        let len_max = self.config.packet_len_max.max(head_len + ROOM_FOR_FEEDBACK);
+        self.pending.write(&mut self.writer, self.ssrc, len_max);
+        self.write_arrivals(now, len_max);
+        if self.pending.delays {
+            self.write_delays(now);
+        }
+        let any = self.writer.len() > head_len;
+        // A request made blindly is a chance to learn how long its answer takes.
+        if any && !self.we_send() && self.round_trip_time().is_none() {
+            self.write_reference(now);
+        }
+        self.statistics.feedback_sent += u64::from(any);
+        any
     }
 
     /// A BYE, with the report that must stand before it.
     pub(super) fn write_bye(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
+        self.write_retransmissions(now, sent);
         let (own, cname) = (self.ssrc, &self.config.cname);
         self.writer.cname(own, cname);
         self.pending.write_apps(&mut self.writer, own, self.config.packet_len_max);
-        self.writer.bye(&[own], &self.reason);
+        match self.retransmission() {
+            Some(retransmission) => {
+                self.writer.cname(retransmission, &self.config.cname);
+                self.writer.bye(&[own, retransmission], &self.reason);
+            }
+            None => self.writer.bye(&[own], &self.reason),
+        }
     }
 
-    fn write_arrivals(&mut self, now: Instant) {
-        let (own, len_max, ntp) = (self.ssrc, self.config.packet_len_max, self.ntp(now));
+    /// The source of our retransmissions, while there is media that may be sent again.
+    fn retransmission(&self) -> Option<Ssrc> {
+        self.config.retransmission.filter(|_| self.we_send())
+    }
+
+    /// The clock of a participant that sends no media, for its peers to answer (RFC 3611 section
+    /// 4.4).
+    fn write_reference(&mut self, now: Instant) {
+        let ntp = self.ntp(now);
+        write_reference(&mut self.writer, self.ssrc, ntp, self.config.packet_len_max);
+        self.remember_report(ntp);
+    }
+
+    /// Answers to the reference times of others.
+    fn write_delays(&mut self, now: Instant) {
+        self.delays.clear();
+        self.delays.extend(self.remotes.present().filter_map(|remote| {
+            let (last_reference_time, arrival) = remote.reference?;
+            Some(Dlrr { ssrc: remote.ssrc, last_reference_time, delay: compact(now, arrival) })
+        }));
+        write_delays(&mut self.writer, self.ssrc, &self.delays, self.config.packet_len_max);
+        self.pending.delays = false;
+    }
+
+    fn write_arrivals(&mut self, now: Instant, len_max: usize) {
+        let (own, ntp) = (self.ssrc, self.ntp(now));
         self.pending.write_arrivals(&mut self.writer, own, (now, ntp), len_max);
     }
 
@@ -98,6 +138,17 @@ impl Participant {
         }
     }
 
+    /// The report of the source of retransmissions, once it has sent any (RFC 4588 section 6.1).
+    fn write_retransmissions(&mut self, now: Instant, sent: &MediaSent) {
+        let Some(ssrc) = self.retransmission().filter(|_| sent.retransmitted > 0) else { return };
+        let (packets, octets) = (sent.retransmitted as u32, sent.retransmitted_octets as u32);
+        let media = self.sender_info(now, self.ntp(now), sent);
+        let info = SenderInfo { packets, octets, ..media };
+        attempt(&mut self.writer, self.config.packet_len_max, |writer| {
+            writer.sender_report(ssrc, &info, &[]);
+        });
+    }
+
     /// Both clocks at this instant: the last frame's, moved on by the time since its capture.
     fn sender_info(&self, now: Instant, ntp: NtpTime, sent: &MediaSent) -> SenderInfo {
         let rtp = sent.last.map_or_else(Default::default, |(timestamp, captured)| {
@@ -122,6 +173,13 @@ impl Participant {
         });
         if !whole {
             writer.cname(*ssrc, &config.cname);
+        }
+        // By its name receivers know whose media it repeats (RFC 4588 section 5.2).
+        if let Some(retransmission) = self.retransmission() {
+            let Self { writer, config, .. } = self;
+            attempt(writer, config.packet_len_max, |writer| {
+                writer.cname(retransmission, &config.cname);
+            });
         }
     }
 }

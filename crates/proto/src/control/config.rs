@@ -15,6 +15,8 @@ use crate::timer::TimerConfig;
 pub struct ParticipantConfig {
     /// Its synchronisation source.
     pub ssrc: Ssrc,
+    /// The source of its retransmissions (RFC 4588), if they have one of their own.
+    pub retransmission: Option<Ssrc>,
     /// Its canonical name, the same for all streams of one clock (RFC 7022); at most 255 octets.
     pub cname: String,
     /// What else it says of itself, sent in turn (RFC 3550 section 6.3.9).
@@ -44,6 +46,10 @@ pub struct MediaSent {
     pub packets: u64,
     /// Octets of payload.
     pub octets: u64,
+    /// Packets of the source of retransmissions, if that is one of its own.
+    pub retransmitted: u64,
+    /// Octets of their payload.
+    pub retransmitted_octets: u64,
     /// The timestamp of the last frame, and when it was captured.
     pub last: Option<(RtpTimestamp, Instant)>,
 }

@@ -78,7 +78,7 @@ pub enum ControlEvent {
     },
     /// A receiver needs a picture that it can decode without others.
     KeyFrameRequested {
-        /// Who asks.
+        /// Who asks; some peers write the SSRC of our own media here.
         from: Ssrc,
         /// How.
         request: KeyFrameRequest,
@@ -104,7 +104,8 @@ pub enum ControlEvent {
         /// The picture, in the codec's own words.
         picture: Vec<u8>,
     },
-    /// A receiver wants at most so many bits per second (TMMBR). It is answered by itself.
+    /// A receiver wants at most so many bits per second (TMMBR). It is answered by itself, and
+    /// holds until the receiver asks for another limit, leaves or falls silent.
     BitRateRequested {
         /// Who asks.
         from: Ssrc,

@@ -11,9 +11,11 @@ mod compose;
 mod config;
 mod conflict;
 mod event;
+mod limits;
 mod participant;
 mod pending;
 mod remote;
+mod round_trip;
 mod secure;
 mod sync;
 
@@ -24,5 +26,6 @@ pub use event::{ControlEvent, KeyFrameRequest};
 pub use participant::{ControlStatistics, Participant};
 pub use pending::AppData;
 pub use remote::RemoteStatistics;
+pub use round_trip::RoundTripTime;
 pub use secure::ControlError;
 pub use sync::LipSync;

@@ -9,8 +9,10 @@ use std::time::Instant;
 use super::config::{MediaSent, ParticipantConfig, Reception};
 use super::conflict::{Conflict, Conflicts};
 use super::event::{ControlEvent, KeyFrameRequest};
+use super::limits::Limits;
 use super::pending::{AppData, Pending};
-use super::remote::{RemoteStatistics, Remotes, Standing};
+use super::remote::{Remote, RemoteStatistics, Remotes, Standing};
+use super::round_trip::RoundTripTime;
 use super::secure::{ControlError, Security};
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Compound;
@@ -30,6 +32,10 @@ const EVENTS_MAX: usize = 256;
 
 /// Reports of ours whose answers are believed.
 const STAMPS_MAX: usize = 32;
+
+/// Datagrams that may follow a report or feedback at once, with requests that it had no room for;
+/// what they have no room for waits for its next turn.
+const FOLLOWING_MAX: u8 = 8;
 
 /// Octets of a BYE with an empty report and a name before it, about.
 const BYE_LEN: usize = 60;
@@ -90,7 +96,9 @@ pub struct Participant {
     looked: Instant,
     /// The stamps of our last reports: what others may answer to.
     pub(super) stamps: VecDeque<u32>,
-    pub(super) limits: Vec<BitRateLimit>,
+    pub(super) limits: Limits,
+    /// Datagrams that may still follow the last one.
+    following: u8,
     pub(super) described: usize,
     pub(super) next_block: usize,
     pub(super) reason: String,
@@ -122,7 +130,8 @@ impl Participant {
             sent: 0,
             looked: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
-            limits: Vec::new(),
+            limits: Limits::default(),
+            following: 0,
             described: 0,
             next_block: 0,
             reason: String::new(),
@@ -182,6 +191,7 @@ impl Participant {
     ) -> Result<(), RtcpError> {
         let compound = Compound::parse(datagram).inspect_err(|_| self.statistics.malformed += 1)?;
         let mut counted = false;
+        let mut claimed = false;
         let is_bye = |packet| matches!(packet, Ok(Packet::Bye(_)));
         let bye = compound.packets().any(is_bye);
         for packet in compound.packets() {
@@ -189,27 +199,44 @@ impl Participant {
                 self.statistics.malformed += 1;
                 continue;
             };
-            if let Some(sender) = sender(&packet) {
-                if sender == self.ssrc {
-                    // All of it is of whoever has our SSRC, or our own coming back.
-                    if let Some(from) = from {
-                        self.handle_conflict(now, from);
-                    }
-                    return Ok(());
-                }
-                if !counted {
-                    self.timer.handle_compound(len, bye);
-                    self.timer.handle_member(now, sender);
-                    counted = true;
-                }
+            claimed |= claims(&packet, self.ssrc);
+            let sender = sender(&packet).filter(|sender| !self.is_own(*sender));
+            if let Some(sender) = sender.filter(|_| !counted) {
+                self.timer.handle_compound(len, bye);
+                self.timer.handle_member(now, sender);
+                counted = true;
             }
             self.take(now, packet);
+        }
+        // Once for each datagram: a report and its source description are one sign.
+        if let Some(from) = from.filter(|_| claimed) {
+            self.handle_conflict(now, from);
         }
         self.after_input(now);
         Ok(())
     }
 
-    /// Takes word that a packet with our own SSRC came from `from`.
+    /// Whether `ssrc` is one of this participant's own.
+    pub(super) fn is_own(&self, ssrc: Ssrc) -> bool {
+        ssrc == self.ssrc || self.config.retransmission == Some(ssrc)
+    }
+
+    /// The participant `ssrc`, which said something at `now`; `None` if there is no place for it,
+    /// or if it is this one.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        ssrc: Ssrc,
+        standing: Standing,
+    ) -> Option<&mut Remote> {
+        if self.is_own(ssrc) { None } else { self.remotes.hear(now, ssrc, standing) }
+    }
+
+    /// Notes that media, a sender report or a source description under our own SSRC came from
+    /// `from`, another transport address.
+    ///
+    /// Once proves nothing: anybody can write one packet. The second from the same address within
+    /// ten seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
     pub fn handle_conflict(&mut self, now: Instant, from: SocketAddr) {
         match self.conflicts.judge(now, from) {
             None => {}
@@ -227,6 +254,11 @@ impl Participant {
                 self.tell(ControlEvent::Collision { old, new });
             }
         }
+    }
+
+    /// Whether it takes only reports that are authentic (SRTCP).
+    pub fn is_secured(&self) -> bool {
+        self.security.is_some()
     }
 
     /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2).
@@ -270,27 +302,48 @@ impl Participant {
         if self.gone {
             return None;
         }
-        match self.timer.handle_timeout(now) {
-            Due::Nothing => {
-                self.note_left();
-                return None;
+        if !self.write_due(now, sent, received) {
+            self.note_left(now);
+            return None;
+        }
+        let len = self.sent_len();
+        self.timer.note_sent_rtcp(now, len);
+        self.note_left(now);
+        self.note_datagram()
+    }
+
+    /// Writes what is due at `now`; `false` if nothing is.
+    fn write_due(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) -> bool {
+        if self.following > 0 {
+            self.following -= 1;
+            if self.pending.is_urgent() && self.write_feedback(now, sent) {
+                if self.following == 0 && self.pending.is_urgent() {
+                    self.timer.want_feedback(now);
+                }
+                return true;
             }
+            self.following = 0;
+        }
+        match self.timer.handle_timeout(now) {
+            Due::Nothing => return false,
             Due::Report => self.write_report(now, sent, received),
-            Due::Feedback if self.pending.is_urgent() => self.write_feedback(now, sent),
-            // What was urgent has gone with a report meanwhile.
             Due::Feedback => {
-                self.timer.cancel_feedback();
-                return None;
+                // What was urgent may have gone with a report meanwhile.
+                if !(self.pending.is_urgent() && self.write_feedback(now, sent)) {
+                    self.timer.cancel_feedback();
+                    return false;
+                }
             }
             Due::Bye => {
                 self.write_bye(now, sent, received);
                 self.gone = true;
+                return true;
             }
         }
-        let len = self.sent_len();
-        self.timer.note_sent_rtcp(now, len);
-        self.note_left();
-        self.note_datagram()
+        if self.pending.is_urgent() {
+            self.following = FOLLOWING_MAX;
+        }
+        true
     }
 
     /// The next thing that others said.
@@ -307,7 +360,7 @@ impl Participant {
     /// Asks `media` for a key frame.
     pub fn request_key_frame(&mut self, now: Instant, media: Ssrc, request: KeyFrameRequest) {
         let mut number = 0;
-        if let Some(remote) = self.remotes.hear(now, media, Standing::Heard) {
+        if let Some(remote) = self.hear(now, media, Standing::Heard) {
             remote.intra_sent = remote.intra_sent.wrapping_add(1);
             number = remote.intra_sent;
         }
@@ -366,9 +419,17 @@ impl Participant {
         self.timer.we_sent() || self.left_sending
     }
 
-    /// The last round-trip time to any other participant: the longest, if there are several.
-    pub fn round_trip(&self) -> Option<Duration> {
-        self.remotes.present().filter_map(|remote| remote.round_trip).max()
+    /// The round-trip time to those whose media is received, or if none is known, to any other
+    /// participant: the longest, if there are several; `None` before the first measurement.
+    ///
+    /// A participant that sends media measures it by the reports on that (RFC 3550 section 6.4.1),
+    /// one that sends none by reference times that its peers answer (RFC 3611 section 4.5).
+    pub fn round_trip_time(&self) -> Option<RoundTripTime> {
+        let known = self.remotes.present().filter_map(|remote| {
+            let time = remote.round_trip?;
+            Some((remote.standing == Standing::SendsMedia, time))
+        });
+        known.max_by_key(|(sends, time)| (*sends, time.smoothed)).map(|(_, time)| time)
     }
 
     /// The other participants.
@@ -409,15 +470,17 @@ impl Participant {
     }
 
     fn after_input(&mut self, now: Instant) {
-        // Answers to requests for a bit rate are feedback too.
-        if self.pending.limits.is_some() {
+        // Answers to requests for a bit rate, and to a first reference time, are feedback too.
+        if self.pending.limits.is_some() || self.pending.delays {
             self.timer.want_feedback(now);
         }
     }
 
     /// Tells of those who were silent for too long.
-    fn note_left(&mut self) {
+    fn note_left(&mut self, now: Instant) {
+        self.expire_limits(now);
         while let Some(from) = self.timer.poll_left() {
+            self.end_limit(now, from);
             if self.remotes.remove(from) {
                 self.tell(ControlEvent::TimedOut { from });
             }
@@ -457,7 +520,19 @@ impl Participant {
     }
 }
 
-/// Who sent a packet; a source description speaks for its first source.
+/// Whether a packet shows that another participant uses `own`. The sender named in feedback and in
+/// a receiver report proves nothing: some peers write the SSRC of the media there.
+fn claims(packet: &Packet<'_>, own: Ssrc) -> bool {
+    match packet {
+        Packet::SenderReport(report) => report.ssrc() == own,
+        Packet::SourceDescription(description) => {
+            description.chunks().any(|chunk| chunk.ssrc() == own)
+        }
+        _ => false,
+    }
+}
+
+/// Who sent a packet, if one participant did.
 fn sender(packet: &Packet<'_>) -> Option<Ssrc> {
     match packet {
         Packet::SenderReport(report) => Some(report.ssrc()),

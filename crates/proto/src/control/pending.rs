@@ -9,6 +9,7 @@ use crate::rtcp::Dlrr;
 use crate::rtcp::Ecn;
 use crate::rtcp::Fir;
 use crate::rtcp::Writer;
+use crate::rtcp::pack_nacks;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
@@ -18,6 +19,23 @@ const WAITING_MAX: usize = 64;
 
 /// Packets of one source that one NACK asks for.
 const SEQUENCES_MAX: usize = 1024;
+
+/// Octets of a NACK before its entries, and of one entry.
+const NACK_HEAD_LEN: usize = 12;
+const NACK_LEN: usize = 4;
+
+/// Octets of answers to reference times before the first, and of each.
+const DELAYS_HEAD_LEN: usize = 12;
+const DELAY_LEN: usize = 12;
+
+/// Octets of a report on the arrivals of one source but for the arrivals.
+const ARRIVALS_HEAD_LEN: usize = 20;
+
+/// Fewer arrivals than this wait for another datagram, if more are to be reported.
+const ARRIVALS_MIN: usize = 4;
+
+/// Arrivals in one report (RFC 8888 section 3.1).
+const REPORTS_MAX: usize = 16_384;
 
 /// An application's own packet, to be sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,6 +56,8 @@ pub(super) struct Pending {
     bit_rates: Vec<BitRateLimit>,
     /// What we answer to requests for a bit rate: the limits in force.
     pub(super) limits: Option<Vec<BitRateLimit>>,
+    /// Whether a reference time waits for its first answer.
+    pub(super) delays: bool,
     estimate: Option<(u64, Vec<Ssrc>)>,
     apps: Vec<AppData>,
     arrivals: Vec<(Ssrc, SequenceNumber, Vec<Option<Instant>>)>,
@@ -50,6 +70,7 @@ impl Pending {
     pub(super) fn is_urgent(&self) -> bool {
         !(self.missing.is_empty() && self.key_frames.is_empty() && self.bit_rates.is_empty())
             || self.limits.is_some()
+            || self.delays
             || self.estimate.is_some()
             || !self.arrivals.is_empty()
     }
@@ -102,13 +123,17 @@ impl Pending {
         begin: SequenceNumber,
         times: &[Option<Instant>],
     ) {
+        if times.is_empty() {
+            return;
+        }
         if self.arrivals.len() >= WAITING_MAX {
             self.arrivals.remove(0);
         }
         self.arrivals.push((media, begin, times.to_vec()));
     }
 
-    /// Writes the arrivals that wait, counted back from `now`, as far as `len_max` octets reach.
+    /// Writes the arrivals that wait, counted back from `now`, as far as `len_max` octets reach;
+    /// the rest goes on waiting.
     pub(super) fn write_arrivals(
         &mut self,
         writer: &mut Writer,
@@ -121,9 +146,17 @@ impl Pending {
             let before = now.saturating_duration_since((*time)?);
             Some((Ecn::NotCapable, Arrival::Before(before)))
         };
-        self.arrivals.retain(|(media, begin, times)| {
-            let block = || (*media, *begin, times.iter().map(arrival));
-            !attempt(writer, len_max, |writer| writer.congestion(own, [block()], ntp))
+        self.arrivals.retain_mut(|(media, begin, times)| {
+            // An odd number of arrivals is padded.
+            let room = (len_max.saturating_sub(writer.len() + ARRIVALS_HEAD_LEN) / 2) & !1;
+            let count = times.len().min(room).min(REPORTS_MAX);
+            if count < times.len().min(ARRIVALS_MIN) {
+                return true;
+            }
+            let block = (*media, *begin, times.drain(..count).map(|time| arrival(&time)));
+            writer.congestion(own, [block], ntp);
+            *begin = begin.plus(count as u16);
+            !times.is_empty()
         });
     }
 
@@ -138,16 +171,18 @@ impl Pending {
 
     /// Writes what waits as far as `len_max` octets reach; the rest goes on waiting.
     pub(super) fn write(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
+        let before = writer.len();
         let mut spare = std::mem::take(&mut self.spare);
         self.missing.retain_mut(|(media, sequences)| {
-            let written = attempt(writer, len_max, |writer| {
-                writer.nack(own, *media, sequences.iter().copied());
-            });
-            if written {
-                sequences.clear();
+            let room = len_max.saturating_sub(writer.len() + NACK_HEAD_LEN) / NACK_LEN;
+            let nacks = pack_nacks(sequences.iter().copied()).take(room);
+            let count: usize = nacks.map(|nack| nack.sequences().count()).sum();
+            writer.nack(own, *media, sequences.drain(..count));
+            let all = sequences.is_empty();
+            if all {
                 spare.push(std::mem::take(sequences));
             }
-            !written
+            !all
         });
         self.spare = spare;
         self.key_frames.retain(|(media, request, number)| {
@@ -165,6 +200,8 @@ impl Pending {
             attempt(writer, len_max, |writer| writer.bit_rate_notification(own, limits))
         });
         self.estimate.take_if(|(bit_rate, sources)| {
+            // It cannot be split: where it is longer than a datagram, it goes alone.
+            let len_max = if writer.len() == before { usize::MAX } else { len_max };
             attempt(writer, len_max, |writer| writer.estimate(own, *bit_rate, sources))
         });
     }
@@ -199,10 +236,12 @@ pub(super) fn attempt(
     true
 }
 
-/// The answers to reference times: one for each receiver that sent one.
+/// The answers to reference times: one for each receiver that sent one, as many as fit.
 pub(super) fn write_delays(writer: &mut Writer, own: Ssrc, delays: &[Dlrr], len_max: usize) {
+    let room = len_max.saturating_sub(writer.len() + DELAYS_HEAD_LEN) / DELAY_LEN;
+    let delays = &delays[..delays.len().min(room)];
     if !delays.is_empty() {
-        attempt(writer, len_max, |writer| writer.delays(own, delays));
+        writer.delays(own, delays);
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::clock::ClockMapping;
 use super::config::Reception;
+use super::round_trip::RoundTripTime;
 use crate::rtcp::ReportBlock;
 use crate::rtcp::SenderInfo;
 use crate::ssrc::Ssrc;
@@ -35,7 +36,7 @@ pub(super) struct Remote {
     pub(super) sender: Option<(SenderInfo, Instant)>,
     /// Packets expected and received at our last report (RFC 3550 appendix A.3).
     prior: (u64, u64),
-    pub(super) round_trip: Option<Duration>,
+    pub(super) round_trip: Option<RoundTripTime>,
     /// Its last report about us.
     pub(super) reported: Option<ReportBlock>,
     /// Its last reference time, and when that came (RFC 3611 section 4.4).
@@ -101,8 +102,15 @@ impl Remote {
                 clock_rate,
             }),
             reported: self.reported,
-            round_trip: self.round_trip,
+            round_trip: self.round_trip.map(|time| time.last),
         }
+    }
+
+    /// Takes a measurement of the round-trip time, if there is one.
+    pub(super) fn note_round_trip(&mut self, time: Option<Duration>) {
+        let Some(time) = time else { return };
+        let with = |known: RoundTripTime| known.with(time);
+        self.round_trip = Some(self.round_trip.map_or_else(|| RoundTripTime::new(time), with));
     }
 }
 

@@ -169,8 +169,8 @@ pub struct Assembly {
     previous: Option<usize>,
     /// The latest frame that is not believed yet, and how many packets speak for it.
     jump: (u64, u32),
-    /// When the latest packet was placed.
-    placed_at: Option<Instant>,
+    /// When the latest packet of a frame that has not ended came.
+    heard_at: Option<Instant>,
     /// Since when a near frame waits to become the next one.
     doubted_since: Option<Instant>,
     /// Since when a frame waits for those before it, of which nothing has come.
@@ -189,7 +189,7 @@ impl Assembly {
             next: options.first_frame,
             previous: None,
             jump: (0, 0),
-            placed_at: None,
+            heard_at: None,
             doubted_since: None,
             ahead_since: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
@@ -242,14 +242,19 @@ impl Assembly {
             }
             None => match self.open(now, frame) {
                 Ok(slot) => slot,
-                Err(claim) => return claim,
+                Err(claim) => {
+                    if claim == Claim::Blocked {
+                        self.heard_at = Some(now);
+                    }
+                    return claim;
+                }
             },
         };
         if !self.slots[slot].claim(header.index, now) {
             return self.discard(Discard::Duplicate);
         }
         self.statistics.packets += 1;
-        self.placed_at = Some(now);
+        self.heard_at = Some(now);
         Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
     }
 
@@ -318,7 +323,7 @@ impl Assembly {
     /// would leave the numbers after it wrong. It counts only when nothing has come for as long as
     /// the longest deadline: what was sent before may else still be on its way.
     pub fn hear_of(&mut self, now: Instant, frame: u64) {
-        let since = *self.placed_at.get_or_insert(now);
+        let since = *self.heard_at.get_or_insert(now);
         if !self.options.reliable && since + self.options.deadline_max <= now {
             self.next = self.next.max(frame.saturating_add(1));
         }
@@ -484,11 +489,16 @@ impl Assembly {
         self.is_ready()
     }
 
-    /// Ends every frame of which something has come: nothing more will.
-    pub fn finish(&mut self) -> bool {
+    /// Ends every frame of which something has come, and every one before `sent`: nothing more
+    /// will come. Those of which nothing came are lost. Whether one is ready to be handed over.
+    pub fn finish(&mut self, sent: u64) -> bool {
         while let Some(slot) = self.oldest_filling() {
             self.end(slot);
         }
+        let lost = sent.saturating_sub(self.oldest);
+        self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(lost);
+        self.oldest = self.oldest.max(sent);
+        self.next = self.next.max(sent);
         self.is_ready()
     }
 

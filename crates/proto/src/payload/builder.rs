@@ -436,6 +436,7 @@ impl FrameBuilder {
     }
 
     /// Whether a frame has begun and not ended.
+    #[inline]
     pub fn is_in_frame(&self) -> bool {
         self.in_frame
     }
@@ -457,12 +458,6 @@ impl FrameBuilder {
         self.units = 0;
         self.len = 0;
         self.data = Vec::new();
-    }
-
-    /// Whether a frame was begun that more packets may belong to.
-    #[inline]
-    pub(crate) fn is_unfinished(&self) -> bool {
-        self.in_frame
     }
 
     /// The oldest finished frame.

@@ -370,7 +370,7 @@ impl Inbound {
 
     /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
     fn frame_deadline(&self) -> Option<Instant> {
-        let is_alone = self.builder.is_unfinished() && self.window.is_empty();
+        let is_alone = self.builder.is_in_frame() && self.window.is_empty();
         is_alone.then(|| self.last_heard.checked_add(self.frame_time))?
     }
 
@@ -442,8 +442,8 @@ impl Inbound {
 
     /// Ends the frame in hand, of which nothing more comes.
     fn end_frame(&mut self, report: &mut Report<'_>) {
-        self.depacketiser.lost();
-        self.builder.reset();
+        self.depacketiser.finish(&mut self.builder);
+        self.builder.finish_source();
         self.note_dropped(report);
     }
 
@@ -455,7 +455,7 @@ impl Inbound {
     /// Octets of memory in the window and the unfinished frame.
     #[inline]
     pub(super) fn held_octets(&self) -> usize {
-        self.window.held_octets() + self.builder.unfinished_octets()
+        self.window.held_octets() + self.builder.unfinished_octets() + self.depacketiser.held_len()
     }
 
     pub(super) fn ready_octets(&self) -> usize {
@@ -541,6 +541,7 @@ impl Inbound {
     fn restart(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.flush(report);
         self.end_frame(report);
+        self.builder.reset();
         let stray = self.stray.take();
         let (sequence, info) = stray
             .as_ref()

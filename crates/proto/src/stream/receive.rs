@@ -261,6 +261,11 @@ impl Receiver {
         self.sources.get(self.recent).or_else(|| self.sources.first()).and_then(Inbound::address)
     }
 
+    /// Where source `ssrc` sends from, if it is believed and that was told.
+    pub fn address_of(&self, ssrc: Ssrc) -> Option<SocketAddr> {
+        self.find(ssrc).and_then(|n| self.sources[n].address())
+    }
+
     /// Adds to `out` when the packets of one source came, or that they did not, and says which
     /// source and from which packet on; to be called until there is none.
     pub fn poll_arrivals(

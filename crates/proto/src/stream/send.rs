@@ -69,6 +69,8 @@ pub struct Sender {
     pub(super) repair: Option<Repair>,
     pub(super) protector: Option<Box<Protector>>,
     pub(super) statistics: SendStatistics,
+    /// Octets of payload in the packets sent again.
+    retransmitted_octets: u64,
 }
 
 /// What became of a packet.
@@ -99,6 +101,7 @@ impl Sender {
             repair: None,
             protector: None,
             statistics: SendStatistics::default(),
+            retransmitted_octets: 0,
         })
     }
 
@@ -180,7 +183,12 @@ impl Sender {
         };
         match outcome {
             Ok(written) => {
-                self.statistics.retransmitted += u64::from(written);
+                if written {
+                    let len = batch.lengths().last().map_or(0, |len| usize::from(*len));
+                    let headers_len = HEADER_LEN + self.trailer_len();
+                    self.statistics.retransmitted += 1;
+                    self.retransmitted_octets += len.saturating_sub(headers_len) as u64;
+                }
                 Ok(written)
             }
             Err(refusal) => {
@@ -188,6 +196,11 @@ impl Sender {
                 Err(refusal)
             }
         }
+    }
+
+    /// Octets of RTP payload in the packets sent again.
+    pub fn retransmitted_octets(&self) -> u64 {
+        self.retransmitted_octets
     }
 
     /// The SSRC that lost packets are sent again under, if it is one of their own (RFC 4588).
@@ -280,6 +293,11 @@ impl Sender {
     pub fn next_timestamp(&self) -> RtpTimestamp {
         let ticks = self.config.frame_rate.ticks(self.clock_frames, self.config.clock_rate);
         self.clock_base.plus(ticks)
+    }
+
+    /// The sequence number of the next packet.
+    pub fn next_sequence(&self) -> SequenceNumber {
+        self.sequence
     }
 
     /// What was sent so far.

@@ -326,6 +326,11 @@ impl Timer {
         self.td(self.we_sent(), minimum)
     }
 
+    /// How long a member may be silent before it counts as gone (RFC 3550 section 6.3.5).
+    pub fn member_timeout(&self) -> Duration {
+        self.td(false, self.config.interval_min) * MEMBER_TIMEOUT
+    }
+
     fn td(&self, we_sent: bool, minimum: Duration) -> Duration {
         let group = match self.phase {
             Phase::Leaving { members, .. } => Group { members, senders: 0, we_sent: false },
@@ -410,7 +415,7 @@ impl Timer {
     fn time_out(&mut self, now: Instant) {
         // Both with the full minimum: others may not use a reduced one, and a sender of a few
         // packets a second would else come and go with an AVPF interval of milliseconds.
-        let member = self.td(false, self.config.interval_min) * MEMBER_TIMEOUT;
+        let member = self.member_timeout();
         let sender = self.td(self.we_sent(), self.config.interval_min) * SENDER_TIMEOUT;
         self.sent = self.sent.filter(|sent| now.saturating_duration_since(*sent) <= sender);
         if self.members.check(now, member, sender) {

@@ -27,6 +27,27 @@ fn frames_are_told_of_once_all_units_are_bound() {
 }
 
 #[test]
+fn the_last_frame_is_told_of_before_the_end_even_if_the_client_does_not_read() {
+    let mut ends = Ends::streaming(offer());
+    let mut told = Vec::new();
+    for number in 0..1_000 {
+        if ends.server.frame(FrameNotice { number, ..FrameNotice::default() }).is_ok() {
+            told.push(number);
+        }
+    }
+    assert!(told.len() < 1_000);
+    ends.server.stop(Reason::Ended, "");
+    ends.carry();
+    let events = ends.client_events();
+    let last = events.iter().rev().find_map(|event| match event {
+        ClientEvent::Frame(frame) => Some(frame.number),
+        _ => None,
+    });
+    assert_eq!(last, Some(999));
+    assert!(matches!(events.last(), Some(ClientEvent::Stopped(_))));
+}
+
+#[test]
 fn frames_are_told_of_without_allocation() {
     let mut ends = Ends::streaming(offer());
     let Ends { now, server, client } = &mut ends;

@@ -325,8 +325,8 @@ pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
 /// How far apart datagrams are sent.
 const SPACING: Duration = Duration::from_micros(100);
 
-/// When, and in which order, datagrams of these lengths arrive: numbers of them. The first four keep
-/// their places, because a receiver cannot know where a stream begins.
+/// The times and numbers of arriving datagrams, in their order, for datagrams of these lengths. The
+/// first four are not reordered, because a receiver cannot know where a stream begins.
 pub fn arrivals(
     lens: impl IntoIterator<Item = usize>,
     path: &Path,

@@ -107,6 +107,7 @@ impl Session {
         let n = self.parties.len();
         let mut config = ParticipantConfig {
             ssrc: Ssrc(ssrc),
+            retransmission: None,
             cname: format!("party{n}"),
             description: Vec::new(),
             clock_rate: ClockRate::VIDEO,
@@ -150,7 +151,8 @@ impl Session {
     pub fn send_media(&mut self, n: usize, packets: u64) {
         let ticks = (self.clock.as_nanos() * 90_000 / 1_000_000_000) as u32;
         let last = Some((RtpTimestamp(ticks.wrapping_add(1000)), self.now()));
-        self.parties[n].sent = MediaSent { packets, octets: 100 * packets, last };
+        let sent = MediaSent { packets, octets: 100 * packets, last, ..self.parties[n].sent };
+        self.parties[n].sent = sent;
     }
 
     /// Says that party `n` has received `received` of `expected` packets of `ssrc`.

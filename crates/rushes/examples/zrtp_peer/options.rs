@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rushes_netsim::Loss;
 use rushes_proto::zrtp::{Algorithm, AlgorithmList, Algorithms, Zid};
 
 use super::faults::Faults;
@@ -88,7 +89,8 @@ impl Options {
     /// Reads the arguments behind the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
-        options.faults.seed(1);
+        options.faults.seed = 1;
+        options.faults.path.jitter_reorders = true;
         let (mut first, mut further) = (Ports { local: 0, remote: 0, ssrc: None }, Vec::new());
         let mut arguments = arguments;
         while let Some(name) = arguments.next() {
@@ -166,10 +168,10 @@ impl Options {
             "--drop-rx" => faults.drop_received.add(value)?,
             "--dup" => faults.repeat.add(value)?,
             "--corrupt" => faults.corrupt.add(value)?,
-            "--loss" => faults.loss = number(value)?,
-            "--seed" => faults.seed(number(value)?),
-            "--latency" => faults.latency = milliseconds(value)?,
-            "--reorder" => faults.reorder = milliseconds(value)?,
+            "--loss" => faults.path.loss = Loss::Independent(number::<f64>(value)? / 100.0),
+            "--seed" => faults.seed = number(value)?,
+            "--latency" => faults.path.delay = milliseconds(value)?,
+            "--reorder" => faults.path.jitter = milliseconds(value)?,
             "--delay-start" => self.delay_start = milliseconds(value)?,
             _ => return Ok(false),
         }

@@ -5,6 +5,8 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use rushes_netsim::Link;
+
 use super::faults::Faults;
 use super::hex;
 
@@ -32,8 +34,8 @@ pub(crate) struct Wire {
     faults: Faults,
     log: Log,
     start: Instant,
-    /// Datagrams on their way, and when they arrive.
-    delayed: Vec<(Instant, Vec<u8>)>,
+    /// The network that packets of ZRTP go through before the real one.
+    link: Link<Vec<u8>>,
     /// ZRTP messages by type.
     pub(crate) sent: BTreeMap<String, u32>,
     pub(crate) received: BTreeMap<String, u32>,
@@ -48,13 +50,11 @@ impl Wire {
         index: usize,
         socket: UdpSocket,
         remote: SocketAddr,
-        mut faults: Faults,
+        faults: Faults,
         log: Log,
     ) -> Self {
         // The streams do not lose the same packets.
-        for _ in 0..index {
-            faults.loses();
-        }
+        let link = Link::new(faults.path.clone(), faults.seed.wrapping_add(index as u64));
         Self {
             index,
             socket,
@@ -62,7 +62,7 @@ impl Wire {
             faults,
             log,
             start: Instant::now(),
-            delayed: Vec::new(),
+            link,
             sent: BTreeMap::new(),
             received: BTreeMap::new(),
             own_hello: String::new(),
@@ -80,22 +80,20 @@ impl Wire {
         if self.faults.drop.take(&kind) {
             return self.trace("TX", &datagram, "DROPPED");
         }
-        if self.faults.loses() {
-            return self.trace("TX", &datagram, "LOST");
-        }
         let is_corrupt = self.faults.corrupt.take(&kind);
         let middle = datagram.len() / 2;
         if is_corrupt && let Some(octet) = datagram.get_mut(middle) {
             *octet ^= 1;
         }
-        self.trace("TX", &datagram, if is_corrupt { "CORRUPTED" } else { "" });
         let copies = if self.faults.repeat.take(&kind) { 2 } else { 1 };
         for _ in 0..copies {
-            match self.faults.delay() {
-                Some(delay) => self.delayed.push((Instant::now() + delay, datagram.clone())),
-                None => self.send(&datagram),
-            }
+            let lost = self.link.statistics().lost;
+            self.link.push(self.start.elapsed(), datagram.len(), datagram.clone());
+            let is_lost = self.link.statistics().lost > lost;
+            let note = if is_corrupt { "CORRUPTED" } else { "" };
+            self.trace("TX", &datagram, if is_lost { "LOST" } else { note });
         }
+        self.send_delayed();
     }
 
     /// Sends a datagram as it is. One that cannot be sent is lost, like others.
@@ -105,13 +103,8 @@ impl Wire {
 
     /// Sends what is due.
     pub(crate) fn send_delayed(&mut self) {
-        let now = Instant::now();
-        let (due, later) = self.delayed.drain(..).partition(|(at, _)| *at <= now);
-        self.delayed = later;
-        let mut due: Vec<(Instant, Vec<u8>)> = due;
-        due.sort_by_key(|(at, _)| *at);
-        for (_, datagram) in due {
-            self.send(&datagram);
+        while let Some(delivery) = self.link.poll(self.start.elapsed()) {
+            self.send(&delivery.item);
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes_proto::Batch;
-use rushes_proto::ClockRate;
 use rushes_proto::PayloadType;
 use rushes_proto::RtpTimestamp;
 use rushes_proto::Ssrc;
@@ -119,9 +118,8 @@ impl StreamBuilder {
         let format = self.carried.format(self.frame.framing, self.interleaving);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
-        let clock_rate = sender.config().clock_rate;
         let participant = if port.has_control() && self.control.rtcp {
-            Some(self.participant(sender.config().ssrc, clock_rate)?)
+            Some(self.participant(&sender)?)
         } else {
             None
         };
@@ -208,11 +206,13 @@ impl StreamBuilder {
         self.secure_receiver(Receiver::new(format, config)?)
     }
 
-    fn participant(&self, ssrc: Ssrc, clock_rate: ClockRate) -> Result<Participant, Error> {
+    fn participant(&self, sender: &Sender) -> Result<Participant, Error> {
+        let SenderConfig { ssrc, clock_rate, .. } = *sender.config();
         let context = &self.session.context;
         let in_group = self.session.peer.is_some_and(|peer| peer.ip().is_multicast());
         let config = ParticipantConfig {
             ssrc,
+            retransmission: sender.retransmission_ssrc(),
             cname: context.cname()?.to_owned(),
             description: self.control.description.clone(),
             clock_rate,

@@ -189,6 +189,11 @@ impl Port {
         self.socket.local_address()
     }
 
+    /// Counts a datagram from another host or port than its source's.
+    pub(crate) fn note_foreign(&self) {
+        self.foreign.fetch_add(1, Relaxed);
+    }
+
     /// Datagrams from other hosts, and datagrams that no stream takes.
     pub(crate) fn ignored(&self) -> (u64, u64) {
         (self.foreign.load(Relaxed), self.unrouted.load(Relaxed))

@@ -8,16 +8,21 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rushes_net::Arena;
+use rushes_net::SendError;
+use rushes_net::SendErrorKind;
 use rushes_net::UdpSocket;
 use rushes_proto::stream::Receiver;
 
-use super::{CONTROL_PATIENCE, Control, Inbox, Port, lock};
+use super::{Control, Inbox, Port, lock};
 use crate::error::Error;
 use crate::reporter::Reporter;
 use crate::reporter::earlier;
 
 /// How often a thread that only pushes looks for RTCP.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+
+/// How often the socket for RTCP is read at one look, a few datagrams each time.
+const READS_MAX: usize = 8;
 
 impl Port {
     /// Whether RTCP shares the media's port.
@@ -48,14 +53,15 @@ impl Port {
         lock(&self.reporters).retain(|other| !Arc::ptr_eq(other, reporter));
     }
 
-    /// Sends one datagram of RTCP; what cannot be sent is lost, like any datagram.
-    pub(crate) fn send_rtcp(&self, datagram: &[u8], to: SocketAddr) {
+    /// Sends one datagram of RTCP, without waiting; `false` if the send buffer is full. What cannot
+    /// be sent for another reason is lost, like any datagram.
+    pub(crate) fn send_rtcp(&self, datagram: &[u8], to: SocketAddr) -> bool {
         let socket = match &self.control {
-            Control::Off => return,
+            Control::Off => return true,
             Control::Muxed => &self.socket,
             Control::Beside(socket) => socket,
         };
-        self.send_one(socket, datagram, to);
+        self.send_one(socket, datagram, to)
     }
 
     /// Sends an empty datagram.
@@ -69,12 +75,17 @@ impl Port {
         self.send_one(&self.socket, datagram, to);
     }
 
-    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) {
-        let Ok(len) = u16::try_from(datagram.len()) else { return };
+    /// Never waits for room: the callers hold locks that media waits for.
+    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> bool {
+        let Ok(len) = u16::try_from(datagram.len()) else { return true };
         let mut queue = lock(&self.queue);
-        let deadline = Instant::now() + CONTROL_PATIENCE;
-        if let Err(error) = socket.send(&mut queue, datagram, &[len], to, deadline) {
-            tracing::debug!(%error, %to, "a report was not sent");
+        match socket.send(&mut queue, datagram, &[len], to, Instant::now()) {
+            Ok(()) => true,
+            Err(SendError { kind: SendErrorKind::BufferFull, .. }) => false,
+            Err(error) => {
+                tracing::debug!(%error, %to, "a report was not sent");
+                true
+            }
         }
     }
 
@@ -201,21 +212,23 @@ impl Port {
         at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
-    /// Reads what is there of RTCP on its own socket.
+    /// Reads what is there of RTCP on its own socket, as far as media can wait for it: of a flood,
+    /// the rest is for the next look.
     pub(super) fn read_control(&self, arena: &mut Option<Arena>) -> Result<(), Error> {
         let (Control::Beside(socket), Some(arena)) = (&self.control, arena) else {
             return Ok(());
         };
-        loop {
+        for _ in 0..READS_MAX {
             let now = Instant::now();
             let datagrams = socket.receive(arena, now, None)?;
             if datagrams.is_empty() {
-                return Ok(());
+                break;
             }
             for datagram in datagrams {
                 self.take_report(now, *datagram.from, datagram.data);
             }
         }
+        Ok(())
     }
 
     pub(super) fn take_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {

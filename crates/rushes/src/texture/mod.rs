@@ -36,6 +36,7 @@
 //! ```
 mod client;
 mod error;
+mod passing;
 mod rtp;
 mod server;
 mod shape;

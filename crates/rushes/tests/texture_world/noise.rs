@@ -5,37 +5,13 @@ use rushes::texture::Rate;
 use rushes::texture::source::Frame;
 use rushes::texture::source::Source;
 use rushes::texture::source::SourceError;
-
-/// Numbers that look random and come from a seed.
-#[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        (self.roll() >> 33) % end.max(1)
-    }
-}
+use rushes_netsim::Seeded;
 
 /// The octets of a picture.
 pub(crate) fn picture(bytes: usize, number: u64) -> Vec<u8> {
-    let mut dice = Dice::new(number.wrapping_add(1));
-    let mut octets = Vec::with_capacity(bytes + 8);
-    octets.extend(number.to_be_bytes());
-    while octets.len() < bytes {
-        octets.extend(dice.roll().to_be_bytes());
-    }
-    octets.truncate(bytes);
+    let mut octets = number.to_be_bytes().to_vec();
+    octets.resize(bytes, 0);
+    Seeded(number).fill(octets.get_mut(8..).unwrap_or_default());
     octets
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::ffmpeg::{ffmpeg_receives, ffmpeg_sends_to, format};
 use crate::media::{H264, H265, Kind, assert_same};
-use crate::relay::Relay;
+use crate::relay::Recorder;
 use crate::rig::{describe, have, ports, received};
 
 /// FFmpeg, sending `file` to `port` with the key of `suite`, which it is told to call `name`.
@@ -31,7 +31,7 @@ fn from_ffmpeg(suite: Suite, kind: Kind) {
         let port = ports();
         let came = came(folder.path(), n, kind);
         let process = receive_secured(&came, port, suite, "2s");
-        let relay = Relay::to(port);
+        let relay = Recorder::to(port);
         ffmpeg_sends(file, relay.port, kind, suite.ffmpeg, suite);
         let report = received(process);
         assert_encrypted(relay, file, true);
@@ -88,7 +88,7 @@ fn to_ffmpeg(suite: Suite, kind: Kind) {
         let came = came(folder.path(), n, kind);
         let output = ["-c", "copy", "-f", format(kind), "-y", came.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
-        let relay = Relay::to(port);
+        let relay = Recorder::to(port);
         send_secured(file, relay.port, suite);
         // The goodbye ends it; if it was lost, Ctrl-C does.
         process.stop_after(Duration::from_secs(5));

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::gstreamer::{caps, depayload, launch, payload};
 use crate::media::{H264, H265, assert_same, assert_same_but_delimiters};
-use crate::relay::Relay;
+use crate::relay::Recorder;
 use crate::reports::{TELLING, of_reports};
 use crate::rig::{have, have_elements, ports, received, send, wait_for};
 
@@ -27,7 +27,7 @@ fn from_gstreamer(suite: Suite) {
         let (port, file) = (ports(), kind.own());
         let came = came(folder.path(), n, kind);
         let process = receive_secured(&came, port, suite, "1s");
-        let relay = Relay::to(port);
+        let relay = Recorder::to(port);
         let pipeline = format!(
             "{} ! {} ! udpsink host=127.0.0.1 port={} sync=false max-bitrate=2000000",
             payload(kind, &file, "mtu=1200 aggregate-mode=zero-latency"),
@@ -88,7 +88,7 @@ fn to_gstreamer(suite: Suite) {
         );
         let process = launch(&pipeline, &[]);
         wait_for(port);
-        let relay = Relay::to(port);
+        let relay = Recorder::to(port);
         send_secured(&file, relay.port, suite);
         process.stop_after(Duration::from_millis(500));
         assert_encrypted(relay, &file, true);

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::media::{H265, Kind};
-use crate::relay::{Relay, readable};
+use crate::relay::{Recorder, readable};
 use crate::rig::{Process, ports, receive, rushes, send, wait_for};
 
 /// The name in the sender's reports, which only its receiver may read.
@@ -115,7 +115,7 @@ fn receive_secured(file: &Path, port: u16, suite: Suite, idle: &str) -> Process 
 }
 
 /// Fails unless something passed, and nothing of it can be read.
-fn assert_encrypted(relay: Relay, file: &Path, reports: bool) {
+fn assert_encrypted(relay: Recorder, file: &Path, reports: bool) {
     let [media, control] = relay.end();
     assert!(media.len() > 20, "{} packets", media.len());
     assert_eq!(!control.is_empty(), reports, "{} reports", control.len());
@@ -129,7 +129,7 @@ fn came(folder: &Path, n: usize, kind: Kind) -> PathBuf {
 
 #[test]
 fn what_is_not_encrypted_is_readable_in_between() {
-    let relay = Relay::to(ports());
+    let relay = Recorder::to(ports());
     let file = H265.own();
     let report = send(&file, relay.port, &["--cname", NAME]);
     let [media, control] = relay.end();

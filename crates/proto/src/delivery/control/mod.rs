@@ -114,7 +114,8 @@
 //!
 //! A deadline counts from the beginning of its state, and silence from the last whole message: an
 //! octet now and then puts neither off. What waits for a peer that does not read is bounded: then
-//! frames are not told of and pings not answered, until it does or counts as silent.
+//! frames are not told of and pings not answered, until it does or counts as silent. The last frame
+//! is told of before `Stop` in any case, so that a client knows how many were sent.
 
 mod client;
 mod clock;

@@ -44,6 +44,8 @@ pub struct Server {
     pending: Option<Pending>,
     /// Units that are bound: bit n stands for unit n.
     bound: u64,
+    /// The last frame, if there was no room to announce it.
+    unannounced: Option<FrameNotice>,
 }
 
 impl Server {
@@ -60,6 +62,7 @@ impl Server {
             offer: None,
             pending: None,
             bound: 0,
+            unannounced: None,
         }
     }
 
@@ -182,6 +185,9 @@ impl Server {
 
     /// Tells the client of a frame that goes out.
     ///
+    /// One that finds no room is announced before the end after all, if it was the last: the client
+    /// must know how many frames there were.
+    ///
     /// # Errors
     /// [`CommandError::State`] unless streaming; [`CommandError::Frame`] while changing, if the
     /// frame is one of the new offer's; [`CommandError::Backlog`] if the client does not read: the
@@ -192,7 +198,9 @@ impl Server {
         if next.is_some_and(|next| frame.number >= next) {
             return Err(CommandError::Frame(frame.number));
         }
-        self.say(&Message::Frame(frame))
+        let said = self.say(&Message::Frame(frame));
+        self.unannounced = said.is_err().then_some(frame);
+        said
     }
 
     /// Tells the client what was done so far.
@@ -352,6 +360,9 @@ impl Server {
     fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
         let is_early = matches!(self.state, State::Opening | State::Negotiating);
         let text = printable(text);
+        if let Some(frame) = self.unannounced.take() {
+            self.outbox.write(&Message::Frame(frame));
+        }
         if self.state != State::Stopped {
             self.outbox.write(&if is_early && self.pending.is_none() {
                 Message::Refuse { reason, text: text.clone() }
@@ -374,6 +385,7 @@ impl Server {
         self.state = State::Stopped;
         self.deadline = None;
         self.pending = None;
+        self.unannounced = None;
         self.inbox.close();
     }
 }

@@ -17,11 +17,12 @@ use rushes_proto::delivery::control::Offer;
 use rushes_proto::delivery::control::Reason;
 use rushes_proto::delivery::control::Report;
 use rushes_proto::delivery::control::State;
+use rushes_proto::delivery::control::Stopped;
 use rushes_proto::delivery::control::StoppedBy;
 use rushes_proto::delivery::control::Timeline;
 
 use super::Inner;
-use super::frames::Frames;
+use super::drain::Drain;
 use super::links::Links;
 
 /// How long the thread waits at a time before it looks around.
@@ -32,14 +33,6 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often the server's units are told where ours are, until it has begun.
 const KNOCK_INTERVAL: Duration = Duration::from_millis(50);
-
-/// How long nothing may come of frames that the server has sent, until they are taken to be lost;
-/// over TCP nothing is lost, but a sink may be slow.
-const DRAIN_PAUSE: Duration = Duration::from_millis(500);
-const DRAIN_PAUSE_TCP: Duration = Duration::from_secs(5);
-
-/// How long other threads may have a frame in hand.
-const HANDING_MAX: Duration = Duration::from_secs(1);
 
 /// How often a thread looks that waits for frames.
 const DRAIN_LOOK: Duration = Duration::from_millis(2);
@@ -72,42 +65,12 @@ pub(super) struct Control {
     links: Option<Links>,
     notices: VecDeque<FrameNotice>,
     has_begun: bool,
-    /// The number after the last frame announced.
+    /// The number after the last frame announced: of those before it, all are accounted for.
     announced: u64,
     report_due: Instant,
     knock_due: Instant,
     /// An offer that waits for the frames before it.
     offered: Option<(Box<Offer>, Drain)>,
-}
-
-/// Whether frames that the server has sent still come.
-struct Drain {
-    /// The first frame that is not waited for.
-    frame: u64,
-    seen: (u64, u64),
-    progress_at: Instant,
-    pause_max: Duration,
-}
-
-impl Drain {
-    fn new(inner: &Inner, frame: u64) -> Self {
-        let is_tcp = inner.is_reliable();
-        let pause_max = if is_tcp { DRAIN_PAUSE_TCP } else { DRAIN_PAUSE };
-        Self { frame, seen: (0, 0), progress_at: Instant::now(), pause_max }
-    }
-
-    /// Whether all have come (`Some(true)`), or no more will.
-    fn poll(&mut self, inner: &Inner) -> Option<bool> {
-        let Some(frames) = inner.shared.frames() else { return Some(true) };
-        if frames.is_past(self.frame) {
-            return Some(true);
-        }
-        let seen = (inner.shared.octets(), frames.oldest());
-        if seen != self.seen {
-            (self.seen, self.progress_at) = (seen, Instant::now());
-        }
-        (self.progress_at.elapsed() >= self.pause_max).then_some(false)
-    }
 }
 
 impl Control {
@@ -195,7 +158,7 @@ impl Control {
     fn handle(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Offered(offer) => {
-                let drain = Drain::new(&self.inner, offer.first_frame);
+                let drain = Drain::new(&self.inner, Some(offer.first_frame));
                 self.offered = Some((offer, drain));
                 self.look_at_offer();
             }
@@ -205,15 +168,15 @@ impl Control {
                     self.notices.pop_front();
                 }
                 self.inner.note_dropped(notice.dropped);
-                self.announced = notice.number.saturating_add(1);
+                self.announced = self.announced.max(notice.number.saturating_add(1));
                 if let Some(frames) = self.inner.shared.frames() {
                     frames.hear_of(notice.number);
                 }
                 self.notices.push_back(notice);
             }
             ClientEvent::Stopped(stopped) => {
-                if stopped.by == StoppedBy::Peer && stopped.reason == Reason::Ended {
-                    self.drain();
+                if self.has_begun {
+                    self.drain(&stopped);
                 }
                 self.inner.note_end(stopped);
             }
@@ -225,7 +188,6 @@ impl Control {
     fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
         let shape = self.inner.shape_of(offer)?;
         if let Some(frames) = self.inner.shared.frames() {
-            finish(&frames);
             frames.leave();
         }
         let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
@@ -244,10 +206,12 @@ impl Control {
     /// Takes an offer, once the frames before it have come or will not.
     fn look_at_offer(&mut self) {
         let Some((offer, drain)) = &mut self.offered else { return };
-        let Some(is_past) = drain.poll(&self.inner) else { return };
-        let offer = offer.clone();
+        if !drain.poll(&self.inner, self.announced) {
+            return;
+        }
+        let (offer, is_short) = (offer.clone(), drain.is_short());
         self.offered = None;
-        let taken = if is_past || !self.inner.is_reliable() {
+        let taken = if !is_short || !self.inner.is_reliable() {
             self.take_offer(&offer)
         } else {
             Err((Reason::TimedOut, "frames of before a change did not come".into()))
@@ -257,18 +221,17 @@ impl Control {
         }
     }
 
-    /// Waits for the frames that the server has announced, as long as anything comes of them.
-    fn drain(&self) {
-        let mut drain = Drain::new(&self.inner, self.announced);
-        let is_over = || {
-            let is_done = self.links.as_ref().is_none_or(Links::are_done);
-            is_done || self.inner.shared.is_stopped()
-        };
-        while drain.poll(&self.inner).is_none() && !is_over() {
+    /// Waits for the frames that were sent before the end, whatever ended the stream, unless the
+    /// application did.
+    fn drain(&self, stopped: &Stopped) {
+        // A server that says `Stop` has announced all frames before.
+        let last = (stopped.by == StoppedBy::Peer).then_some(self.announced);
+        let mut drain = Drain::new(&self.inner, last);
+        while !self.inner.shared.is_stopped() && !drain.poll(&self.inner, self.announced) {
+            if self.links.as_ref().is_none_or(Links::are_done) {
+                return;
+            }
             thread::sleep(DRAIN_LOOK);
-        }
-        if let Some(frames) = self.inner.shared.frames() {
-            finish(&frames);
         }
     }
 
@@ -359,7 +322,7 @@ impl Control {
             links.close();
         }
         if let Some(frames) = self.inner.shared.frames() {
-            frames.finish();
+            frames.finish(self.announced);
         }
         self.inner.finish();
     }
@@ -372,14 +335,5 @@ impl Drop for Control {
         if let Some(links) = self.links.take() {
             links.close();
         }
-    }
-}
-
-/// Hands over what is there, and waits for what other threads have in hand.
-fn finish(frames: &Frames) {
-    frames.finish();
-    let until = Instant::now() + HANDING_MAX;
-    while !frames.is_past(0) && Instant::now() < until {
-        thread::sleep(DRAIN_LOOK);
     }
 }

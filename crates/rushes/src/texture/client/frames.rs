@@ -50,6 +50,8 @@ pub(super) struct Frames {
     memory: Vec<Slot>,
     /// Tiles of each memory that the sink is being told of; changed under the assembly's lock.
     telling: Vec<AtomicU32>,
+    /// Whether there are no deadlines, and so nothing but packets makes memory free.
+    is_reliable: bool,
     /// Units that wait for memory before they read on.
     blocked: AtomicUsize,
     /// Threads that receive.
@@ -57,6 +59,8 @@ pub(super) struct Frames {
     sink: Arc<dyn TextureSink>,
     /// The sink has memory of another shape by now: what is late is not told.
     is_over: AtomicBool,
+    /// Whether the sink has a frame; changed under the assembly's lock.
+    is_in_hand: AtomicBool,
     /// Held by the thread that hands frames over.
     handing: Mutex<Vec<Gap>>,
     finished: Arc<Finished>,
@@ -69,6 +73,7 @@ impl Frames {
         sink: Arc<dyn TextureSink>,
         finished: Arc<Finished>,
     ) -> Result<Self, String> {
+        let is_reliable = options.reliable;
         let assembly = Assembly::new(shape.plan().clone(), options);
         let memory = sink.begin(&shape, assembly.slots())?;
         let right = memory.len() >= assembly.slots()
@@ -93,10 +98,12 @@ impl Frames {
             assembly: Mutex::new(assembly),
             room: Condvar::new(),
             blocked: AtomicUsize::new(0),
+            is_reliable,
             threads,
             memory: slots,
             sink,
             is_over: AtomicBool::new(false),
+            is_in_hand: AtomicBool::new(false),
             handing: Mutex::new(Vec::new()),
             finished,
         })
@@ -146,9 +153,19 @@ impl Frames {
         }
     }
 
-    /// Hands over every frame of which something came.
-    pub(super) fn finish(&self) {
-        let ended = lock(&self.assembly).finish();
+    /// Whether a sink has frames in hand, or packets wait for memory that deadlines make free.
+    pub(super) fn is_busy(&self) -> bool {
+        let is_told = |slot: &AtomicU32| slot.load(Ordering::Relaxed) > 0;
+        let waits = !self.is_reliable && self.blocked.load(Ordering::Relaxed) > 0;
+        let assembly = lock(&self.assembly);
+        let is_in_hand = self.is_in_hand.load(Ordering::Relaxed) || assembly.is_ready();
+        waits || is_in_hand || self.telling.iter().any(is_told)
+    }
+
+    /// Hands over every frame of which something came, and counts those before `sent` as lost of
+    /// which nothing did.
+    pub(super) fn finish(&self, sent: u64) {
+        let ended = lock(&self.assembly).finish(sent);
         if ended {
             self.hand_over();
         }
@@ -192,8 +209,13 @@ impl Frames {
                 }
             }
             self.place(&mut batch[..claimed]);
-            if blocked && !self.wait_for_room(stopped) {
-                return;
+            if blocked {
+                self.blocked.fetch_add(1, Ordering::Relaxed);
+                let goes_on = self.wait_for_room(stopped);
+                self.blocked.fetch_sub(1, Ordering::Relaxed);
+                if !goes_on {
+                    return;
+                }
             }
             if !blocked && claimed < BATCH {
                 return;
@@ -317,7 +339,10 @@ impl Frames {
                 if !self.is_over() {
                     self.hand_over_one(ending, &gaps);
                 }
-                lock(&self.assembly).release(slot);
+                let mut assembly = lock(&self.assembly);
+                assembly.release(slot);
+                self.is_in_hand.store(false, Ordering::Relaxed);
+                drop(assembly);
                 self.room.notify_all();
             }
             drop(gaps);
@@ -331,6 +356,7 @@ impl Frames {
     fn next_ending(&self, gaps: &mut Vec<Gap>) -> Option<Ending> {
         let mut assembly = lock(&self.assembly);
         let ending = assembly.poll_ending()?;
+        self.is_in_hand.store(true, Ordering::Relaxed);
         gaps.clear();
         if !ending.whole {
             assembly.gaps(ending.slot, gaps);

@@ -1,6 +1,7 @@
 //! The side that shows frames.
 
 mod control;
+mod drain;
 mod finished;
 mod frames;
 mod links;
@@ -93,7 +94,8 @@ pub struct ClientStatistics {
     pub frames_whole: u64,
     /// Frames handed over of which something was concealed.
     pub frames_damaged: u64,
-    /// Frames of which nothing came in time.
+    /// Frames of which nothing came in time, or before the end: every frame that the server said
+    /// it sent is whole, damaged or lost once the stream is over.
     pub frames_lost: u64,
     /// Pictures that the server did not encode, because it could not keep up.
     pub frames_dropped: u64,
@@ -270,7 +272,7 @@ impl Inner {
             reliable: offer.transport == Transport::Tcp,
             first_frame: offer.first_frame,
             deadline_min: deadline_min(self.options.deadline_min, offer.mode.rate),
-            deadline_max: self.options.deadline_max.min(TIMEOUT_MAX),
+            deadline_max: self.deadline_max(),
         };
         let past = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
         let frames = Frames::new(
@@ -301,6 +303,11 @@ impl Inner {
     /// How long connections to the server may take.
     fn connect_timeout(&self) -> Duration {
         self.options.connect_timeout.min(TIMEOUT_MAX)
+    }
+
+    /// How long packets that are missing are waited for at most.
+    fn deadline_max(&self) -> Duration {
+        self.options.deadline_max.min(TIMEOUT_MAX)
     }
 
     /// Whether nothing is lost on the way.

@@ -22,6 +22,7 @@ use rushes_proto::delivery::UnitHeader;
 use rushes_proto::payload::Frame;
 
 use super::super::lock;
+use super::super::passing;
 use super::super::rtp::Waiting;
 use super::frames::Frames;
 
@@ -118,6 +119,7 @@ pub(super) fn receive_datagrams(
         let deadline = due.unwrap_or_else(|| Instant::now() + LOOK);
         let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
             Ok(datagrams) => datagrams,
+            Err(error) if passing::of_socket(&error) => continue,
             Err(error) => return shared.fail(error.to_string()),
         };
         // It may have changed meanwhile.
@@ -271,6 +273,7 @@ pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
             match stream.pull_frame(timeout) {
                 Ok(Some(packet)) => packets.push(packet),
                 Ok(None) => break,
+                Err(error) if passing::of_stream(&error) => break,
                 Err(error) => return shared.fail(error.to_string()),
             }
             // What else is there already.

@@ -26,6 +26,7 @@ use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::lock;
+use super::super::passing;
 use super::super::rtp;
 use super::super::rtp::Waiting;
 use super::bucket::Bucket;
@@ -313,6 +314,7 @@ impl Binding {
             let deadline = Instant::now() + LOOK;
             let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
                 Ok(datagrams) => datagrams,
+                Err(error) if passing::of_socket(&error) => continue,
                 Err(error) => {
                     self.work.fail(format!("unit {unit}: {error}"));
                     return None;

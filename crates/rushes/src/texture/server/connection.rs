@@ -140,11 +140,12 @@ impl Connection<'_> {
 
     /// What other threads have to say to this connection.
     fn look_around(&mut self) {
-        if self.inner.is_stopped() {
-            self.machine.stop(Reason::Ended, "the server is closing");
-        }
-        if let Some(session) = &mut self.session {
-            session.look_around(self.inner, &mut self.machine);
+        match &mut self.session {
+            Some(session) => session.look_around(self.inner, &mut self.machine),
+            None if self.inner.is_stopped() => {
+                self.machine.stop(Reason::Ended, "the server is closing");
+            }
+            None => {}
         }
     }
 

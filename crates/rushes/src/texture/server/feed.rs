@@ -20,9 +20,6 @@ use crate::pace::sleep_until;
 /// How long the thread waits at a time before it looks whether it should end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long the last frames of a source may take to be sent.
-const DRAIN_MAX: Duration = Duration::from_secs(5);
-
 /// What part of the time of a slow frame is forgotten with each that was faster: one in so many.
 const TAKES_FADES: u32 = 16;
 
@@ -49,30 +46,14 @@ pub(super) struct Feed {
 struct State {
     sessions: Vec<Arc<Work>>,
     stopped: bool,
-    /// How often the source has come to its end.
-    ends: u64,
-    /// It has come to its end, and the last frames are being sent.
-    is_ending: bool,
     failure: Option<String>,
 }
 
-/// What a source has to say to a session that it feeds.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum SourceState {
-    Running,
-    /// It has come to its end since the session joined.
-    Ended,
-    Failed(String),
-}
-
 impl Feed {
-    /// Feeds a session from now on; what to give to [`Feed::source_state`].
-    pub(super) fn join(&self, work: Arc<Work>) -> u64 {
-        let mut state = lock(&self.state);
-        state.sessions.push(work);
+    /// Feeds a session from now on.
+    pub(super) fn join(&self, work: Arc<Work>) {
+        lock(&self.state).sessions.push(work);
         self.changed.notify_all();
-        // Who comes while the last frames are sent waits for the next beginning.
-        state.ends + u64::from(state.is_ending)
     }
 
     pub(super) fn leave(&self, work: &Arc<Work>) {
@@ -81,14 +62,9 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// What the source has come to since a session joined.
-    pub(super) fn source_state(&self, joined: u64) -> SourceState {
-        let state = lock(&self.state);
-        match &state.failure {
-            Some(why) => SourceState::Failed(why.clone()),
-            None if state.ends > joined => SourceState::Ended,
-            None => SourceState::Running,
-        }
+    /// Why the source can give no more frames.
+    pub(super) fn failure(&self) -> Option<String> {
+        lock(&self.state).failure.clone()
     }
 
     pub(super) fn stop(&self) {
@@ -180,28 +156,12 @@ impl Feed {
         }
     }
 
-    /// The source has ended: what is under way is sent, then the sessions are told.
+    /// The source has ended: each session ends when its frames are sent, and is fed no more.
     fn end(&self, sessions: &[Arc<Work>]) {
-        lock(&self.state).is_ending = true;
+        let has_ended = |work: &Arc<Work>| sessions.iter().any(|it| Arc::ptr_eq(it, work));
+        lock(&self.state).sessions.retain(|work| !has_ended(work));
         for work in sessions {
-            work.wait_until_sent(DRAIN_MAX);
-        }
-        {
-            let mut state = lock(&self.state);
-            state.ends += 1;
-            state.is_ending = false;
-        }
-        self.wake_all();
-        // They leave before the source begins again.
-        let mut state = lock(&self.state);
-        let any_left = |state: &mut State| {
-            !state.stopped
-                && state.sessions.iter().any(|work| sessions.iter().any(|it| Arc::ptr_eq(it, work)))
-        };
-        let until = Instant::now() + DRAIN_MAX;
-        while any_left(&mut state) && Instant::now() < until {
-            let waited = self.changed.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            work.end();
         }
     }
 

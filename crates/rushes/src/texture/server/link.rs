@@ -21,6 +21,8 @@ use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::UnitHeader;
 use rushes_proto::delivery::Window;
 
+use super::super::passing;
+use super::super::passing::Outage;
 use super::super::rtp;
 use super::bucket::Bucket;
 use super::job::Job;
@@ -60,6 +62,7 @@ pub(super) struct UdpLink {
     window: Window,
     arena: Arena,
     waker: Arc<Waker>,
+    outage: Outage,
 }
 
 /// Packets of one frame, numbered one by one, back to back.
@@ -103,7 +106,8 @@ impl UdpLink {
     ) -> Self {
         let (queue, arena) = (socket.send_queue(), socket.arena());
         let (slab, window) = (Slab::default(), Window::new(in_flight));
-        Self { socket, peer, queue, slab, bucket, window, arena, waker }
+        let outage = Outage::default();
+        Self { socket, peer, queue, slab, bucket, window, arena, waker, outage }
     }
 
     fn flush(&mut self) -> Result<(), String> {
@@ -118,11 +122,13 @@ impl UdpLink {
         self.window.note_sent(*frame, packets.clone(), octets);
         self.slab.clear();
         match result {
-            Ok(()) => Ok(()),
+            Ok(()) => self.outage.end(),
             // As if the network had lost them.
-            Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => {}
+            Err(error) if passing::of_sending(&error) => self.outage.note(&error),
+            Err(error) => return Err(error.to_string()),
         }
+        Ok(())
     }
 
     /// Waits until the client's socket has room for the slab, as far as is known.
@@ -136,13 +142,18 @@ impl UdpLink {
         loop {
             // With room enough, only a look.
             let deadline = if self.window.has_room(octets) { now } else { until };
-            let datagrams = self.socket.receive(&mut self.arena, deadline, Some(&self.waker));
-            let datagrams = datagrams.map_err(|error| error.to_string())?;
-            let is_empty = datagrams.is_empty();
-            for datagram in datagrams.filter(|datagram| *datagram.from == self.peer) {
-                if let Some(credit) = Credit::parse(datagram.data) {
-                    self.window.handle_credit(credit);
+            let mut is_empty = false;
+            match self.socket.receive(&mut self.arena, deadline, Some(&self.waker)) {
+                Ok(datagrams) => {
+                    is_empty = datagrams.is_empty();
+                    for datagram in datagrams.filter(|datagram| *datagram.from == self.peer) {
+                        if let Some(credit) = Credit::parse(datagram.data) {
+                            self.window.handle_credit(credit);
+                        }
+                    }
                 }
+                Err(error) if passing::of_socket(&error) => {}
+                Err(error) => return Err(error.to_string()),
             }
             if self.window.has_room(octets) {
                 return Ok(());
@@ -205,11 +216,13 @@ pub(super) struct RtpLink {
     stripe: Vec<u8>,
     /// The timestamp of the instant.
     begun: (RtpTimestamp, Instant),
+    outage: Outage,
 }
 
 impl RtpLink {
     pub(super) fn new(stream: Box<MediaStream>, bucket: Bucket, first: RtpTimestamp) -> Self {
-        Self { stream, bucket, stripe: Vec::new(), begun: (first, Instant::now()) }
+        let (begun, outage) = ((first, Instant::now()), Outage::default());
+        Self { stream, bucket, stripe: Vec::new(), begun, outage }
     }
 }
 
@@ -224,9 +237,12 @@ impl Link for RtpLink {
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
         match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
+            Ok(()) => self.outage.end(),
             // What does not fit is lost, as if the network had lost it.
-            Ok(()) | Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}
+            Err(error) if passing::of_stream(&error) => self.outage.note(&error),
+            Err(error) => return Err(error.to_string()),
         }
+        Ok(())
     }
 }

@@ -24,7 +24,6 @@ use super::binding::Binding;
 use super::choose;
 use super::choose::Refusal;
 use super::encoding::Encoding;
-use super::feed::SourceState;
 use super::options::PAUSE_MAX;
 use super::options::ServerOptions;
 use super::work::Sent;
@@ -42,8 +41,8 @@ pub(super) struct Session {
     current: Option<Arc<Encoding>>,
     /// What holds as soon as the client has agreed.
     next: Option<Arc<Encoding>>,
-    /// What the feed said when the session joined it.
-    joined: Option<u64>,
+    /// Whether the source's frames come to it.
+    is_fed: bool,
     /// How often the server's wishes had changed when they were heeded.
     heeded: u64,
     statistics: ServerStatistics,
@@ -78,7 +77,7 @@ impl Session {
             formats: wishes.formats,
             current: None,
             next: Some(Arc::new(choice.encoding)),
-            joined: None,
+            is_fed: false,
             heeded,
             statistics: ServerStatistics::default(),
             statistics_due: Instant::now(),
@@ -119,8 +118,8 @@ impl Session {
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
         self.binding.work.resume(encoding.clone());
         self.current = Some(encoding);
-        if self.joined.is_none() {
-            self.joined = Some(inner.feed.join(self.binding.work.clone()));
+        if !std::mem::replace(&mut self.is_fed, true) {
+            inner.feed.join(self.binding.work.clone());
         }
     }
 
@@ -165,18 +164,22 @@ impl Session {
                 tracing::debug!(unit, %error, "a unit was bound too late");
             }
         }
-        // Asked for before the frames, so that the last of them is told before the end.
-        let source = self.joined.map(|joined| inner.feed.source_state(joined));
+        let failure = inner.feed.failure().filter(|_| self.is_fed);
+        if failure.is_some() || inner.is_stopped() {
+            // The frame under way is sent to its end.
+            let _ = self.binding.work.pause(PAUSE_MAX);
+        }
+        // Asked before the frames, so that the last of them is told before the end.
+        let is_done = self.binding.work.is_done();
         while let Some(sent) = self.binding.work.poll_sent() {
             self.tell(inner, machine, &sent);
         }
-        if let Some(why) = self.binding.work.failure() {
+        if let Some(why) = self.binding.work.failure().or(failure) {
             machine.stop(Reason::Unsupported, &why);
-        }
-        match source {
-            Some(SourceState::Ended) => machine.stop(Reason::Ended, "the source has ended"),
-            Some(SourceState::Failed(why)) => machine.stop(Reason::Unsupported, &why),
-            Some(SourceState::Running) | None => {}
+        } else if inner.is_stopped() {
+            machine.stop(Reason::Ended, "the server is closing");
+        } else if is_done {
+            machine.stop(Reason::Ended, "the source has ended");
         }
         let (wanted, format) = inner.wanted();
         if wanted != self.heeded && machine.state() == State::Streaming {

@@ -85,6 +85,8 @@ struct State {
     due: Option<Instant>,
     notices: VecDeque<Sent>,
     failure: Option<String>,
+    /// No more pictures come.
+    has_ended: bool,
     stopped: bool,
 }
 
@@ -147,7 +149,7 @@ impl Work {
     /// Takes a picture. The one before it is dropped if it has not been begun.
     pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
         let mut state = lock(&self.state);
-        if state.stopped || !state.is_due(captured_at) {
+        if state.stopped || state.has_ended || !state.is_due(captured_at) {
             return;
         }
         state.dropped += u64::from(state.waiting.is_some());
@@ -159,19 +161,25 @@ impl Work {
     pub(super) fn wait_for_room(&self, longest: Duration) -> bool {
         let state = lock(&self.state);
         let full = |state: &mut State| {
-            !state.stopped && (state.waiting.is_some() || state.encoding.is_none())
+            !state.stopped
+                && !state.has_ended
+                && (state.waiting.is_some() || state.encoding.is_none())
         };
         let waited = self.room.wait_timeout_while(state, longest, full);
         !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
     }
 
-    /// Waits until nothing is left to be sent; false if it takes longer.
-    pub(super) fn wait_until_sent(&self, longest: Duration) -> bool {
+    /// Takes no more pictures; those that it has are sent.
+    pub(super) fn end(&self) {
+        lock(&self.state).has_ended = true;
+        self.room.notify_all();
+        self.waker.wake();
+    }
+
+    /// Whether no more pictures come, and every one has been sent.
+    pub(super) fn is_done(&self) -> bool {
         let state = lock(&self.state);
-        let busy =
-            |state: &mut State| !state.stopped && (state.waiting.is_some() || state.job.is_some());
-        let waited = self.room.wait_timeout_while(state, longest, busy);
-        !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
+        state.has_ended && state.waiting.is_none() && state.job.is_none()
     }
 
     /// There is more of a picture that still grows.

@@ -109,11 +109,7 @@ macro_rules! kernel {
             let inset = srli_epi16::<4>(abs_epi16(sub_epi16(swap(scaled), scaled)));
             let inwards = lanes([1, 0, 1, 0, 255, 255, 255, 255, 1, 0, 1, 0, 255, 255, 255, 255]);
             let scaled = add_epi16(scaled, mullo_epi16(inset, inwards));
-
-            let falling = cmpgt_epi32(set1_epi32(0), covariance);
-            let other_green = slli_epi32::<16>(srli_epi32::<16>(xor(scaled, swap(scaled))));
-            let scaled = xor(scaled, and(other_green, falling));
-            quantised(scaled, scale)
+            packed(ordered(quantised(scaled), covariance), scale)
         }
 
         /// The corners of the boxes around the chromas, orange and green in 16 bits each.
@@ -164,13 +160,31 @@ macro_rules! kernel {
             sub_epi16(sub_epi16(set1_epi16(1), twice), add_epi16(again, again))
         }
 
+        /// Scaled chroma in 5 and 6 bits.
         #[inline]
         #[target_feature(enable = $features)]
-        fn quantised(scaled: Vector, scale: Vector) -> Ends {
+        fn quantised(scaled: Vector) -> Vector {
             let octets = add_epi16(scaled, set1_epi16(128));
             let steps = mullo_epi16(octets, set1_epi32(253 << 16 | 249));
             let steps = add_epi16(steps, set1_epi32(505 << 16 | 1014));
-            let steps = mulhi_epu16(steps, set1_epi32(64 << 16 | 32));
+            mulhi_epu16(steps, set1_epi32(64 << 16 | 32))
+        }
+
+        /// The ends with their greens exchanged where orange differs and green falls while it
+        /// grows; where orange is the same, the first end stays the greater one.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn ordered(steps: Vector, covariance: Vector) -> Vector {
+            let difference = xor(steps, swap(steps));
+            let falls = cmpgt_epi32(set1_epi32(0), covariance);
+            let differs = cmpgt_epi32(slli_epi32::<16>(difference), set1_epi32(0));
+            let other_green = slli_epi32::<16>(srli_epi32::<16>(difference));
+            xor(steps, and(other_green, and(falls, differs)))
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn packed(steps: Vector, scale: Vector) -> Ends {
             let blue = and(sub_epi16(scale, set1_epi16(1)), set1_epi32(0xffff));
             let colours = or(madd_epi16(steps, set1_epi32(32 << 16 | 2048)), blue);
 

@@ -86,10 +86,13 @@ fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
         let inset = (top - bottom) >> 4;
         (low[channel], high[channel]) = (bottom + inset, top - inset);
     }
-    if covariance(chroma, middle) < 0 {
-        std::mem::swap(&mut low[1], &mut high[1]);
+    let (mut first, mut second) = (quantised(high), quantised(low));
+    // With the same Co the line along Cg has both directions. The first end stays the greater one:
+    // some decoders give blocks of other order three colours, as in BC1.
+    if covariance(chroma, middle) < 0 && first[0] != second[0] {
+        std::mem::swap(&mut first[1], &mut second[1]);
     }
-    Ends { first: quantised(high), second: quantised(low), scale: scale.into() }
+    Ends { first, second, scale: scale.into() }
 }
 
 fn centred(octet: u8) -> i16 {

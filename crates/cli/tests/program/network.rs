@@ -1,0 +1,121 @@
+//! `rushes send` and `rushes recv` with a network between them.
+
+use std::path::Path as FilePath;
+use std::time::Duration;
+
+use rushes_netsim::{Conditions, Loss, Path, Relay, Statistics, Straying};
+use serde_json::Value;
+
+use crate::rig::{MEDIA, free_port, json, media, receiving, run, text, units};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// What came of a file.
+struct Outcome {
+    sent: Value,
+    received: Value,
+    code: Option<i32>,
+    original: Vec<Vec<u8>>,
+    came: Vec<Vec<u8>>,
+    /// What the network did there, RTCP included.
+    there: Statistics,
+}
+
+impl Outcome {
+    fn count(&self, name: &str) -> u64 {
+        self.received[name].as_u64().unwrap()
+    }
+
+    fn packets(&self) -> [u64; 2] {
+        [&self.sent["sent"], &self.received["received"]].map(|of| of["packets"].as_u64().unwrap())
+    }
+
+    fn assert_whole(&self, name: &str) {
+        let (sent, received) = (&self.sent, &self.received);
+        assert_eq!(self.code, Some(0), "{name}: {sent} {received} {:?}", self.there);
+        assert_eq!(received["complete"], true, "{name}: {received}");
+        assert!(self.came == self.original, "{name} differs");
+    }
+}
+
+/// Sends the file `name` through a network, with `options` at both ends and more at the receiver.
+/// In all networks units come at most once, in order, and as they were sent.
+fn through(
+    name: &str,
+    conditions: Conditions,
+    options: &[&str],
+    receiving_more: &[&str],
+) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, port) = (folder.path().join(name), free_port());
+    let from = format!("127.0.0.1:{port}");
+    let receiver = receiving(port, &[&["--from", &from], options, receiving_more].concat(), &copy);
+    let relay = Relay::to(from.parse().unwrap()).with_control().conditions(conditions);
+    let relay = relay.seed(3).start().unwrap();
+    let (file, to) = (media(name), relay.address().to_string());
+    let arguments = ["send", &file, "--to", &to, "--fps", "200", "--json"];
+    let sent = run(&[&arguments[..], options].concat());
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let received = receiver.wait_with_output().unwrap();
+    let [there, _] = relay.finish();
+    let original = units(FilePath::new(&file));
+    let came = if copy.exists() { units(&copy) } else { Vec::new() };
+    let mut rest = original.iter();
+    assert!(came.iter().all(|unit| rest.any(|other| other == unit)), "{name}: what was not sent");
+    let code = received.status.code();
+    Outcome { sent: json(&sent), received: json(&received), code, original, came, there }
+}
+
+/// Loses 15 packets of media in a row.
+fn outage(delay: Duration) -> Conditions {
+    Conditions::both(Path { delay, loss: Loss::Outage(30..45), ..Path::default() })
+}
+
+const SMALL: [&str; 2] = ["--mtu", "300"];
+
+/// A busy machine may hold back more than the network does.
+const PATIENT: [&str; 2] = ["--reorder-time", "2s"];
+
+#[test]
+fn what_a_network_loses_is_counted_to_the_packet() {
+    let outcome = through(MEDIA[1], outage(40 * MS), &SMALL, &[]);
+    let [sent, came] = outcome.packets();
+    assert_eq!((outcome.count("packets_lost"), sent - came), (15, 15), "{}", outcome.received);
+    assert_eq!((outcome.code, outcome.there.lost), (Some(1), 15));
+    assert!(!outcome.came.is_empty() && outcome.came.len() < outcome.original.len());
+}
+
+#[test]
+fn what_a_network_loses_is_sent_again() {
+    for recovery in ["rtx", "verbatim"] {
+        let options = [&SMALL[..], &["--recovery", recovery]].concat();
+        let outcome = through(MEDIA[1], outage(20 * MS), &options, &PATIENT);
+        outcome.assert_whole(recovery);
+        assert_eq!(outcome.there.lost, 15);
+    }
+}
+
+#[test]
+fn delay_copies_and_another_order_change_no_file() {
+    let path = Path {
+        delay: 110 * MS,
+        jitter: 5 * MS,
+        reordering: Straying::places(0.05, 1..=20),
+        duplication: Straying::places(0.05, 0..=20),
+        ..Path::default()
+    };
+    for name in MEDIA {
+        let outcome = through(name, Conditions::both(path.clone()), &SMALL, &PATIENT);
+        outcome.assert_whole(name);
+        let [sent, came] = outcome.packets();
+        assert_eq!((sent, outcome.count("packets_lost")), (came, 0), "{name}");
+    }
+}
+
+#[test]
+fn keys_are_agreed_over_a_network_that_loses_some_of_what_is_said() {
+    let path = Path { delay: 40 * MS, loss: Loss::Outage(1..6), ..Path::default() };
+    let outcome = through(MEDIA[1], Conditions::both(path), &["--zrtp"], &PATIENT);
+    outcome.assert_whole(MEDIA[1]);
+    assert_eq!(outcome.sent["zrtp"], outcome.received["zrtp"]);
+}

@@ -1,0 +1,80 @@
+//! Waiting for frames that the server has sent and that have not come yet.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::Inner;
+
+/// How long nothing may come, beyond the longest deadline of a frame, until frames are lost that
+/// the server has sent.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// The same over TCP, where nothing is lost unless the path is: as long as a server waits for a
+/// client that takes nothing.
+const QUIET_TCP: Duration = Duration::from_secs(10);
+
+/// The same over TCP where the server has gone without saying which frame was the last.
+const QUIET_GONE: Duration = Duration::from_secs(2);
+
+/// Waits for the frames before one, as long as anything comes of them.
+///
+/// There is no limit to that: packets may wait in a socket while frames before theirs have their
+/// deadlines, and a sink may be slow.
+pub(super) struct Drain {
+    /// The first frame that is not waited for; `None` if the server did not say which was the last.
+    frame: Option<u64>,
+    seen: (u64, u64),
+    progress_at: Instant,
+    quiet: Duration,
+    /// Nothing has come for so long that the frames were ended without what they lack.
+    is_short: bool,
+}
+
+impl Drain {
+    pub(super) fn new(inner: &Inner, frame: Option<u64>) -> Self {
+        let quiet = match frame {
+            Some(_) if inner.is_reliable() => QUIET_TCP,
+            None if inner.is_reliable() => QUIET_GONE,
+            _ => inner.deadline_max().saturating_add(QUIET),
+        };
+        Self { frame, seen: (0, 0), progress_at: Instant::now(), quiet, is_short: false }
+    }
+
+    /// Looks whether the frames have ended, and ends them when no more comes.
+    ///
+    /// `announced` is the first frame of which nothing is known. Returns true once all frames have
+    /// been handed over, or no more of them can be.
+    pub(super) fn poll(&mut self, inner: &Inner, announced: u64) -> bool {
+        let Some(frames) = inner.shared.frames() else { return true };
+        let is_known = self.frame.is_some() || self.is_short;
+        if is_known && frames.is_past(self.frame.unwrap_or(announced)) {
+            return true;
+        }
+        // A sink that panicked may never give back what it has.
+        let has_failed = inner.shared.failure().is_some();
+        let is_busy = frames.is_busy() && !has_failed;
+        if self.is_short {
+            return !is_busy;
+        }
+        let seen = (inner.shared.octets(), frames.oldest());
+        if seen != self.seen || is_busy {
+            (self.seen, self.progress_at) = (seen, Instant::now());
+        }
+        let quiet = if has_failed { QUIET } else { self.quiet };
+        if self.progress_at.elapsed() < quiet {
+            return false;
+        }
+        self.is_short = true;
+        if inner.is_reliable() {
+            // Units in the middle of a packet give it back before frames end without it.
+            return true;
+        }
+        frames.finish(self.frame.unwrap_or(announced));
+        false
+    }
+
+    /// Whether frames were ended without what they lack.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+}

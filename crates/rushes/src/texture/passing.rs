@@ -1,0 +1,53 @@
+//! Errors of the network that pass: what was to be sent meanwhile is lost, as by the network.
+
+use std::fmt;
+use std::io;
+use std::io::ErrorKind;
+
+use rushes_net::NetError;
+use rushes_net::SendError;
+use rushes_net::SendErrorKind;
+
+use crate::error::Error;
+
+/// Whether a network, a host or an interface cannot be reached for now.
+///
+/// A client that is gone for good is noticed by its control connection.
+fn is_passing(error: &io::Error) -> bool {
+    use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
+    matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
+}
+
+/// Says once of an outage that a client cannot be reached.
+#[derive(Debug, Default)]
+pub(super) struct Outage {
+    is_told: bool,
+}
+
+impl Outage {
+    pub(super) fn note(&mut self, error: &dyn fmt::Display) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            tracing::warn!(%error, "a client cannot be reached for now");
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        self.is_told = false;
+    }
+}
+
+pub(super) fn of_sending(error: &SendError) -> bool {
+    matches!(&error.kind, SendErrorKind::Io { source, .. } if is_passing(source))
+}
+
+pub(super) fn of_socket(error: &NetError) -> bool {
+    matches!(error, NetError::Receive(source) if is_passing(source))
+}
+
+pub(super) fn of_stream(error: &Error) -> bool {
+    match error {
+        Error::Send(error) => of_sending(error),
+        Error::Net(error) => of_socket(error),
+        _ => false,
+    }
+}

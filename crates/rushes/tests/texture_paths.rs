@@ -1,0 +1,98 @@
+//! Frames by UDP and RTP over the simulated network, with delay, jitter, bursts of loss, packets
+//! hundreds of places late and packets that come twice: every frame is delivered, concealed or
+//! lost, once, and shows no octet of another.
+#![cfg(feature = "texture")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+#[path = "texture_world/route.rs"]
+mod route;
+mod texture_world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rushes::texture::ClientOptions;
+use rushes::texture::Format;
+use rushes::texture::Layout;
+use rushes::texture::ServerOptions;
+use rushes::texture::TextureClient;
+use rushes::texture::TextureServer;
+use rushes::texture::Timing;
+use rushes::texture::Transport;
+use rushes_netsim::Loss;
+use rushes_netsim::Path;
+use rushes_netsim::Straying;
+
+use route::Route;
+use texture_world::noise::Noise;
+use texture_world::witness::Pictures;
+use texture_world::witness::Witness;
+
+/// How long a stream may take before it counts as one that hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+const FRAMES: u64 = 40;
+const MS: Duration = Duration::from_millis(1);
+
+/// A long and bad path.
+fn path() -> Path {
+    Path {
+        delay: 50 * MS,
+        jitter: 20 * MS,
+        jitter_reorders: true,
+        loss: Loss::bursts(0.02, 5.0, 20),
+        reordering: Straying::places(0.01, 100..=500),
+        duplication: Straying::places(0.02, 0..=500),
+        ..Path::default()
+    }
+}
+
+/// Streams frames of 123 packets; `deadline` is how long missing packets are waited for.
+fn stream(transport: Transport, seed: u64, deadline: Duration) {
+    let what = format!("{transport}, seed {seed}, deadline {deadline:?}");
+    let layout = Layout::new(Format::Rgb24, 320, 180).unwrap();
+    let mut options = ServerOptions::default();
+    (options.units, options.transport) = (2, transport);
+    (options.timing, options.bit_rate) = (Timing::EveryFrame, 200_000_000);
+    let noise = Noise::new(layout, 50, FRAMES);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+    let route = Route::new(server.local_address(), path(), seed);
+    let witness = Arc::new(Witness::new(Pictures::Numbered(FRAMES)));
+    let mut options = ClientOptions::default();
+    (options.deadline_min, options.deadline_max, options.slots) = (deadline, deadline, 8);
+    let client = TextureClient::connect(route.address(), witness.clone(), options).unwrap();
+    let packets = u64::from(client.shape().unwrap().plan().packets());
+    let end = client.wait(HANGS).unwrap_or_else(|| panic!("{what}: no end"));
+    assert!(end.text.contains("source has ended"), "{what}: {end}");
+    let statistics = client.stop();
+    let seen = witness.seen();
+    let what = format!("{what}: {statistics:?} over {:?}", route.statistics());
+    assert_eq!(seen.faults, [""; 0], "{what}");
+    let (whole, damaged) = (statistics.frames_whole, statistics.frames_damaged);
+    assert_eq!((whole + damaged, damaged), (seen.frames, seen.damaged), "{what}");
+    assert_eq!(whole + damaged + statistics.frames_lost, FRAMES, "{what}");
+    assert_eq!(statistics.packets_lost, seen.packets_missing, "{what}");
+    assert_eq!(statistics.packets + statistics.packets_lost, seen.frames * packets, "{what}");
+    // The network did what it was asked to.
+    let lost: u64 = route.statistics().iter().map(|unit| unit.lost).sum();
+    assert!(lost > 0 && seen.frames > 0, "{what}");
+}
+
+/// A few at a time, short deadlines and long ones.
+fn streams(transport: Transport, seeds: std::ops::Range<u64>) {
+    std::thread::scope(|scope| {
+        for seed in seeds {
+            scope.spawn(move || stream(transport, seed, MS * [80, 300, 1_000][seed as usize % 3]));
+        }
+    });
+}
+
+#[test]
+fn every_frame_by_udp_over_a_bad_path_is_delivered_concealed_or_lost_once() {
+    streams(Transport::Udp, 0..6);
+}
+
+#[test]
+fn every_frame_by_rtp_over_a_bad_path_is_delivered_concealed_or_lost_once() {
+    streams(Transport::Rtp, 0..6);
+}

@@ -1,0 +1,199 @@
+//! The simulated network between a server and one client: its units' datagrams, and the control
+//! connection with the same delay.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::io::Read;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::net::Shutdown;
+use std::net::SocketAddr;
+use std::net::TcpListener;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes::proto::delivery::control::Message;
+use rushes::proto::delivery::control::Opening;
+use rushes::texture::Transport;
+use rushes_netsim::Conditions;
+use rushes_netsim::Path;
+use rushes_netsim::Relay;
+use rushes_netsim::Statistics;
+use rushes_netsim::Way;
+
+/// How long a thread waits at a time before it looks around.
+const LOOK: Duration = Duration::from_millis(2);
+
+fn any() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+/// A way from one client to a server, over a path that is the same in both directions.
+pub(crate) struct Route {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    server: SocketAddr,
+    path: Path,
+    seed: u64,
+    /// The units' relays, and which way their pictures go.
+    units: Mutex<Vec<(Relay, Way)>>,
+    stopped: AtomicBool,
+}
+
+impl Route {
+    pub(crate) fn new(server: SocketAddr, path: Path, seed: u64) -> Self {
+        let listener = TcpListener::bind(any()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (units, stopped) = (Mutex::default(), AtomicBool::new(false));
+        let shared = Arc::new(Shared { server, path, seed, units, stopped });
+        let own = shared.clone();
+        let thread = thread::spawn(move || own.control(&listener.accept().unwrap().0));
+        Self { address, shared, thread: Some(thread) }
+    }
+
+    /// Where the client finds the server.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What became of the pictures' datagrams, of each unit.
+    pub(crate) fn statistics(&self) -> Vec<Statistics> {
+        let units = self.shared.units.lock().unwrap_or_else(PoisonError::into_inner);
+        units.iter().map(|(relay, way)| relay.statistics(*way)).collect()
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Release);
+        // It may wait for its client.
+        drop(TcpStream::connect(self.address));
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Shared {
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    fn control(&self, client: &TcpStream) {
+        let server = TcpStream::connect(self.server).unwrap();
+        for socket in [client, &server] {
+            socket.set_read_timeout(Some(LOOK)).unwrap();
+            socket.set_nodelay(true).unwrap();
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut is_open = false;
+                self.copy(client, &server, |octets| self.upwards(octets, &mut is_open));
+            });
+            self.copy(&server, client, |octets| self.downwards(octets));
+            while !self.is_stopped() {
+                thread::sleep(LOOK);
+            }
+        });
+    }
+
+    /// What the client says: over RTP, pictures reach its ports through relays of their own.
+    fn upwards(&self, octets: &mut Vec<u8>, is_open: &mut bool) -> Vec<u8> {
+        let mut written = Vec::new();
+        if !*is_open && let Ok(Some((opening, len))) = Opening::parse(octets) {
+            octets.drain(..len);
+            opening.write(&mut written);
+            *is_open = true;
+        }
+        while *is_open && let Ok(Some((mut message, len))) = Message::parse(octets) {
+            octets.drain(..len);
+            if let Message::Accept(accept) = &mut message {
+                accept.ports.iter_mut().for_each(|port| *port = self.unit(*port, Way::There));
+            }
+            message.write(&mut written);
+        }
+        written
+    }
+
+    /// What the server says: over UDP, clients reach its ports through relays.
+    fn downwards(&self, octets: &mut Vec<u8>) -> Vec<u8> {
+        let mut written = Vec::new();
+        while let Ok(Some((mut message, len))) = Message::parse(octets) {
+            octets.drain(..len);
+            if let Message::Offer(offer) = &mut message
+                && offer.transport == Transport::Udp
+            {
+                offer.ports.iter_mut().for_each(|port| *port = self.unit(*port, Way::Back));
+            }
+            message.write(&mut written);
+        }
+        written
+    }
+
+    /// A relay to a port; its own.
+    fn unit(&self, port: u16, pictures: Way) -> u16 {
+        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        let relay = Relay::to(SocketAddr::new(self.server.ip(), port))
+            .conditions(Conditions::both(self.path.clone()))
+            .seed(self.seed << 8 | units.len() as u64)
+            .start()
+            .unwrap();
+        let own = relay.address().port();
+        units.push((relay, pictures));
+        own
+    }
+
+    /// One direction of a connection, as late as datagrams are.
+    fn copy(
+        &self,
+        mut from: &TcpStream,
+        mut to: &TcpStream,
+        mut change: impl FnMut(&mut Vec<u8>) -> Vec<u8>,
+    ) {
+        let (mut buffer, mut unread) = ([0; 4096], Vec::new());
+        let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+        let mut is_over = false;
+        while !self.is_stopped() && (!is_over || !under_way.is_empty()) {
+            match from.read(&mut buffer) {
+                Ok(0) => is_over = true,
+                Ok(count) => {
+                    unread.extend(&buffer[..count]);
+                    let due = Instant::now() + self.path.delay;
+                    under_way.push_back((due, change(&mut unread)));
+                }
+                Err(error) if is_timeout(error.kind()) => {}
+                Err(_) => is_over = true,
+            }
+            let is_due = |(due, _): &mut (Instant, Vec<u8>)| *due <= Instant::now();
+            while under_way.front_mut().is_some_and(is_due)
+                && let Some((_, octets)) = under_way.pop_front()
+            {
+                if to.write_all(&octets).is_err() {
+                    return;
+                }
+            }
+            if is_over {
+                thread::sleep(LOOK);
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    }
+}
+
+fn is_timeout(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
