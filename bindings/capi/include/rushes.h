@@ -655,6 +655,14 @@ typedef struct rushes_source {
     uint64_t jitter;
     // Nanoseconds since its last packet came.
     uint64_t silence;
+    // Packets accepted: in time, for the first time.
+    uint64_t packets;
+    // Packets that were missing when they were no longer waited for.
+    uint64_t packets_lost;
+    // Frames (or units) delivered.
+    uint64_t frames;
+    // Frames (or units) begun and dropped.
+    uint64_t frames_dropped;
 } rushes_source;
 
 // What a stream's RTCP knows of one peer. Later versions may have more at the end.
@@ -830,6 +838,13 @@ rushes_status rushes_stream_options_ssrc(const struct rushes_stream_options *opt
 // need it, or payload types of their own.
 rushes_status rushes_stream_options_remote_ssrc(const struct rushes_stream_options *options,
                                                 uint32_t ssrc);
+
+// The one host to listen to, as a name or an address, and the port that its media comes from; 0 for any
+// port. What others send is counted (`foreign`) and looked at no further. By default the session's
+// peer, if it has one that is no multicast group, and otherwise anybody.
+rushes_status rushes_stream_options_only_from(const struct rushes_stream_options *options,
+                                              const char *host,
+                                              uint16_t port);
 
 // The rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000 for
 // Opus.

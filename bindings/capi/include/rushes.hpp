@@ -438,6 +438,8 @@ public:
     RUSHES_OPTION(payload_type, (std::uint8_t type), (get(), type))
     RUSHES_OPTION(ssrc, (std::uint32_t ssrc), (get(), ssrc))
     RUSHES_OPTION(remote_ssrc, (std::uint32_t ssrc), (get(), ssrc))
+    RUSHES_OPTION(only_from, (const std::string &host, std::uint16_t port = 0),
+                  (get(), host.c_str(), port))
     RUSHES_OPTION(clock_rate, (std::uint32_t hertz), (get(), hertz))
     RUSHES_OPTION(frame_rate, (std::uint32_t frames, std::uint32_t seconds = 1),
                   (get(), frames, seconds))

@@ -1,5 +1,6 @@
 //! What a stream is told before it is opened: media and time.
 
+use std::ffi::c_char;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -188,6 +189,21 @@ pub extern "C" fn rushes_stream_options_remote_ssrc(
     ssrc: u32,
 ) -> Status {
     change(options, |builder| Ok(builder.remote_ssrc(Ssrc(ssrc))))
+}
+
+/// The one host to listen to, as a name or an address, and the port that its media comes from; 0 for any
+/// port. What others send is counted (`foreign`) and looked at no further. By default the session's
+/// peer, if it has one that is no multicast group, and otherwise anybody.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_only_from(
+    options: *const StreamOptions,
+    host: *const c_char,
+    port: u16,
+) -> Status {
+    change(options, |builder| {
+        let host = rushes::net::resolve(pointer::text(host)?, 0)?.ip();
+        Ok(builder.only_from(host, Some(port).filter(|port| *port != 0)))
+    })
 }
 
 /// The rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000 for

@@ -92,6 +92,14 @@ pub struct Source {
     pub jitter: u64,
     /// Nanoseconds since its last packet came.
     pub silence: u64,
+    /// Packets accepted: in time, for the first time.
+    pub packets: u64,
+    /// Packets that were missing when they were no longer waited for.
+    pub packets_lost: u64,
+    /// Frames (or units) delivered.
+    pub frames: u64,
+    /// Frames (or units) begun and dropped.
+    pub frames_dropped: u64,
 }
 
 /// What a stream's RTCP knows of one peer. Later versions may have more at the end.
@@ -197,6 +205,10 @@ pub extern "C" fn rushes_stream_source(
             highest: of.highest.0,
             jitter: nanos(of.jitter_time),
             silence: nanos(of.last_heard.elapsed()),
+            packets: of.packets,
+            packets_lost: of.packets_lost,
+            frames: of.frames,
+            frames_dropped: of.frames_dropped,
         };
         pointer::give_part(source, size, source_of)
     })

@@ -74,6 +74,7 @@ class StreamOptions(TypedDict, total=False):
     payload_type: int
     ssrc: int
     remote_ssrc: int
+    only_from: str | tuple[str, int]
     clock_rate: int
     mtu: int
     socket_buffer: int

@@ -1,5 +1,6 @@
 //! Keywords of `Session.stream`, as settings of a stream.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -123,10 +124,7 @@ fn describe(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<S
     Ok(builder)
 }
 
-fn multicast(
-    setting: &Setting<'_, '_>,
-    group: Option<std::net::IpAddr>,
-) -> PyResult<MulticastOptions> {
+fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<MulticastOptions> {
     let group = group.ok_or_else(|| setting.wrong("the session has no peer"))?;
     let mut options = MulticastOptions::new(group);
     for (name, value) in setting.get::<Bound<'_, PyDict>>()? {
@@ -142,6 +140,17 @@ fn multicast(
     Ok(options)
 }
 
+/// A host, or a host and a port.
+fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
+    let (host, port) = match setting.get::<String>() {
+        Ok(host) => (host, None),
+        Err(_) => setting.get::<(String, u16)>().map(|(host, port)| (host, Some(port)))?,
+    };
+    let resolved = setting.value.py().detach(|| rushes::net::resolve(&host, 0));
+    let address = resolved.map_err(|error| setting.wrong(error))?;
+    Ok((address.ip(), port))
+}
+
 /// Settings of media.
 fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     let delivery = [("access-unit", Delivery::AccessUnit), ("unit", Delivery::Unit)];
@@ -150,6 +159,10 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "payload_type" => builder.payload_type(setting.payload_type()?),
         "ssrc" => builder.ssrc(Ssrc(setting.get()?)),
         "remote_ssrc" => builder.remote_ssrc(Ssrc(setting.get()?)),
+        "only_from" => {
+            let (host, port) = only_from(setting)?;
+            builder.only_from(host, port)
+        }
         "clock_rate" => {
             let rate = ClockRate::new(setting.get()?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("no clock rate"))?)
@@ -229,7 +242,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
 pub(crate) fn apply(
     mut builder: StreamBuilder,
     options: Option<&Bound<'_, PyDict>>,
-    peer: Option<std::net::IpAddr>,
+    peer: Option<IpAddr>,
 ) -> PyResult<StreamBuilder> {
     for (name, value) in options.into_iter().flatten() {
         if value.is_none() {

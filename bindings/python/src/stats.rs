@@ -91,6 +91,16 @@ mirror! {
     SourceStatistics of LibrarySource {
         /// The source.
         ssrc: u32 = |s: &LibrarySource| s.ssrc.0,
+        /// The host and port that it sends from.
+        address: Option<(String, u16)> = |s: &LibrarySource| s.address.map(|address| (address.ip().to_string(), address.port())),
+        /// Packets accepted: in time, for the first time.
+        packets: u64 = |s: &LibrarySource| s.packets,
+        /// Packets that were missing when they were no longer waited for.
+        packets_lost: u64 = |s: &LibrarySource| s.packets_lost,
+        /// Frames (or units) delivered.
+        frames: u64 = |s: &LibrarySource| s.frames,
+        /// Frames (or units) begun and dropped.
+        frames_dropped: u64 = |s: &LibrarySource| s.frames_dropped,
         /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not
         /// those retransmitted in a stream of their own.
         received: u64 = |s: &LibrarySource| s.received,

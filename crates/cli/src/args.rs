@@ -13,7 +13,7 @@ use crate::inspect::InspectArgs;
 use crate::security::SecurityArgs;
 use crate::texture::TextureArgs;
 use crate::values::{
-    Endpoint, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
+    Endpoint, Peer, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
     parse_rate, parse_size, parse_ssrc,
 };
 use rushes_bench::BenchArgs;
@@ -291,6 +291,11 @@ pub(crate) struct SendArgs {
     /// devices and large frames (on loopback it only costs), in 512 KiB of memory
     #[arg(long, help_heading = "Network")]
     pub(crate) zero_copy: bool,
+    /// End when nothing could be sent for so long because of the network: no route, an interface
+    /// that is down, a firewall. Until then the frames are lost, and the exit code is 1
+    #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",
+        help_heading = "Network")]
+    pub(crate) give_up: Duration,
     /// Send the file this many times
     #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
         value_name = "TIMES")]
@@ -310,11 +315,17 @@ pub(crate) struct SendArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The file is NAME.part until the stream ends: when its sender says goodbye (RTCP BYE), after
---idle-timeout of silence, or at Ctrl-C. The
-exit code is 1 if nothing came or something was lost; what came whole is kept either way.
+--idle-timeout of silence, or at Ctrl-C. The exit code is 0 if a frame came and, of what was sent
+from its first packet on, nothing is known to be missing; silence is no failure unless --until-bye
+says so. What came whole is kept either way, also when the disk is full: then in NAME.part.
+
+Anybody can send to a port. Of several sources the one that sends most is written, and the others
+are counted apart; a sender that was killed and comes again from the same host goes on with the
+file. --peer, --ssrc, --srtp and --zrtp say who is meant.
 
 Examples:
   rushes recv --from 5004 --codec h265 -o copy.265
+  rushes recv --from 5004 --codec h265 --peer 192.0.2.7 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
   rushes recv --from 5004 --codec h265 --window
@@ -344,6 +355,10 @@ pub(crate) struct RecvArgs {
     /// Accept this SSRC only, decimal or 0x hexadecimal
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
+    /// Listen to this host only, and to this port of it if one is named; what others send is counted
+    /// and looked at no further
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
+    pub(crate) peer: Option<Peer>,
     /// What is received as one frame
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,
@@ -357,6 +372,9 @@ pub(crate) struct RecvArgs {
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
+    /// Exit with 1 unless the sender says goodbye (RTCP BYE). Some never do, FFmpeg for one
+    #[arg(long, conflicts_with = "no_rtcp")]
+    pub(crate) until_bye: bool,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]

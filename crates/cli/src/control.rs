@@ -1,5 +1,6 @@
 //! What RTCP brought, counted for the report at the end.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, NtpTime, RtpTimestamp, Ssrc};
@@ -10,6 +11,9 @@ use crate::security;
 
 /// How often the sender's clock mapping is looked at, and the shortest latency begins anew.
 const STRETCH: Duration = Duration::from_secs(1);
+
+/// Goodbyes that are remembered.
+const GOODBYES_MAX: usize = 64;
 
 /// How long reports on the last packet are waited for.
 const LAST_REPORTS: Duration = Duration::from_secs(1);
@@ -72,7 +76,8 @@ pub(crate) struct Heard {
     key_frames: u64,
     packets: u64,
     reports: u64,
-    goodbyes: Vec<(Ssrc, String)>,
+    /// The last ones.
+    goodbyes: VecDeque<(Ssrc, String)>,
 }
 
 impl Heard {
@@ -93,8 +98,11 @@ impl Heard {
                 ControlEvent::SenderReport { .. } | ControlEvent::ReceiverReport { .. } => {
                     self.reports += 1;
                 }
-                ControlEvent::Bye { from, reason } if self.goodbyes.len() < 64 => {
-                    self.goodbyes.push((from, reason));
+                ControlEvent::Bye { from, reason } => {
+                    if self.goodbyes.len() >= GOODBYES_MAX {
+                        self.goodbyes.pop_front();
+                    }
+                    self.goodbyes.push_back((from, reason));
                 }
                 _ => {}
             }

@@ -9,6 +9,7 @@ mod inspect;
 mod interrupt;
 mod latency;
 mod loopback;
+mod outage;
 mod pages;
 mod progress;
 mod recv;

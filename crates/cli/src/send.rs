@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rushes::{MediaStream, Pacing, StreamBuilder};
+use rushes::{Error, MediaStream, Pacing, StreamBuilder};
 use serde_json::json;
 
 use crate::Outcome;
@@ -11,6 +11,7 @@ use crate::args::SendArgs;
 use crate::control::Heard;
 use crate::describe;
 use crate::interrupt::Interrupt;
+use crate::outage::Outage;
 use crate::progress::Progress;
 use crate::report;
 use crate::security;
@@ -28,6 +29,9 @@ const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long to wait before sending is tried again where nothing else says so.
+const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if args.to.port == 0 {
@@ -59,6 +63,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
     let mut heard = Heard::default();
+    let mut outage = Outage::new(args.give_up, args.output.quiet);
     let start = Instant::now();
     let mut position = 0;
     'files: for time in 0..args.repeat {
@@ -73,7 +78,11 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
                 let due = start + schedule.next(frame.duration);
                 wait_until(due, &mut stream, &mut heard, &interrupt)?;
             }
-            stream.push_frame(frame.data, None)?;
+            if !outage.take(stream.push_frame(frame.data, None))? && args.timing.flat_out {
+                // The file is not to be over before the network is back.
+                let due = Instant::now() + OUTAGE_PAUSE;
+                wait_until(due, &mut stream, &mut heard, &interrupt)?;
+            }
             position += frame.data.len() as u64;
             progress.show(position, || stream.statistics());
         }
@@ -87,14 +96,18 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if !args.control.no_rtcp {
         // A receiver that is told of the end reports on all of it when it leaves.
         stream.rtcp().send_bye("")?;
-        heard.await_reports(&mut stream, &interrupt)?;
+        passing(heard.await_reports(&mut stream, &interrupt))?;
     }
     progress.finish();
-    print(args, &source, &stream, &heard, (time, agreed.as_ref()))?;
+    print(args, &source, &stream, (&heard, &outage), (time, agreed.as_ref()))?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
     }
-    Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
+    if outage.frames() > 0 {
+        eprintln!("rushes: incomplete: {} frames could not be sent", outage.frames());
+    }
+    let is_complete = !interrupt.came() && outage.frames() == 0;
+    Ok(if is_complete { Outcome::Done } else { Outcome::Fell })
 }
 
 /// Sees to it that a lost tail is noticed: with RTCP the goodbye's report counts the packets,
@@ -102,15 +115,30 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
 fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
     if args.control.no_rtcp {
         for _ in 0..FAREWELLS {
-            stream.wait_until(Instant::now() + FAREWELL_SPACING)?;
-            stream.send_keep_alive()?;
+            passing(stream.wait_until(Instant::now() + FAREWELL_SPACING))?;
+            passing(stream.send_keep_alive())?;
         }
         return Ok(());
     }
+    if stream.statistics().send.packets == 1 {
+        // Receivers believe a source from its second packet on (RFC 3550 appendix A.1).
+        passing(stream.send_keep_alive())?;
+    }
     // A full buffer drains, and the last packets may be asked for.
     let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { FAREWELL_SPACING };
-    stream.wait_until(Instant::now() + time)?;
+    passing(stream.wait_until(Instant::now() + time))?;
     Ok(())
+}
+
+/// Lets an error pass that is the network's, where nothing can be made up for.
+fn passing(outcome: Result<(), Error>) -> Result<(), Error> {
+    match outcome {
+        Err(error) if error.is_transient() => {
+            std::thread::sleep(OUTAGE_PAUSE);
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }
 
 /// Waits until `due`, answering requests meanwhile; until Ctrl-C, if that comes first.
@@ -121,7 +149,7 @@ fn wait_until(
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
     while Instant::now() < due && !interrupt.came() {
-        stream.wait_until(due.min(Instant::now() + PATIENCE))?;
+        passing(stream.wait_until(due.min(Instant::now() + PATIENCE)))?;
         heard.listen(stream);
     }
     Ok(())
@@ -168,7 +196,7 @@ fn print(
     args: &SendArgs,
     source: &Source,
     stream: &MediaStream,
-    heard: &Heard,
+    (heard, outage): (&Heard, &Outage),
     (time, agreed): (Duration, Option<&zrtp::Agreed>),
 ) -> anyhow::Result<()> {
     let statistics = stream.statistics();
@@ -183,6 +211,7 @@ fn print(
             "seconds": time.as_secs_f64(),
             "megabits_per_second": rate,
             "sent": report::sent(&statistics),
+            "unsent": outage.report(),
             "rtcp": heard.report(stream),
         }))?;
     } else if !args.output.quiet {

@@ -29,6 +29,34 @@ impl FromStr for Endpoint {
     }
 }
 
+/// A host, and a port if one is meant.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Peer {
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+}
+
+impl FromStr for Peer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let has_port = match text.rsplit_once(':') {
+            // Of an IPv6 address without brackets all colons are its own.
+            Some((host, _)) => !host.contains(':') || host.ends_with(']'),
+            None => false,
+        };
+        if has_port {
+            let Endpoint { host, port } = text.parse()?;
+            let host = host.ok_or_else(|| format!("{text:?} names no host"))?;
+            return Ok(Self { host, port: Some(port) });
+        }
+        if text.is_empty() {
+            return Err("a peer is HOST or HOST:PORT".to_owned());
+        }
+        Ok(Self { host: text.to_owned(), port: None })
+    }
+}
+
 /// Splits a number from the letters behind it.
 fn split_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -135,6 +163,22 @@ mod tests {
         }
         for text in ["", "host", "host:70000", "::1:5004"] {
             assert!(text.parse::<Endpoint>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn peers_have_a_host_and_perhaps_a_port() {
+        for (text, host, port) in [
+            ("camera.example", "camera.example", None),
+            ("192.0.2.7:5004", "192.0.2.7", Some(5004)),
+            ("2001:db8::7", "2001:db8::7", None),
+            ("[2001:db8::7]", "[2001:db8::7]", None),
+            ("[2001:db8::7]:5004", "[2001:db8::7]", Some(5004)),
+        ] {
+            assert_eq!(text.parse(), Ok(Peer { host: host.to_owned(), port }), "{text}");
+        }
+        for text in ["", ":5004", "host:many", "host:70000"] {
+            assert!(text.parse::<Peer>().is_err(), "{text}");
         }
     }
 

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::options::ReceivePath;
 use crate::options::SendPath;
+use crate::sys;
 
 /// Why a socket could not be made, configured or read.
 #[derive(Debug, Error)]
@@ -152,6 +153,13 @@ pub struct SendError {
     pub sent: usize,
 }
 
+impl SendError {
+    /// Whether the same may go well later; see [`SendErrorKind::is_transient`].
+    pub fn is_transient(&self) -> bool {
+        self.kind.is_transient()
+    }
+}
+
 /// Why a batch was not sent to its end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -195,6 +203,30 @@ pub enum SendErrorKind {
         /// What the system says.
         source: io::Error,
     },
+}
+
+impl SendErrorKind {
+    /// Whether the network is in the way rather than the datagram: no route or no neighbour, an
+    /// interface that is down or gone, a firewall, no memory or no room in a queue. Such things
+    /// pass; nothing is wrong with the socket meanwhile.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::BufferFull => true,
+            Self::Io { source, .. } | Self::Reclaim(source) => sys::is_transient(source),
+            Self::TooLarge { .. } | Self::PathRefused { .. } | Self::Mismatch { .. } => false,
+        }
+    }
+}
+
+impl NetError {
+    /// Whether reading the socket may go well later, as for
+    /// [`SendErrorKind::is_transient`]. What went wrong with setting one up is never transient.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Receive(source) | Self::Wait(source) => sys::is_transient(source),
+            _ => false,
+        }
+    }
 }
 
 /// Octets that were not written to their end.

@@ -283,6 +283,16 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_the_network_passes_and_one_of_the_datagram_does_not() {
+        for errno in [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::ENOBUFS] {
+            let kind = after(SendPath::Auto, errno).1.unwrap_err();
+            assert!(kind.is_transient(), "{kind}");
+        }
+        let kind = after(SendPath::Single, libc::EMSGSIZE).1.unwrap_err();
+        assert!(!kind.is_transient(), "{kind}");
+    }
+
+    #[test]
     fn an_error_of_one_datagram_is_no_reason_to_fall_back() {
         let (path, result) = after(SendPath::Sendmmsg, libc::EMSGSIZE);
         assert!(matches!(result, Err(SendErrorKind::TooLarge { length: 2, .. })), "{result:?}");

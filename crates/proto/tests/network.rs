@@ -3,6 +3,7 @@
 //!
 //! Every unit is delivered at most once, in order and as it was sent; what came and what was lost
 //! add up to what was sent.
+#![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod session;
@@ -70,20 +71,6 @@ fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
         expected.iter().enumerate().map(|(n, unit)| (&unit[..], n)).collect();
     let mut last = None;
     for (n, frame) in outcome.frames.iter().enumerate() {
-        if std::env::var("SEED").is_ok() && !places.contains_key(frame.data()) {
-            for (m, e) in expected.iter().enumerate() {
-                let common = e.windows(40).filter(|w| frame.windows(40).any(|f| f == *w)).count();
-                if common > 0 {
-                    println!(
-                        "frame {n} len {} ts {:?} shares {common} with {m} of {} {:?}",
-                        frame.len(),
-                        frame.timestamp(),
-                        e.len(),
-                        &outcome.events
-                    );
-                }
-            }
-        }
         let mut place = places.get(frame.data());
         if n == 0 && place.is_none() {
             // The first access unit may lack its beginning where what is left of it begins as one.
@@ -141,10 +128,7 @@ fn case(seed: u64) -> Setting {
 
 #[test]
 fn a_thousand_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent() {
-    for seed in std::env::var("SEED").map_or(1..=1000, |s| {
-        let s: u64 = s.parse().unwrap();
-        s..=s
-    }) {
+    for seed in 1..=1000 {
         check(&case(seed), 60);
     }
 }
@@ -173,23 +157,6 @@ fn recovered(loss: f64, cases: u64) -> (f64, f64) {
         let (ratio, outcome) = check(&setting, 200);
         all.sent += ratio.sent;
         all.came += ratio.came;
-        if loss > 0.1 {
-            println!(
-                "{:?} rtt {:?} lost {} unanswered {} notreq {} requested {} recovered {} sent {}",
-                if matches!(setting.conditions.there.path.loss, Loss::Independent(_)) {
-                    "ind"
-                } else {
-                    "burst"
-                },
-                round_trip(&setting),
-                outcome.received.packets_lost,
-                outcome.received.unanswered,
-                outcome.received.not_requested,
-                outcome.received.requested,
-                outcome.received.recovered,
-                outcome.packets_sent
-            );
-        }
         packets += outcome.received.packets;
         sent += outcome.packets_sent;
         requests += outcome.received.requested;

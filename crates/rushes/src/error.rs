@@ -154,3 +154,19 @@ pub enum Error {
     #[error("the hook's thread could not be started: {0}")]
     Thread(#[source] std::io::Error),
 }
+
+impl Error {
+    /// Whether the network is in the way and the same may go well later: no route, no neighbour, an
+    /// interface that is down, a queue without room. The stream is as good as before; the frame that
+    /// was being sent is lost, and the receiver counts its packets.
+    ///
+    /// An application that sends live media counts it and goes on with the next frame, until it has
+    /// lasted too long.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Send(error) => error.is_transient(),
+            Self::Net(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+}

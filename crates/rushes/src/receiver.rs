@@ -82,6 +82,12 @@ impl StreamReceiver {
         Ok(None)
     }
 
+    /// Waits no longer for packets that are missing: frames that are whole can be pulled at once,
+    /// the others are dropped and counted. For the end of a reception.
+    pub fn flush(&mut self) {
+        self.shared.inbox.lock().flush();
+    }
+
     /// Sets a function to be told, on the thread that pulls, of packets lost, frames dropped and
     /// sources that come and go, at the moment each is known.
     pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) {

@@ -21,7 +21,7 @@ use crate::builder::StreamBuilder;
 use crate::codec::Codec;
 use crate::context::Context;
 use crate::error::Error;
-use crate::port::{Control, Port};
+use crate::port::{Control, OnlyFrom, Port};
 #[cfg(feature = "zrtp")]
 use crate::zrtp::{Agreement, SasStatus, Warning, ZrtpConfig};
 
@@ -149,12 +149,14 @@ impl Session {
     }
 
     /// The session's socket on `local_port`, opened with `options` unless it is open already, and
-    /// the one for RTCP where `control` says.
+    /// the one for RTCP where `control` says; they take what comes from `only_from`, or else from
+    /// the session's peer.
     pub(crate) fn port(
         &self,
         local_port: u16,
         options: &SocketOptions,
         control: ControlPort,
+        only_from: Option<OnlyFrom>,
     ) -> Result<Arc<Port>, Error> {
         let mut ports = self.lock();
         ports.retain(|port| port.strong_count() > 0);
@@ -166,7 +168,8 @@ impl Session {
             return Ok(port);
         }
         let (socket, control) = self.bind(local_port, options, control)?;
-        let only_from = self.peer().filter(|peer| !peer.is_multicast());
+        let peer = self.peer().filter(|peer| !peer.is_multicast());
+        let only_from = only_from.or_else(|| peer.map(|host| OnlyFrom { host, port: None }));
         let port = Arc::new(Port::new(socket, control, only_from)?);
         ports.push(Arc::downgrade(&port));
         Ok(port)
@@ -213,7 +216,8 @@ impl Session {
         }
     }
 
-    fn local(&self, port: u16) -> SocketAddr {
+    /// Where its sockets are bound.
+    pub(crate) fn local(&self, port: u16) -> SocketAddr {
         match (self.local, self.peer) {
             (IpAddr::V6(local), Some(SocketAddr::V6(peer))) => {
                 std::net::SocketAddrV6::new(local, port, 0, peer.scope_id()).into()

@@ -63,6 +63,20 @@ impl MediaStream {
         }
     }
 
+    /// Waits no longer for packets that are missing; see [`StreamReceiver::flush`].
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => {
+                receiver.flush();
+                Ok(())
+            }
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
     /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends
     /// when the stream is dropped.
     ///

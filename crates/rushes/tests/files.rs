@@ -122,3 +122,33 @@ fn errors_name_the_file_and_the_place() {
     let error = MediaWriter::create(&folder.path().join("no/such/x.265"), Codec::H265);
     assert!(error.unwrap_err().to_string().contains("x.265"));
 }
+
+#[test]
+fn a_file_begun_again_has_only_what_came_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.raw");
+    let mut writer = MediaWriter::create(&path, Codec::Generic).unwrap();
+    // More than a buffer, so that the system has some of it.
+    writer.write(&[7; 300 << 10], RtpTimestamp(0)).unwrap();
+    writer.write(b"before", RtpTimestamp(0)).unwrap();
+    writer.begin_again().unwrap();
+    writer.write(b"after", RtpTimestamp(0)).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"after");
+
+    let path = folder.path().join("x.opus");
+    let mut writer = MediaWriter::create(&path, Codec::Opus).unwrap();
+    writer.write(&[0x08, 1], RtpTimestamp(7)).unwrap();
+    writer.begin_again().unwrap();
+    writer.write(&[0x08, 2], RtpTimestamp(0)).unwrap();
+    // Another sender's timestamps are no gap.
+    writer.change_source();
+    writer.write(&[0x08, 3], RtpTimestamp(1 << 30)).unwrap();
+    writer.finish().unwrap();
+    let mut reader = MediaReader::open(&path, Codec::Opus, ReadOptions::default()).unwrap();
+    let mut packets = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        packets.push(frame.data.to_vec());
+    }
+    assert_eq!(packets, [[0x08, 2], [0x08, 3]]);
+}

@@ -11,7 +11,8 @@ use rushes::texture::Layout;
 use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, WrittenFrames};
 
 use super::decoder::{self, Decoder};
-use super::{Audience, Described, build, stream_into};
+use super::writer::Audience;
+use super::{Described, build, stream_into};
 use crate::Outcome;
 use crate::Usage;
 use crate::args::{DeliveryName, RecvArgs};

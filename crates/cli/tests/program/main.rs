@@ -8,7 +8,10 @@ mod bench_rates;
 mod bench_scaling;
 mod bench_texture;
 mod described;
+mod endings;
 mod network;
+#[cfg(target_os = "linux")]
+mod outage;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;
@@ -16,6 +19,7 @@ mod secured;
 #[path = "../../../rushes/tests/texture_world/stranger.rs"]
 #[allow(dead_code, reason = "one server is played, and one client viewed")]
 mod stranger;
+mod strangers;
 #[cfg(unix)]
 mod texture;
 mod texture_ends;

@@ -1,8 +1,10 @@
 //! Running the program, and reading what it says.
 
+use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use rushes::file::{MediaReader, ReadOptions, codec_of};
@@ -63,6 +65,66 @@ pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
         std::thread::sleep(Duration::from_millis(10));
     }
     child
+}
+
+/// A program whose error output is read line by line while it runs.
+pub(crate) struct Speaker {
+    pub(crate) child: Child,
+    lines: Receiver<String>,
+    said: String,
+}
+
+impl Speaker {
+    /// How long it may take to say something, or to end.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let (line, lines) = channel();
+        std::thread::spawn(move || errors.lines().try_for_each(|read| line.send(read.unwrap())));
+        Self { child, lines, said: String::new() }
+    }
+
+    fn hear(&mut self, line: &str) {
+        self.said += line;
+        self.said.push('\n');
+    }
+
+    /// Waits for a line with `words` in it.
+    pub(crate) fn wait_for(&mut self, words: &str) {
+        loop {
+            let line = self.lines.recv_timeout(Self::PATIENCE);
+            let line = line.unwrap_or_else(|_| panic!("it never says {words:?}: {}", self.said));
+            self.hear(&line);
+            if line.contains(words) {
+                return;
+            }
+        }
+    }
+
+    /// How it ended, and all that it said.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        loop {
+            match self.lines.recv_timeout(Self::PATIENCE) {
+                Ok(line) => self.hear(&line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {}", self.said),
+            }
+        }
+        (self.child.wait().unwrap(), std::mem::take(&mut self.said))
+    }
+}
+
+impl Drop for Speaker {
+    /// A test that fails leaves no program behind: a script whose input ends goes on to its end.
+    fn drop(&mut self) {
+        if self.child.stdin.take().is_some() {
+            while self.lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// The NAL units (or packets) of a file.

@@ -156,6 +156,33 @@ pub(crate) fn fault(error: &io::Error) -> Fault {
     }
 }
 
+/// Whether `error` is of the network between here and there, or of the machine's means, and may pass.
+pub(crate) fn is_transient(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    let is_of_network = matches!(
+        error.kind(),
+        Kind::NetworkDown | Kind::NetworkUnreachable | Kind::HostUnreachable | Kind::OutOfMemory
+    );
+    is_of_network || error.raw_os_error().is_some_and(|code| TRANSIENT.contains(&code))
+}
+
+/// A firewall's refusal, or a full table of connections, is `EPERM`; an interface that is unplugged
+/// `ENODEV` or `ENXIO`.
+#[cfg(unix)]
+const TRANSIENT: &[i32] = &[
+    libc::ENETDOWN,
+    libc::ENETUNREACH,
+    libc::EHOSTDOWN,
+    libc::EHOSTUNREACH,
+    libc::EPERM,
+    libc::ENODEV,
+    libc::ENXIO,
+    ENOBUFS,
+];
+/// `WSAENETDOWN`, `WSAENETUNREACH`, `WSAEHOSTDOWN` and `WSAEHOSTUNREACH`.
+#[cfg(windows)]
+const TRANSIENT: &[i32] = &[10_050, 10_051, 10_064, 10_065, ENOBUFS];
+
 /// What an error of accepting means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum AcceptFault {
@@ -207,6 +234,17 @@ const PASSING: &[i32] = &[];
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_pass_is_told_from_what_is_wrong() {
+        let is_transient = |code| is_transient(&io::Error::from_raw_os_error(code));
+        for code in [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::ENOBUFS] {
+            assert!(is_transient(code), "{code}");
+        }
+        for code in [libc::EBADF, EINVAL, EMSGSIZE, libc::EACCES, libc::EAFNOSUPPORT] {
+            assert!(!is_transient(code), "{code}");
+        }
+    }
 
     #[test]
     fn a_failed_connection_is_not_a_failed_listener() {

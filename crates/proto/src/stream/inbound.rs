@@ -434,6 +434,12 @@ impl Inbound {
         }
     }
 
+    /// Delivers what is whole and gives up on the rest, as if nothing more came.
+    pub(super) fn finish(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        self.end_frame(report);
+    }
+
     /// Ends the frame in hand, of which nothing more comes.
     fn end_frame(&mut self, report: &mut Report<'_>) {
         self.depacketiser.finish(&mut self.builder);
@@ -465,8 +471,10 @@ impl Inbound {
     pub(super) fn statistics(&self) -> SourceStatistics {
         SourceStatistics {
             ssrc: self.ssrc,
+            address: self.address,
             received: self.received,
             expected: self.window.expected(),
+            first_heard: self.since,
             last_heard: self.last_heard,
             cumulative_lost: self.window.expected() as i64 - self.received as i64,
             highest: self.window.highest(),

@@ -294,6 +294,14 @@ impl Receiver {
         }
     }
 
+    /// Waits no longer for packets that are missing, of any source: what is whole is finished, the
+    /// rest is dropped and counted. For the end of a reception.
+    pub fn flush(&mut self) {
+        for n in 0..self.sources.len() {
+            self.with_source(n, Inbound::finish);
+        }
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.sources.iter().filter_map(Inbound::poll_timeout).min()

@@ -1,5 +1,6 @@
 //! What is counted.
 
+use core::net::SocketAddr;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -203,11 +204,15 @@ pub struct ReceiveStatistics {
 pub struct SourceStatistics {
     /// The source.
     pub ssrc: Ssrc,
+    /// The transport address that it sends from, if that was given.
+    pub address: Option<SocketAddr>,
     /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not those
     /// retransmitted in a stream of their own.
     pub received: u64,
     /// Packets that should have come so far (RFC 3550 appendix A.3).
     pub expected: u64,
+    /// When the first packet came.
+    pub first_heard: Instant,
     /// When the last packet came.
     pub last_heard: Instant,
     /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).

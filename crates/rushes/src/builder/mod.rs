@@ -27,6 +27,7 @@ use self::control::ControlSettings;
 use crate::codec::Carried;
 use crate::codec::Interleaving;
 use crate::pace::Pacing;
+use crate::port::OnlyFrom;
 use crate::security::Security;
 use crate::session::Session;
 
@@ -45,6 +46,7 @@ pub struct StreamBuilder {
     pub(crate) payload_type: PayloadType,
     pub(crate) ssrc: Option<Ssrc>,
     remote_ssrc: Option<Ssrc>,
+    only_from: Option<OnlyFrom>,
     pub(crate) clock_rate: Option<ClockRate>,
     mtu: usize,
     pub(crate) frame_rate: Option<FrameRate>,
@@ -85,6 +87,7 @@ impl StreamBuilder {
             payload_type,
             ssrc: None,
             remote_ssrc: None,
+            only_from: None,
             clock_rate: None,
             mtu: 1500,
             frame_rate: None,
@@ -139,6 +142,16 @@ impl StreamBuilder {
     /// any. Streams on one port need it, or payload types of their own.
     pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.remote_ssrc = Some(ssrc);
+        self
+    }
+
+    /// The one host to listen to, and the port that its media comes from if that is known: what
+    /// others send is counted ([`Statistics::foreign`](crate::Statistics)) and looked at no further.
+    /// By default the session's peer, if it has one that is no multicast group, and otherwise anybody.
+    ///
+    /// Addresses can be forged: SRTP and ZRTP are what keeps strangers out for certain.
+    pub fn only_from(mut self, host: IpAddr, port: Option<u16>) -> Self {
+        self.only_from = Some(OnlyFrom { host, port });
         self
     }
 

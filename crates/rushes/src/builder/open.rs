@@ -97,7 +97,13 @@ impl StreamBuilder {
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
         Pacer::new(self.pacing, interval, Instant::now())?;
-        let port = self.session.port(self.local_port, &self.socket, control)?;
+        if let Some(only) = self.only_from
+            && only.host.is_ipv4() != self.session.is_ipv4()
+        {
+            let (local, peer) = (self.session.local(0).ip(), only.host);
+            return Err(Error::AddressFamily { local, peer });
+        }
+        let port = self.session.port(self.local_port, &self.socket, control, self.only_from)?;
         Ok((self, port))
     }
 

@@ -29,6 +29,29 @@ pub enum FileError {
         /// What the system said.
         source: io::Error,
     },
+    /// The system takes no more of a file; what it has taken is kept.
+    #[error(
+        "{}: cannot {action}: {source}; {} keeps {octets} octets, {whole} of them in {frames} \
+         frames that are whole",
+        path.display(),
+        part.display()
+    )]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The file that keeps what came before.
+        part: PathBuf,
+        /// Octets in it.
+        octets: u64,
+        /// Octets at its beginning that are whole frames.
+        whole: u64,
+        /// The number of these frames.
+        frames: u64,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The Ogg pages are damaged.
     #[error("{}: not an Ogg file: {source}", path.display())]
     Ogg {

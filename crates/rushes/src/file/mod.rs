@@ -7,11 +7,13 @@
 //! | generic | octets, cut into frames of one size |
 //!
 //! Reading needs memory for one frame and a little more. Writing goes to `NAME.part`, which takes
-//! the file's name when it is finished and vanishes when it is not.
+//! the file's name when it is finished and vanishes when it is not, unless the disk is full: then it
+//! stays.
 
 mod error;
 mod opus;
 mod reader;
+mod sink;
 mod writer;
 
 pub use error::FileError;

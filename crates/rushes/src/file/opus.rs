@@ -154,6 +154,9 @@ pub struct OpusWriter<W: Write> {
     /// Granule position after the packet in hand, in samples of 48 kHz.
     position: u64,
     page_start: u64,
+    /// Packets given to the pages, and those of them in pages that are written.
+    packets_given: u64,
+    packets_in_pages: u64,
     next_timestamp: Option<RtpTimestamp>,
 }
 
@@ -167,8 +170,25 @@ impl<W: Write> OpusWriter<W> {
             held: None,
             position: 0,
             page_start: 0,
+            packets_given: 0,
+            packets_in_pages: 0,
             next_timestamp: None,
         }
+    }
+
+    /// Where it is written to.
+    pub(super) fn output(&self) -> &W {
+        self.packets.inner()
+    }
+
+    /// Packets in pages that were given to the output.
+    pub(super) fn packets_in_pages(&self) -> u64 {
+        self.packets_in_pages
+    }
+
+    /// Says that the next packet is of another source, whose timestamps begin elsewhere.
+    pub(super) fn change_source(&mut self) {
+        self.next_timestamp = None;
     }
 
     /// Writes one packet, sampled at `timestamp`.
@@ -196,10 +216,14 @@ impl<W: Write> OpusWriter<W> {
     /// # Errors
     /// What the system said.
     pub fn finish(mut self) -> io::Result<W> {
+        self.end()?;
+        Ok(self.packets.into_inner())
+    }
+
+    /// Ends the stream.
+    pub(super) fn end(&mut self) -> io::Result<()> {
         self.write_held(PacketWriteEndInfo::EndStream)?;
-        let mut output = self.packets.into_inner();
-        output.flush()?;
-        Ok(output)
+        self.packets.inner_mut().flush()
     }
 
     fn write_held(&mut self, end: PacketWriteEndInfo) -> io::Result<()> {
@@ -212,7 +236,13 @@ impl<W: Write> OpusWriter<W> {
             }
             end => end,
         };
-        self.packets.write_packet(packet, self.serial, end, self.position)
+        let ends_page = !matches!(end, PacketWriteEndInfo::NormalPacket);
+        self.packets.write_packet(packet, self.serial, end, self.position)?;
+        self.packets_given += 1;
+        if ends_page {
+            self.packets_in_pages = self.packets_given;
+        }
+        Ok(())
     }
 
     /// The headers, for as many channels as the first packet has (RFC 6716 section 3.1, bit s).

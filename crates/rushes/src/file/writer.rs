@@ -1,8 +1,9 @@
 //! Writing received frames to a file.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::io::BufWriter;
+use std::io::ErrorKind;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use rushes_proto::RtpTimestamp;
 
 use super::error::FileError;
 use super::opus::OpusWriter;
+use super::sink::{Sink, Target};
 use crate::codec::Codec;
 
 /// A media file being written: frames of video and of the generic format one after the other,
@@ -19,11 +21,20 @@ use crate::codec::Codec;
 /// An ordinary file is written as `NAME.part` and takes its name in [`finish`](Self::finish);
 /// dropped before, it leaves nothing behind. Pipes and devices are written directly, and `-` is
 /// the standard output.
+///
+/// When the system takes no more of a file, because the disk is full for example, what it has
+/// taken stays in `NAME.part`, and [`FileError::Kept`] says how much of it is whole.
 #[derive(Debug)]
 pub struct MediaWriter {
     path: PathBuf,
     part: Option<PathBuf>,
+    /// `None` after an error.
     output: Option<Output>,
+    frames: u64,
+    /// Ends of frames that the system has not taken yet: octets, and frames up to there.
+    ends: VecDeque<(u64, u64)>,
+    /// The last end that it has taken.
+    whole: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -32,12 +43,22 @@ enum Output {
     Opus(OpusWriter<Sink>),
 }
 
-type Sink = BufWriter<Box<dyn Inner>>;
+impl Output {
+    fn new(codec: Codec, sink: Sink) -> Self {
+        if codec == Codec::Opus {
+            Self::Opus(OpusWriter::new(sink, std::process::id()))
+        } else {
+            Self::Plain(sink)
+        }
+    }
 
-/// Where the octets go.
-trait Inner: Write + Send + std::fmt::Debug {}
-
-impl<T: Write + Send + std::fmt::Debug> Inner for T {}
+    fn sink(&self) -> &Sink {
+        match self {
+            Self::Plain(sink) => sink,
+            Self::Opus(writer) => writer.output(),
+        }
+    }
+}
 
 impl MediaWriter {
     /// Begins a file of `codec` at `path`.
@@ -45,66 +66,149 @@ impl MediaWriter {
     /// # Errors
     /// [`FileError::Io`].
     pub fn create(path: &Path, codec: Codec) -> Result<Self, FileError> {
-        let (inner, part): (Box<dyn Inner>, _) = if path == Path::new("-") {
-            (Box::new(io::stdout()), None)
+        let (target, part) = if path == Path::new("-") {
+            (Target::Output(io::stdout()), None)
         } else if is_ordinary(path) {
             let mut part = path.as_os_str().to_owned();
             part.push(".part");
             let part = PathBuf::from(part);
-            (
-                Box::new(File::create(&part).map_err(|source| failed(&part, "create", source))?),
-                Some(part),
-            )
+            let file = File::create(&part).map_err(|source| failed(&part, "create", source))?;
+            (Target::File(file), Some(part))
         } else {
             let file = File::options().write(true).open(path);
-            (Box::new(file.map_err(|source| failed(path, "open", source))?), None)
+            (Target::Stream(file.map_err(|source| failed(path, "open", source))?), None)
         };
-        let sink = BufWriter::with_capacity(256 << 10, inner);
-        let output = if codec == Codec::Opus {
-            Output::Opus(OpusWriter::new(sink, std::process::id()))
-        } else {
-            Output::Plain(sink)
-        };
-        Ok(Self { path: path.to_owned(), part, output: Some(output) })
+        Ok(Self {
+            path: path.to_owned(),
+            part,
+            output: Some(Output::new(codec, Sink::new(target))),
+            frames: 0,
+            ends: VecDeque::new(),
+            whole: (0, 0),
+        })
     }
 
     /// Writes one frame, sampled at `timestamp`.
     ///
     /// # Errors
-    /// [`FileError::Io`].
+    /// [`FileError::Kept`] if the system takes no more; nothing can be written afterwards.
+    /// [`FileError::Io`] if it has taken nothing of the file, or is given a pipe or a device, or if
+    /// the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
         let written = match &mut self.output {
             Some(Output::Plain(sink)) => sink.write_all(frame),
             Some(Output::Opus(writer)) => writer.write(frame, timestamp),
-            None => Ok(()),
+            None => Err(io::Error::other("the file has ended with an error")),
         };
-        written.map_err(|source| failed(&self.path, "write", source))
+        match written {
+            Ok(()) => {
+                self.frames += 1;
+                self.note_end();
+                Ok(())
+            }
+            Err(source) if source.kind() == ErrorKind::InvalidData => {
+                Err(failed(&self.path, "write", source))
+            }
+            Err(source) => Err(self.give_up("write", source)),
+        }
+    }
+
+    /// Forgets all frames: the file begins with the next one. What a pipe or a device was given
+    /// stays, and the next frame follows it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn begin_again(&mut self) -> Result<(), FileError> {
+        self.ends.clear();
+        (self.whole, self.frames) = ((0, 0), 0);
+        let begun = match self.output.take() {
+            Some(Output::Plain(mut sink)) => {
+                sink.begin_again().map(|()| Output::new(Codec::Generic, sink))
+            }
+            Some(Output::Opus(writer)) => writer.finish().and_then(|mut sink| {
+                sink.begin_again()?;
+                Ok(Output::new(Codec::Opus, sink))
+            }),
+            None => Err(io::Error::other("the file has ended with an error")),
+        };
+        match begun {
+            Ok(output) => self.output = Some(output),
+            Err(source) => return Err(self.give_up("write", source)),
+        }
+        Ok(())
+    }
+
+    /// Says that the next frame is of another sender than the last one: its timestamp tells nothing
+    /// of the time between them.
+    pub fn change_source(&mut self) {
+        if let Some(Output::Opus(writer)) = &mut self.output {
+            writer.change_source();
+        }
     }
 
     /// Ends the file and gives it its name.
     ///
     /// # Errors
-    /// [`FileError::Io`]; nothing is left behind then.
+    /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed.
     pub fn finish(mut self) -> Result<(), FileError> {
-        let ended = match self.output.take() {
-            Some(Output::Plain(mut sink)) => sink.flush(),
-            Some(Output::Opus(writer)) => writer.finish().map(drop),
-            None => Ok(()),
+        let ended = match &mut self.output {
+            Some(Output::Plain(sink)) => sink.flush(),
+            Some(Output::Opus(writer)) => writer.end(),
+            None => Err(io::Error::other("the file has ended with an error")),
         };
-        ended.map_err(|source| failed(&self.path, "write", source))?;
-        if let Some(part) = &self.part {
-            std::fs::rename(part, &self.path)
-                .map_err(|source| failed(&self.path, "rename", source))?;
-            self.part = None;
+        if let Err(source) = ended {
+            return Err(self.give_up("write", source));
         }
+        self.note_end();
+        if let Some(part) = &self.part
+            && let Err(source) = std::fs::rename(part, &self.path)
+        {
+            return Err(self.give_up("rename", source));
+        }
+        self.part = None;
         Ok(())
+    }
+
+    /// Notes where the frames so far end, and which ends the system has taken.
+    fn note_end(&mut self) {
+        let Some(output) = &self.output else { return };
+        let (written, taken) = (output.sink().written(), output.sink().taken());
+        let frames = match output {
+            Output::Plain(_) => self.frames,
+            Output::Opus(writer) => writer.packets_in_pages(),
+        };
+        if self.ends.back().unwrap_or(&self.whole).1 < frames {
+            self.ends.push_back((written, frames));
+        }
+        while let Some(&end) = self.ends.front().filter(|end| end.0 <= taken) {
+            self.whole = end;
+            self.ends.pop_front();
+        }
+    }
+
+    /// Ends the file after an error; what the system has taken of it is kept.
+    fn give_up(&mut self, action: &'static str, source: io::Error) -> FileError {
+        let octets = self.output.as_ref().map_or(0, |output| output.sink().taken());
+        self.note_end();
+        self.output = None;
+        let (whole, frames) = self.whole;
+        let path = self.path.clone();
+        match self.part.take() {
+            Some(part) if octets > 0 => {
+                FileError::Kept { path, action, part, octets, whole, frames, source }
+            }
+            part => {
+                self.part = part;
+                FileError::Io { path, action, source }
+            }
+        }
     }
 }
 
 impl Drop for MediaWriter {
     fn drop(&mut self) {
+        self.output = None;
         if let Some(part) = self.part.take() {
-            self.output = None;
             // If it is gone already, so much the better.
             let _ = std::fs::remove_file(part);
         }

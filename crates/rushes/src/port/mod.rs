@@ -73,6 +73,21 @@ pub(crate) enum Pulled {
     Woken,
 }
 
+/// The one peer whose datagrams are taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct OnlyFrom {
+    pub(crate) host: IpAddr,
+    /// Where its media comes from; without one, from any port of the host. Its reports may come from
+    /// any.
+    pub(crate) port: Option<u16>,
+}
+
+impl OnlyFrom {
+    fn sends_media(self, from: SocketAddr) -> bool {
+        self.host == from.ip() && self.port.is_none_or(|port| port == from.port())
+    }
+}
+
 /// Where a port's RTCP is.
 #[derive(Debug)]
 pub(crate) enum Control {
@@ -92,7 +107,7 @@ pub(crate) struct Port {
     socket: UdpSocket,
     control: Control,
     waker: Waker,
-    only_from: Option<IpAddr>,
+    only_from: Option<OnlyFrom>,
     /// Held by the thread whose turn it is.
     turn: Mutex<Turn>,
     inboxes: Mutex<Inboxes>,
@@ -138,7 +153,7 @@ impl Port {
     pub(crate) fn new(
         socket: UdpSocket,
         control: Control,
-        only_from: Option<IpAddr>,
+        only_from: Option<OnlyFrom>,
     ) -> Result<Self, Error> {
         let now = Instant::now();
         let control_arena = match &control {
@@ -342,7 +357,7 @@ impl Port {
                 self.take_report(now, *datagram.from, datagram.data);
                 continue;
             }
-            if self.only_from.is_some_and(|host| host != datagram.from.ip()) {
+            if self.only_from.is_some_and(|only| !only.sends_media(*datagram.from)) {
                 self.foreign.fetch_add(1, Relaxed);
                 continue;
             }

@@ -232,7 +232,7 @@ impl Port {
     }
 
     pub(super) fn take_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        if self.only_from.is_some_and(|host| host != from.ip()) {
+        if self.only_from.is_some_and(|only| only.host != from.ip()) {
             self.foreign.fetch_add(1, Relaxed);
             return;
         }

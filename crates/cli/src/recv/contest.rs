@@ -1,0 +1,543 @@
+//! Which of several sources a reception is of.
+//!
+//! Anybody can send to an open port, and the first who does is not always the one that is meant. So
+//! the frames of other sources are kept for a while. One that sends twice as much as the one that is
+//! written takes its place from the beginning: of a stranger's few packets nothing is left. A sender
+//! that was killed and comes again is another source of the same host: it goes on where the first
+//! one ended.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use rushes::proto::stream::{ReceiveStatistics, SourceStatistics};
+use rushes::{RtpTimestamp, Ssrc};
+
+/// Octets of a source that nobody can take the place of any more, and that are kept of each.
+const SETTLED: u64 = 4 << 20;
+
+/// What a kept frame takes besides its octets.
+const FRAME_COST: u64 = 64;
+
+/// Sources of one file that are remembered.
+const WRITTEN_MAX: usize = 64;
+
+/// How many times as much another source must have sent.
+const MORE: u64 = 2;
+
+/// How many times as much shows that what came before on the same host was no stream.
+const NOTHING: u64 = 16;
+
+/// How long a source must be silent before another of its host is taken for its successor.
+const GIVES_WAY: Duration = Duration::from_secs(1);
+
+/// A frame that may be written later.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) arrival: Instant,
+    pub(super) timestamp: RtpTimestamp,
+    pub(super) octets: Vec<u8>,
+}
+
+/// A frame that has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming<'f> {
+    pub(super) ssrc: Ssrc,
+    pub(super) arrival: Instant,
+    pub(super) timestamp: RtpTimestamp,
+    pub(super) octets: &'f [u8],
+}
+
+impl Incoming<'_> {
+    fn copy(self) -> Kept {
+        let Self { arrival, timestamp, octets, .. } = self;
+        Kept { arrival, timestamp, octets: octets.to_vec() }
+    }
+}
+
+/// Another source is written from now on.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) before: Ssrc,
+    pub(super) now: Ssrc,
+    /// Whether the file goes on; otherwise it begins again.
+    pub(super) goes_on: bool,
+    /// What came of it so far.
+    pub(super) frames: Vec<Kept>,
+}
+
+/// What to do with a frame.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Write it.
+    Write,
+    /// Nothing: it is kept, or of no interest.
+    Wait,
+    /// Write what the change says; the frame is among it.
+    Change(Change),
+}
+
+/// What was received of one source.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) packets: u64,
+    pub(super) packets_lost: u64,
+    pub(super) frames: u64,
+    pub(super) frames_dropped: u64,
+}
+
+impl Counts {
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            packets_lost: self.packets_lost + other.packets_lost,
+            frames: self.frames + other.frames,
+            frames_dropped: self.frames_dropped + other.frames_dropped,
+        }
+    }
+
+    fn of(source: &SourceStatistics) -> Self {
+        Self {
+            packets: source.packets,
+            packets_lost: source.packets_lost,
+            frames: source.frames,
+            frames_dropped: source.frames_dropped,
+        }
+    }
+}
+
+/// One source.
+#[derive(Debug)]
+struct Contender {
+    ssrc: Ssrc,
+    address: Option<SocketAddr>,
+    first: Instant,
+    last: Instant,
+    /// What was counted before the receiver forgot it and heard it anew, and since.
+    earlier: Counts,
+    counts: Counts,
+    /// Octets of its frames.
+    octets: u64,
+    frames: Vec<Kept>,
+    kept: u64,
+    /// Whether all of its frames are kept.
+    is_kept: bool,
+}
+
+impl Contender {
+    fn new(source: &SourceStatistics) -> Self {
+        Self {
+            ssrc: source.ssrc,
+            address: source.address,
+            first: source.first_heard,
+            last: source.last_heard,
+            earlier: Counts::default(),
+            counts: Counts::of(source),
+            octets: 0,
+            frames: Vec::new(),
+            kept: 0,
+            is_kept: true,
+        }
+    }
+
+    fn look(&mut self, source: &SourceStatistics) {
+        self.address = source.address.or(self.address);
+        self.last = self.last.max(source.last_heard);
+        let counts = Counts::of(source);
+        if counts.packets < self.counts.packets {
+            self.earlier = self.total();
+        }
+        self.counts = counts;
+    }
+
+    fn total(&self) -> Counts {
+        self.earlier.plus(self.counts)
+    }
+
+    fn host(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip())
+    }
+
+    /// Keeps a frame; `false` if there is no room for it.
+    fn keep(&mut self, frame: Incoming<'_>) -> bool {
+        let kept = self.kept + frame.octets.len() as u64 + FRAME_COST;
+        let fits = self.is_kept && kept <= SETTLED;
+        if fits {
+            self.kept = kept;
+            self.frames.push(frame.copy());
+        }
+        fits
+    }
+
+    fn forget(&mut self) {
+        (self.frames, self.kept, self.is_kept) = (Vec::new(), 0, false);
+    }
+}
+
+/// The sources of a reception.
+#[derive(Debug, Default)]
+pub(super) struct Contest {
+    contenders: Vec<Contender>,
+    /// The one that is written.
+    current: Option<Ssrc>,
+    /// Those that the file begins with, and what came of them.
+    before: Vec<(Ssrc, Counts)>,
+    /// Octets of their frames.
+    octets_before: u64,
+}
+
+impl Contest {
+    /// Takes what the receiver has counted. Those that it has forgotten are forgotten here too, so
+    /// there are no more of them than it remembers.
+    pub(super) fn look(&mut self, statistics: &ReceiveStatistics) {
+        let ReceiveStatistics { sources, ended, .. } = statistics;
+        for contender in &mut self.contenders {
+            let is_its = |source: &&SourceStatistics| source.ssrc == contender.ssrc;
+            if let (None, Some(source)) = (sources.iter().find(is_its), ended.iter().rfind(is_its))
+            {
+                contender.look(source);
+            }
+        }
+        for source in sources {
+            let is_over = self.before.iter().any(|(ssrc, _)| *ssrc == source.ssrc);
+            match self.find(source.ssrc) {
+                Some(n) => self.contenders[n].look(source),
+                None if is_over => {}
+                None => self.contenders.push(Contender::new(source)),
+            }
+        }
+        let current = self.current;
+        self.contenders.retain(|contender| {
+            let mut known = sources.iter().chain(ended);
+            known.any(|source| source.ssrc == contender.ssrc) || Some(contender.ssrc) == current
+        });
+    }
+
+    fn find(&self, ssrc: Ssrc) -> Option<usize> {
+        self.contenders.iter().position(|contender| contender.ssrc == ssrc)
+    }
+
+    fn current(&self) -> Option<&Contender> {
+        self.contenders.get(self.find(self.current?)?)
+    }
+
+    /// Whether the source was there at the last [`look`](Self::look).
+    pub(super) fn knows(&self, ssrc: Ssrc) -> bool {
+        self.find(ssrc).is_some()
+    }
+
+    /// Takes a frame.
+    pub(super) fn take(&mut self, frame: Incoming<'_>) -> Turn {
+        let Some(n) = self.find(frame.ssrc) else { return Turn::Wait };
+        let contender = &mut self.contenders[n];
+        contender.octets += frame.octets.len() as u64;
+        contender.last = contender.last.max(frame.arrival);
+        let fits = contender.keep(frame);
+        match self.current {
+            Some(current) if current == frame.ssrc => {
+                if !fits || self.octets() > SETTLED {
+                    self.contenders[n].forget();
+                }
+                Turn::Write
+            }
+            None => {
+                self.current = Some(frame.ssrc);
+                Turn::Write
+            }
+            Some(_) if fits => self.rival(n),
+            Some(_) if self.is_successor(n, false) && self.contenders[n].is_kept => {
+                // It has sent so much that nobody else is meant.
+                let mut change = self.go_on(n);
+                change.frames.push(frame.copy());
+                Turn::Change(change)
+            }
+            Some(_) => {
+                self.contenders[n].forget();
+                Turn::Wait
+            }
+        }
+    }
+
+    /// Octets in the file.
+    fn octets(&self) -> u64 {
+        self.octets_before + self.current().map_or(0, |current| current.octets)
+    }
+
+    /// Whether another source takes the file over from its beginning.
+    fn rival(&mut self, n: usize) -> Turn {
+        let written = self.octets();
+        let rival = &self.contenders[n];
+        let more = if self.is_successor(n, false) { NOTHING } else { MORE };
+        if written > SETTLED || rival.octets <= written.saturating_mul(more) {
+            return Turn::Wait;
+        }
+        self.before.clear();
+        self.octets_before = 0;
+        Turn::Change(self.change_to(n, false))
+    }
+
+    /// Whether the source began when the current one fell silent, and where that was.
+    fn is_successor(&self, n: usize, has_left: bool) -> bool {
+        let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
+        // One that says goodbye and goes on under another SSRC does so at the same address (RFC 3550
+        // section 8.2); one that was killed has another port.
+        let is_there =
+            if has_left { next.address == current.address } else { next.host() == current.host() };
+        let is_later = next.first >= current.last && next.last > current.last;
+        next.ssrc != current.ssrc && current.address.is_some() && is_there && is_later
+    }
+
+    /// The successor of the source that is written, if that has fallen silent at `now`, or has
+    /// left, or is given up.
+    pub(super) fn succession(
+        &mut self,
+        now: Instant,
+        has_left: bool,
+        is_given_up: bool,
+    ) -> Option<Change> {
+        let current = self.current()?;
+        let is_silent = now.saturating_duration_since(current.last) >= GIVES_WAY;
+        if !(is_silent || has_left || is_given_up) {
+            return None;
+        }
+        let is_one = |n: &usize| {
+            let next = &self.contenders[*n];
+            next.octets > 0 && next.is_kept && self.is_successor(*n, has_left)
+        };
+        let most = |n: &usize| self.contenders[*n].octets;
+        let n = (0..self.contenders.len()).filter(is_one).max_by_key(most)?;
+        Some(self.go_on(n))
+    }
+
+    fn go_on(&mut self, n: usize) -> Change {
+        let written = self.octets();
+        if let Some(current) = self.current() {
+            let ended = (current.ssrc, current.total());
+            if self.before.len() >= WRITTEN_MAX {
+                // The sums stay right.
+                let (_, first) = self.before.remove(0);
+                self.before[0].1 = self.before[0].1.plus(first);
+            }
+            self.before.push(ended);
+        }
+        self.octets_before = written;
+        self.change_to(n, true)
+    }
+
+    fn change_to(&mut self, n: usize, goes_on: bool) -> Change {
+        let now = self.contenders[n].ssrc;
+        let before = self.current.replace(now).unwrap_or(now);
+        // They are needed again if a third one turns out to be meant.
+        let frames = self.contenders[n].frames.clone();
+        if goes_on {
+            self.contenders.retain(|contender| contender.ssrc != before);
+        }
+        Change { before, now, goes_on, frames }
+    }
+
+    /// The source that is written.
+    pub(super) fn written(&self) -> Option<Ssrc> {
+        self.current
+    }
+
+    /// When the source that is written was last heard; before there is one, any source.
+    pub(super) fn last_heard(&self) -> Option<Instant> {
+        match self.current {
+            Some(_) => self.current().map(|current| current.last),
+            None => self.contenders.iter().map(|contender| contender.last).max(),
+        }
+    }
+
+    /// Each source of the file in its order, and what came of it.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (Ssrc, Counts)> {
+        let current = self.current().map(|current| (current.ssrc, current.total()));
+        self.before.iter().copied().chain(current)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes::proto::ExtendedSequence;
+
+    use super::*;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    /// Sources that send one after the other or together.
+    struct World {
+        now: Instant,
+        contest: Contest,
+        statistics: ReceiveStatistics,
+        /// Octets in the file, by their source.
+        file: Vec<(u32, usize)>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let now = Instant::now();
+            let (contest, statistics) = (Contest::default(), ReceiveStatistics::default());
+            Self { now, contest, statistics, file: Vec::new() }
+        }
+
+        /// A frame of source `ssrc` at host 192.0.2.`host`, a millisecond after the last one.
+        fn frame(&mut self, ssrc: u32, host: u8, len: usize) {
+            self.now += MILLISECOND;
+            let sources = &mut self.statistics.sources;
+            let n = sources.iter().position(|source| source.ssrc == Ssrc(ssrc));
+            let n = n.unwrap_or_else(|| {
+                sources.push(SourceStatistics {
+                    ssrc: Ssrc(ssrc),
+                    address: Some(SocketAddr::from(([192, 0, 2, host], ssrc as u16))),
+                    packets: 0,
+                    packets_lost: 0,
+                    frames: 0,
+                    frames_dropped: 0,
+                    received: 0,
+                    expected: 0,
+                    first_heard: self.now,
+                    last_heard: self.now,
+                    cumulative_lost: 0,
+                    highest: ExtendedSequence(0),
+                    jitter: 0,
+                    jitter_time: Duration::ZERO,
+                });
+                sources.len() - 1
+            });
+            sources[n].packets += 1;
+            sources[n].frames += 1;
+            sources[n].last_heard = self.now;
+            self.contest.look(&self.statistics);
+            let octets = vec![7; len];
+            let frame = Incoming {
+                ssrc: Ssrc(ssrc),
+                arrival: self.now,
+                timestamp: RtpTimestamp(0),
+                octets: &octets,
+            };
+            match self.contest.take(frame) {
+                Turn::Write => self.file.push((ssrc, len)),
+                Turn::Wait => {}
+                Turn::Change(change) => self.change(&change),
+            }
+        }
+
+        fn change(&mut self, change: &Change) {
+            if !change.goes_on {
+                self.file.clear();
+            }
+            self.file.extend(change.frames.iter().map(|kept| (change.now.0, kept.octets.len())));
+        }
+
+        fn succession(&mut self, has_left: bool, is_given_up: bool) -> bool {
+            let change = self.contest.succession(self.now, has_left, is_given_up);
+            change.is_some_and(|change| {
+                self.change(&change);
+                true
+            })
+        }
+
+        /// Octets in the file of each source, in their order.
+        fn octets(&self, ssrc: u32) -> usize {
+            self.file.iter().filter(|(of, _)| *of == ssrc).map(|(_, len)| len).sum()
+        }
+    }
+
+    #[test]
+    fn whoever_sends_more_is_written_from_its_beginning_whoever_was_first() {
+        for is_first in [true, false] {
+            let mut world = World::new();
+            for n in 0..100 {
+                if is_first || n > 0 {
+                    world.frame(1, 1, 3);
+                }
+                world.frame(2, 2, 1000);
+            }
+            assert_eq!((world.octets(1), world.octets(2)), (0, 100_000));
+        }
+    }
+
+    #[test]
+    fn two_that_send_alike_do_not_take_turns() {
+        let mut world = World::new();
+        for n in 0..1000 {
+            world.frame(1, 1, 100 + n % 50);
+            world.frame(2, 2, 150 - n % 50);
+        }
+        assert_eq!((world.file.len(), world.octets(2)), (1000, 0));
+    }
+
+    #[test]
+    fn a_burst_is_made_up_for() {
+        let mut world = World::new();
+        world.frame(1, 1, 1000);
+        world.frame(2, 2, 50_000);
+        assert_eq!(world.octets(1), 0);
+        for _ in 0..200 {
+            world.frame(1, 1, 1000);
+        }
+        assert_eq!((world.octets(1), world.octets(2)), (201_000, 0), "nothing of it is lost");
+    }
+
+    #[test]
+    fn what_is_long_enough_is_safe() {
+        let mut world = World::new();
+        for _ in 0..6 {
+            world.frame(1, 1, 1 << 20);
+        }
+        for _ in 0..30 {
+            world.frame(2, 2, 1 << 20);
+        }
+        assert_eq!((world.octets(1), world.octets(2)), (6 << 20, 0));
+        assert!(world.contest.contenders.iter().all(|contender| contender.frames.is_empty()));
+    }
+
+    #[test]
+    fn the_successor_is_of_the_same_host_and_begins_after_the_last_packet() {
+        let mut world = World::new();
+        world.frame(9, 1, 100);
+        for _ in 0..10 {
+            world.frame(1, 1, 1000);
+            world.frame(9, 1, 10);
+        }
+        world.frame(1, 1, 1000);
+        for _ in 0..10 {
+            world.frame(2, 1, 1000);
+            world.frame(3, 2, 2000);
+            world.frame(9, 1, 10);
+        }
+        assert!(!world.succession(false, false), "it may only be late");
+        world.now += GIVES_WAY;
+        assert!(world.succession(false, false));
+        assert_eq!((world.octets(1), world.octets(2)), (11_000, 10_000));
+        // What the first still has to say is no part of the file.
+        world.frame(1, 1, 1000);
+        world.frame(2, 1, 1000);
+        let sources: Vec<_> = world.contest.sources().map(|(ssrc, _)| ssrc.0).collect();
+        assert_eq!((world.octets(1), world.octets(2), sources), (11_000, 11_000, vec![1, 2]));
+    }
+
+    #[test]
+    fn after_a_goodbye_only_the_same_address_goes_on() {
+        let mut world = World::new();
+        world.frame(1, 1, 1000);
+        for _ in 0..3 {
+            world.frame(2, 1, 100);
+        }
+        assert!(!world.succession(true, true), "another port");
+        let address = world.statistics.sources[0].address;
+        world.statistics.sources[1].address = address;
+        world.contest.look(&world.statistics);
+        assert!(world.succession(true, false));
+    }
+
+    #[test]
+    fn a_successor_that_cannot_wait_goes_on_at_once() {
+        let mut world = World::new();
+        for _ in 0..5 {
+            world.frame(1, 1, 1 << 20);
+        }
+        for _ in 0..6 {
+            world.frame(2, 1, 1 << 20);
+        }
+        assert_eq!((world.octets(1), world.octets(2)), (5 << 20, 6 << 20));
+    }
+}

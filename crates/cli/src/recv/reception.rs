@@ -1,0 +1,232 @@
+//! A reception on its way: frames as they come, from whom, and when it is over.
+
+use std::time::{Duration, Instant};
+
+use rushes::{Frame, MediaStream, RtpTimestamp, Ssrc};
+
+use super::contest::{Change, Contest, Incoming, Turn};
+use super::writer::{Audience, Writer};
+use crate::args::RecvArgs;
+use crate::control::{Heard, Latency};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+
+/// How often Ctrl-C is looked for, and what was counted.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long it may take after Ctrl-C, or at the end, to take what waits, as more may come all the
+/// time.
+const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
+
+/// How long a stream may still bring something after its sender said goodbye.
+const AFTER_GOODBYE: Duration = Duration::from_millis(300);
+
+/// Why a reception is over.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum End {
+    /// The sender said goodbye.
+    Bye,
+    /// Nothing came for so long that nothing more is expected.
+    #[default]
+    Silence,
+    /// The user has asked for it.
+    Signal,
+}
+
+impl End {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bye => "bye",
+            Self::Silence => "silence",
+            Self::Signal => "signal",
+        }
+    }
+}
+
+/// What came.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    /// Frames written, and octets in them.
+    pub(super) frames: u64,
+    pub(super) octets: u64,
+    /// Frames of all sources.
+    pub(super) frames_of_all: u64,
+    /// From the first frame written to the last.
+    pub(super) time: Duration,
+    first: Option<Instant>,
+    pub(super) contest: Contest,
+    pub(super) heard: Heard,
+    pub(super) latency: Latency,
+    pub(super) end: End,
+}
+
+impl Received {
+    fn count(&mut self, octets: &[u8], arrival: Instant) {
+        self.frames += 1;
+        self.octets += octets.len() as u64;
+        let first = *self.first.get_or_insert(arrival);
+        self.time = arrival.saturating_duration_since(first);
+    }
+
+    fn has_left(&self) -> bool {
+        self.contest.written().is_some_and(|source| self.heard.has_left(source))
+    }
+}
+
+/// A stream that is received.
+pub(super) struct Reception<'a, A> {
+    args: &'a RecvArgs,
+    stream: &'a mut MediaStream,
+    writer: &'a mut Writer<A>,
+    received: &'a mut Received,
+    looked: Option<Instant>,
+    /// Packets of all sources at the last look.
+    packets: u64,
+}
+
+impl<'a, A: Audience> Reception<'a, A> {
+    pub(super) fn new(
+        args: &'a RecvArgs,
+        stream: &'a mut MediaStream,
+        writer: &'a mut Writer<A>,
+        received: &'a mut Received,
+    ) -> Self {
+        Self { args, stream, writer, received, looked: None, packets: 0 }
+    }
+
+    /// Receives until it is over.
+    pub(super) fn run(mut self, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let mut progress = Progress::new(self.args.output, None);
+        let mut asked: Option<Instant> = None;
+        self.received.end = loop {
+            if asked.is_none() && interrupt.came() {
+                asked = Some(Instant::now());
+            }
+            // Whoever asks for the end gets what waits already.
+            let patience = if asked.is_some() { Duration::ZERO } else { PATIENCE };
+            if asked.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
+                break End::Signal;
+            }
+            let frame = self.stream.pull_frame(patience)?;
+            let packets = self.packets;
+            let is_quiet = frame.is_none();
+            self.look(frame.as_ref());
+            if let Some(frame) = frame {
+                self.take(&frame)?;
+            }
+            // Packets that complete no frame are no silence either.
+            if asked.is_some() && is_quiet && self.packets == packets {
+                break End::Signal;
+            }
+            if let Some(end) = self.next_source_or_end()? {
+                break end;
+            }
+            progress.show(self.received.octets, || self.stream.statistics());
+        };
+        self.finish()?;
+        progress.finish();
+        Ok(())
+    }
+
+    /// Looks at what was counted and reported, when it is time to, or the source of a frame is new.
+    fn look(&mut self, frame: Option<&Frame>) {
+        let now = Instant::now();
+        let is_due =
+            self.looked.is_none_or(|looked| now.saturating_duration_since(looked) >= PATIENCE);
+        let is_known = frame.is_some_and(|frame| self.received.contest.knows(frame.ssrc()));
+        if is_known && !is_due {
+            return;
+        }
+        self.looked = Some(now);
+        let receive = self.stream.statistics().receive;
+        self.packets = receive.packets;
+        self.received.contest.look(&receive);
+        self.received.heard.listen(self.stream);
+        let sources = self.received.contest.sources();
+        self.writer.audience.lost(sources.map(|(_, counts)| counts.packets_lost).sum());
+    }
+
+    fn take(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let received = &mut *self.received;
+        received.frames_of_all += 1;
+        let (ssrc, arrival, timestamp) = (frame.ssrc(), frame.arrival(), frame.timestamp());
+        match received.contest.take(Incoming { ssrc, arrival, timestamp, octets: frame }) {
+            Turn::Write => {
+                received.latency.take(self.stream, frame);
+                self.write(frame, timestamp, arrival)
+            }
+            Turn::Wait => Ok(()),
+            Turn::Change(change) => self.change(change),
+        }
+    }
+
+    fn write(
+        &mut self,
+        octets: &[u8],
+        timestamp: RtpTimestamp,
+        arrival: Instant,
+    ) -> anyhow::Result<()> {
+        self.writer.write(octets, timestamp)?;
+        self.received.count(octets, arrival);
+        Ok(())
+    }
+
+    /// Writes another source from now on.
+    fn change(&mut self, change: Change) -> anyhow::Result<()> {
+        let Change { before, now, goes_on, frames } = change;
+        if !self.args.output.quiet {
+            eprintln!("rushes: {}", words(before, now, goes_on));
+        }
+        self.writer.change(goes_on)?;
+        let received = &mut *self.received;
+        if !goes_on {
+            (received.frames, received.octets, received.first) = (0, 0, None);
+            received.latency = Latency::default();
+        }
+        for kept in frames {
+            self.write(&kept.octets, kept.timestamp, kept.arrival)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the successor of a source that is over, if there is one; otherwise, whether the
+    /// reception is over.
+    fn next_source_or_end(&mut self) -> anyhow::Result<Option<End>> {
+        let now = Instant::now();
+        let received = &mut *self.received;
+        let Some(last) = received.contest.last_heard() else { return Ok(None) };
+        let has_left = received.has_left();
+        let patience = if has_left { AFTER_GOODBYE } else { self.args.idle_timeout };
+        let is_over = now.saturating_duration_since(last) >= patience;
+        if let Some(change) = received.contest.succession(now, has_left, is_over) {
+            self.change(change)?;
+            return Ok(None);
+        }
+        let end = if has_left { End::Bye } else { End::Silence };
+        Ok(is_over.then_some(end))
+    }
+
+    /// Takes what is whole of the last frames.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        self.stream.flush()?;
+        let start = Instant::now();
+        while start.elapsed() < AFTER_INTERRUPT
+            && let Some(frame) = self.stream.pull_frame(Duration::ZERO)?
+        {
+            self.look(Some(&frame));
+            self.take(&frame)?;
+        }
+        self.looked = None;
+        self.look(None);
+        Ok(())
+    }
+}
+
+/// What is told of a change.
+fn words(before: Ssrc, now: Ssrc, goes_on: bool) -> String {
+    if goes_on {
+        format!("source {before} has ended; the file goes on with {now} of the same host")
+    } else {
+        format!("source {now} sends more than {before}: the file begins again with it")
+    }
+}

@@ -1,0 +1,161 @@
+//! What is said of a reception at its end, and the exit code.
+
+use rushes::{MediaStream, Statistics};
+use serde_json::{Value, json};
+
+use super::contest::Counts;
+use super::reception::{End, Received};
+use crate::Outcome;
+use crate::args::RecvArgs;
+use crate::control::sent_by;
+use crate::report;
+use crate::zrtp;
+
+/// What is known of the sources that were written, and of them alone: what others send says nothing
+/// of the file.
+pub(super) struct Verdict {
+    counts: Counts,
+    /// Packets that were sent and did not come: missing in between, or after the last or before
+    /// the first that came, if the sender's last report counts more.
+    lost: u64,
+    is_complete: bool,
+    statistics: Statistics,
+}
+
+impl Verdict {
+    pub(super) fn of(stream: &MediaStream, received: &Received) -> Self {
+        let (mut counts, mut lost) = (Counts::default(), 0);
+        for (source, of_source) in received.contest.sources() {
+            counts = counts.plus(of_source);
+            let sent = sent_by(stream, source);
+            let ends = sent.map_or(0, |sent| sent.saturating_sub(of_source.packets));
+            lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
+        }
+        let is_whole = lost == 0 && counts.frames_dropped == 0;
+        let is_complete = is_whole && received.frames > 0;
+        Self { counts, lost, is_complete, statistics: stream.statistics() }
+    }
+
+    /// Says it all.
+    pub(super) fn print(
+        &self,
+        args: &RecvArgs,
+        stream: &MediaStream,
+        agreed: Option<&zrtp::Agreed>,
+        received: &mut Received,
+    ) -> anyhow::Result<Outcome> {
+        if args.output.json {
+            report::say(self.object(args, stream, agreed, received))?;
+        } else if !args.output.quiet {
+            self.tell(received);
+        }
+        Ok(self.outcome(args, received))
+    }
+
+    fn object(
+        &self,
+        args: &RecvArgs,
+        stream: &MediaStream,
+        agreed: Option<&zrtp::Agreed>,
+        received: &mut Received,
+    ) -> Value {
+        let sources: Vec<String> =
+            received.contest.sources().map(|(ssrc, _)| ssrc.to_string()).collect();
+        json!({
+            "complete": self.is_complete,
+            "end": received.end.name(),
+            "sources": sources,
+            "frames_written": args.output_file.as_ref().map(|_| received.frames),
+            "octets_written": args.output_file.as_ref().map(|_| received.octets),
+            "frames_received": received.frames,
+            "frames_of_other_sources": received.frames_of_all.saturating_sub(received.frames),
+            "seconds": received.time.as_secs_f64(),
+            "megabits_per_second": report::megabits(received.octets, received.time),
+            "packets_lost": self.lost,
+            "zrtp": agreed.map(zrtp::Agreed::object),
+            "received": self.received(received),
+            "other_sources": self.others(),
+            "rtcp": received.heard.report(stream),
+            "capture_to_delivery": received.latency.report(),
+        })
+    }
+
+    /// What was received, of the sources that are written where that can be told apart.
+    fn received(&self, received: &Received) -> Value {
+        let mut object = report::received(&self.statistics);
+        let Counts { packets, packets_lost, frames, frames_dropped } = self.counts;
+        let written = received.contest.written();
+        let sources = &self.statistics.receive.sources;
+        let source = sources.iter().find(|source| Some(source.ssrc) == written);
+        let own = json!({
+            "frames": frames,
+            "frames_dropped": frames_dropped,
+            "packets": packets,
+            "packets_lost": packets_lost,
+            "jitter_ticks": source.map(|source| source.jitter),
+            "jitter_ms": source.map(|source| source.jitter_time.as_secs_f64() * 1e3),
+            "ssrc": written.map(|ssrc| ssrc.to_string()),
+        });
+        if let (Some(object), Value::Object(own)) = (object.as_object_mut(), own) {
+            object.extend(own);
+        }
+        object
+    }
+
+    /// What was received of others.
+    fn others(&self) -> Value {
+        let receive = &self.statistics.receive;
+        json!({
+            "frames": receive.frames.saturating_sub(self.counts.frames),
+            "frames_dropped": receive.frames_dropped.saturating_sub(self.counts.frames_dropped),
+            "packets": receive.packets.saturating_sub(self.counts.packets),
+            "packets_lost": receive.packets_lost.saturating_sub(self.counts.packets_lost),
+        })
+    }
+
+    fn tell(&self, received: &Received) {
+        let receive = &self.statistics.receive;
+        let rate = report::megabits(received.octets, received.time);
+        eprintln!(
+            "received {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s",
+            received.frames,
+            self.counts.packets,
+            received.octets,
+            received.time.as_secs_f64(),
+        );
+        let discards = report::discards(&self.statistics);
+        if !discards.is_empty() {
+            eprintln!("discarded: {discards}");
+        }
+        let others = receive.packets.saturating_sub(self.counts.packets);
+        if others > 0 {
+            eprintln!("other sources: {others} packets, ignored");
+        }
+        if self.statistics.foreign > 0 {
+            eprintln!("not from the peer: {} datagrams, ignored", self.statistics.foreign);
+        }
+        if received.end == End::Silence && received.frames > 0 {
+            eprintln!("ended by silence, without a goodbye");
+        }
+    }
+
+    fn outcome(&self, args: &RecvArgs, received: &Received) -> Outcome {
+        if received.frames == 0 {
+            let file = if args.output_file.is_some() { "; no file was written" } else { "" };
+            eprintln!("rushes: nothing whole came{file}");
+            return Outcome::Fell;
+        }
+        if !self.is_complete {
+            eprintln!(
+                "rushes: incomplete: {} packets lost, {} frames dropped",
+                self.lost, self.counts.frames_dropped,
+            );
+            return Outcome::Fell;
+        }
+        if args.until_bye && received.end == End::Silence {
+            eprintln!("rushes: incomplete: it ended by silence, without a goodbye");
+            return Outcome::Fell;
+        }
+        Outcome::Done
+    }
+}

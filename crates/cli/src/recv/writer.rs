@@ -1,0 +1,84 @@
+//! Where a stream goes: into a file, to an audience, or both.
+
+use rushes::file::MediaWriter;
+use rushes::{Codec, RtpTimestamp, sdp};
+
+/// Whoever is shown a stream.
+pub(super) trait Audience {
+    /// The next octets of the stream: a frame, or what must be known before the first.
+    fn octets(&mut self, octets: &[u8]);
+
+    /// So many packets are missing so far.
+    fn lost(&mut self, packets: u64);
+
+    /// Nothing more comes.
+    fn finish(self) -> anyhow::Result<()>;
+}
+
+pub(super) struct Nobody;
+
+impl Audience for Nobody {
+    fn octets(&mut self, _: &[u8]) {}
+
+    fn lost(&mut self, _: u64) {}
+
+    fn finish(self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where frames go, and what a description says must stand before the first.
+pub(super) struct Writer<A> {
+    pub(super) media: Option<MediaWriter>,
+    pub(super) audience: A,
+    codec: Codec,
+    parameter_sets: Vec<u8>,
+    is_begun: bool,
+}
+
+impl<A: Audience> Writer<A> {
+    pub(super) fn new(
+        media: Option<MediaWriter>,
+        audience: A,
+        codec: Codec,
+        parameter_sets: Vec<u8>,
+    ) -> Self {
+        Self { media, audience, codec, parameter_sets, is_begun: false }
+    }
+
+    pub(super) fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        if is_first
+            && !self.parameter_sets.is_empty()
+            && !sdp::has_parameter_sets(self.codec, frame)
+        {
+            let sets = std::mem::take(&mut self.parameter_sets);
+            let put = self.put(&sets, timestamp);
+            self.parameter_sets = sets;
+            put?;
+        }
+        self.put(frame, timestamp)
+    }
+
+    fn put(&mut self, octets: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
+        self.audience.octets(octets);
+        if let Some(media) = &mut self.media {
+            media.write(octets, timestamp)?;
+        }
+        Ok(())
+    }
+
+    /// Another source is written from now on: the file goes on with it, or begins again. What a
+    /// pipe or an audience was given stays.
+    pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<()> {
+        if !goes_on {
+            self.is_begun = false;
+        }
+        match &mut self.media {
+            Some(media) if goes_on => media.change_source(),
+            Some(media) => media.begin_again()?,
+            None => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! `send` while the network is away, in a network of its own (which needs `unshare` and `ip`).
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::rig::{MEDIA, Speaker, media};
+
+/// Whether this machine lets a test have a network of its own.
+fn has_networks() -> bool {
+    let script = "ip link set lo up && ip addr flush dev lo";
+    let tried = Command::new("unshare").args(["-rn", "sh", "-c", script]).output();
+    let has = tried.is_ok_and(|output| output.status.success());
+    if !has {
+        eprintln!("skipped: no network namespaces, or no ip(8)");
+    }
+    has
+}
+
+/// A sender in a network whose one interface is down. Each line that it is written does the next of
+/// `steps`; then it is waited for.
+fn sending(more: &[&str], steps: &[&str]) -> Speaker {
+    let mut script = "\"$@\" & sender=$!".to_owned();
+    for step in steps {
+        script = [&script, "read line", step].join("; ");
+    }
+    script += "; wait $sender";
+    let mut command = Command::new("unshare");
+    command.args(["-rn", "sh", "-c", &script, "sh"]);
+    command.arg(assert_cmd::cargo::cargo_bin!("rushes"));
+    command.args(["send", &media(MEDIA[1]), "--to", "127.0.0.1:9"]).args(more);
+    Speaker::of(command.stdin(Stdio::piped()))
+}
+
+fn next_step(sender: &mut Speaker) {
+    sender.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+}
+
+#[test]
+fn a_network_that_comes_back_is_gone_on_with() {
+    if !has_networks() {
+        return;
+    }
+    for pace in [&["--fps", "50"][..], &["--flat-out"], &["--fps", "50", "--no-rtcp"]] {
+        let more = [pace, &["--loop", "1000000", "--give-up", "100s"]].concat();
+        let steps = [
+            "ip link set lo up",
+            "ip addr flush dev lo",
+            "ip addr add 127.0.0.1/8 dev lo",
+            "kill -INT $sender",
+        ];
+        let mut sender = sending(&more, &steps);
+        for _ in 0..2 {
+            sender.wait_for("going on");
+            next_step(&mut sender);
+            sender.wait_for("sending works again");
+            next_step(&mut sender);
+        }
+        let (status, said) = sender.end();
+        assert_eq!(status.code(), Some(1), "{said}");
+        assert!(said.contains("frames could not be sent"), "{said}");
+    }
+}
+
+#[test]
+fn a_network_that_stays_away_is_given_up() {
+    if !has_networks() {
+        return;
+    }
+    for pace in [&["--fps", "50"][..], &["--flat-out"]] {
+        let more = [pace, &["--loop", "1000000", "--give-up", "200ms"]].concat();
+        let (status, said) = sending(&more, &[]).end();
+        assert_eq!(status.code(), Some(1), "{said}");
+        assert!(said.contains("--give-up") && said.contains("unreachable"), "{said}");
+        assert_eq!(said.matches("going on").count(), 1, "{said}");
+    }
+}
