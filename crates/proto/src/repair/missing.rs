@@ -246,7 +246,7 @@ impl Missing {
                 out.push(entry.sequence.sequence());
                 self.counts.requested += 1;
                 let doublings = u32::from(entry.attempts - 1).min(10);
-                let retry = retry.unwrap_or(FIRST_RETRY * 2_u32.pow(doublings));
+                let retry = retry.unwrap_or_else(|| FIRST_RETRY * 2_u32.pow(doublings));
                 entry.due = Some(now + retry);
                 let left = last.map_or(Duration::ZERO, |last| last.saturating_duration_since(now));
                 if left < retry && entry.attempts > 1 && entry.last_repeats < repeats_max {

@@ -313,7 +313,7 @@ impl Inbound {
             // Others overtook the report: it says nothing of what was sent since.
             return;
         }
-        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32) as i32;
+        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32).cast_signed();
         let Some(before) = self.sent_before else {
             self.sent_before = Some(unseen);
             return;

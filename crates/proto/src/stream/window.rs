@@ -61,8 +61,10 @@ impl Verdict {
     #[inline]
     pub(super) fn place(self) -> Option<ExtendedSequence> {
         match self {
-            Self::InTurn(place) | Self::Early(place) => Some(place),
-            Self::Late(place) | Self::Duplicate(place) => Some(place),
+            Self::InTurn(place)
+            | Self::Early(place)
+            | Self::Late(place)
+            | Self::Duplicate(place) => Some(place),
             Self::Stray | Self::Jump => None,
         }
     }

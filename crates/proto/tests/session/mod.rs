@@ -50,6 +50,8 @@ pub struct Outcome {
     pub events: Vec<Event>,
     pub received: ReceiveStatistics,
     pub packets_sent: u64,
+    /// Packets before the first, and after the last, that came: nothing follows them.
+    pub outside: u64,
     pub media: Statistics,
     /// The most octets held at the end of any frame interval.
     pub held_max: usize,
@@ -57,7 +59,8 @@ pub struct Outcome {
 
 #[derive(Clone)]
 enum Item {
-    Media(Vec<u8>),
+    /// A datagram, and its number among those of the stream itself.
+    Media(Vec<u8>, Option<u64>),
     Report(Vec<u8>),
 }
 
@@ -77,6 +80,9 @@ pub struct Session {
     batch: Batch,
     again: Batch,
     ends: [Control; 2],
+    pushed: u64,
+    /// The numbers of the first and the last packet of the stream itself that came.
+    came: Option<(u64, u64)>,
     out: Outcome,
 }
 
@@ -166,11 +172,14 @@ impl Session {
             batch: Batch::with_history(4 << 20),
             again: Batch::new(),
             ends,
+            pushed: 0,
+            came: None,
             out: Outcome {
                 frames: Vec::new(),
                 events: Vec::new(),
                 received: ReceiveStatistics::default(),
                 packets_sent: 0,
+                outside: 0,
                 media: Statistics::default(),
                 held_max: 0,
             },
@@ -197,6 +206,8 @@ impl Session {
         self.pass(self.clock + Duration::from_secs(60));
         self.out.received = self.receiver.statistics();
         self.out.packets_sent = self.sender.statistics().packets;
+        let inside = self.came.map_or(0, |(first, last)| last - first + 1);
+        self.out.outside = self.pushed - inside;
         self.out.media = self.network.statistics(Way::There);
         self.out
     }
@@ -210,7 +221,9 @@ impl Session {
         let timestamp = outgoing.timestamp();
         drop(outgoing);
         for datagram in datagrams {
-            self.network.push(self.clock, Way::There, datagram.len(), Item::Media(datagram));
+            let item = Item::Media(datagram.clone(), Some(self.pushed));
+            self.network.push(self.clock, Way::There, datagram.len(), item);
+            self.pushed += 1;
         }
         let statistics = self.sender.statistics();
         self.ends[0].sent = MediaSent {
@@ -249,7 +262,11 @@ impl Session {
         while let Some((way, delivery)) = self.network.poll(self.clock) {
             let (to, from) = (way.to(), address(1 - way.to()));
             match delivery.item {
-                Item::Media(datagram) => {
+                Item::Media(datagram, number) => {
+                    if let Some(number) = number {
+                        let (first, last) = self.came.unwrap_or((number, number));
+                        self.came = Some((first.min(number), last.max(number)));
+                    }
                     self.receiver.handle_datagram_from(now, Some(from), &datagram);
                 }
                 Item::Report(datagram) => {
@@ -319,7 +336,7 @@ impl Session {
                         again.clear();
                         if sender.retransmit(now, sequence, batch, again).is_ok() {
                             for datagram in again.datagrams().map(<[u8]>::to_vec) {
-                                let item = Item::Media(datagram.clone());
+                                let item = Item::Media(datagram.clone(), None);
                                 network.push(*clock, Way::There, datagram.len(), item);
                             }
                         }

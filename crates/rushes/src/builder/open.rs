@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use std::time::Instant;
 
 use rushes_proto::Batch;
