@@ -103,11 +103,16 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
     }
+    Ok(outcome(&interrupt, &outage))
+}
+
+/// Whether all of it was sent.
+fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
     if outage.frames() > 0 {
         eprintln!("rushes: incomplete: {} frames could not be sent", outage.frames());
     }
     let is_complete = !interrupt.came() && outage.frames() == 0;
-    Ok(if is_complete { Outcome::Done } else { Outcome::Fell })
+    if is_complete { Outcome::Done } else { Outcome::Fell }
 }
 
 /// Sees to it that a lost tail is noticed: with RTCP the goodbye's report counts the packets,

@@ -129,7 +129,7 @@ fn a_file_begun_again_has_only_what_came_later() {
     let path = folder.path().join("x.raw");
     let mut writer = MediaWriter::create(&path, Codec::Generic).unwrap();
     // More than a buffer, so that the system has some of it.
-    writer.write(&[7; 300 << 10], RtpTimestamp(0)).unwrap();
+    writer.write(&vec![7; 300 << 10], RtpTimestamp(0)).unwrap();
     writer.write(b"before", RtpTimestamp(0)).unwrap();
     writer.begin_again().unwrap();
     writer.write(b"after", RtpTimestamp(0)).unwrap();
