@@ -179,6 +179,8 @@ pub(super) struct Contest {
     contenders: Vec<Contender>,
     /// The one that is written.
     current: Option<Ssrc>,
+    /// Whether the receiver has ended it.
+    has_ended: bool,
     /// Those that the file begins with, and what came of them.
     before: Vec<(Ssrc, Counts)>,
     /// Octets of their frames.
@@ -190,6 +192,7 @@ impl Contest {
     /// there are no more of them than it remembers.
     pub(super) fn look(&mut self, statistics: &ReceiveStatistics) {
         let ReceiveStatistics { sources, ended, .. } = statistics;
+        self.has_ended = !sources.iter().any(|source| Some(source.ssrc) == self.current);
         for contender in &mut self.contenders {
             let is_its = |source: &&SourceStatistics| source.ssrc == contender.ssrc;
             if let (None, Some(source)) = (sources.iter().find(is_its), ended.iter().rfind(is_its))
@@ -332,6 +335,11 @@ impl Contest {
             self.contenders.retain(|contender| contender.ssrc != before);
         }
         Change { before, now, goes_on, frames }
+    }
+
+    /// Whether the receiver has ended the source that is written.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// The source that is written.

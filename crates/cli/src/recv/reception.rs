@@ -18,9 +18,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// time.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 
-/// How long a stream may still bring something after its sender said goodbye.
-const AFTER_GOODBYE: Duration = Duration::from_millis(300);
-
 /// Why a reception is over.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum End {
@@ -196,8 +193,9 @@ impl<'a, A: Audience> Reception<'a, A> {
         let received = &mut *self.received;
         let Some(last) = received.contest.last_heard() else { return Ok(None) };
         let has_left = received.has_left();
-        let patience = if has_left { AFTER_GOODBYE } else { self.args.idle_timeout };
-        let is_over = now.saturating_duration_since(last) >= patience;
+        // After a goodbye the library waits for what is missing and under way, then ends the source.
+        let is_over = has_left && received.contest.has_ended()
+            || now.saturating_duration_since(last) >= self.args.idle_timeout;
         if let Some(change) = received.contest.succession(now, has_left, is_over) {
             self.change(change)?;
             return Ok(None);

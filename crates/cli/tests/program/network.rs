@@ -71,6 +71,9 @@ fn outage(delay: Duration) -> Conditions {
     Conditions::both(Path { delay, loss: Loss::Outage(30..45), ..Path::default() })
 }
 
+const SECURED: [&str; 4] =
+    ["--srtp", "AEAD_AES_128_GCM", "--key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGw=="];
+
 const SMALL: [&str; 2] = ["--mtu", "300"];
 
 /// A busy machine may hold back more than the network does.
@@ -110,6 +113,48 @@ fn delay_copies_and_another_order_change_no_file() {
         let [sent, came] = outcome.packets();
         assert_eq!((sent, outcome.count("packets_lost")), (came, 0), "{name}");
     }
+}
+
+/// Random networks, as `proto`'s tests have them a thousand of, between the programs: 0 to 300 ms,
+/// losses up to 20 %, reordering over up to 1 000 places, duplicates.
+#[test]
+fn random_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent() {
+    let one = |seed: u64| {
+        let recovery = match seed % 3 {
+            0 => &[][..],
+            1 => &["--recovery", "rtx"],
+            _ => &["--recovery", "verbatim"],
+        };
+        let name = MEDIA[seed as usize % 3];
+        let conditions = Conditions::random(seed);
+        let secured = if seed.is_multiple_of(4) { &SECURED[..] } else { &[] };
+        let options = [&SMALL[..], recovery, secured].concat();
+        let outcome = through(name, conditions, &options, &["--latency", "2s"]);
+        let [sent, came] = outcome.packets();
+        let lost = outcome.received["received"]["packets_lost"].as_u64().unwrap();
+        assert!(came + lost <= sent, "seed {seed}: {came} and {lost} of {sent}");
+        let complete = outcome.received["complete"] == true;
+        assert_eq!(outcome.code, Some(i32::from(!complete)), "seed {seed}");
+        if came == sent {
+            outcome.assert_whole(&format!("seed {seed}"));
+        }
+    };
+    std::thread::scope(|scope| {
+        for lane in 0..4 {
+            scope.spawn(move || (1..=20).filter(|seed| seed % 4 == lane).for_each(one));
+        }
+    });
+}
+
+#[test]
+fn the_last_packet_is_asked_for_too() {
+    // Which packet is the last of the file's is counted first.
+    let whole = through(MEDIA[1], Conditions::default(), &SMALL, &[]);
+    let [sent, _] = whole.packets();
+    let path = Path { delay: 20 * MS, loss: Loss::Outage(sent - 1..sent), ..Path::default() };
+    let options = [&SMALL[..], &["--recovery", "rtx"]].concat();
+    let outcome = through(MEDIA[1], Conditions::there(path), &options, &PATIENT);
+    outcome.assert_whole(MEDIA[1]);
 }
 
 #[test]

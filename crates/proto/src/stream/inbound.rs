@@ -38,6 +38,9 @@ const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
 /// as many as one generic NACK names (RFC 4585 section 6.2.1).
 const HEAD_PACKETS: u64 = 17;
 
+/// How long what was sent before a goodbye may be under way behind it at the least.
+const LINGER: Duration = Duration::from_millis(250);
+
 /// How long packets that a report speaks of may merely be under way.
 const UNDER_WAY: Duration = Duration::from_millis(50);
 
@@ -399,7 +402,7 @@ impl Inbound {
 
     /// Notes that the source said goodbye at `now`: what is under way may still come.
     pub(super) fn leave(&mut self, now: Instant) {
-        self.leaves = now.checked_add(self.wait());
+        self.leaves = now.checked_add(self.wait().max(LINGER));
     }
 
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
