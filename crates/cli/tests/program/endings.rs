@@ -122,3 +122,24 @@ fn a_full_disk_keeps_what_came() {
     let (came, film) = (units(&whole_file), units(&film_file));
     assert!(!came.is_empty() && came == film[..came.len()], "{said}");
 }
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_keeps_the_frames_of_a_film() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
+    for name in ["film.raw", "film.y4m"] {
+        let film = folder.path().join(name);
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
+        command.args(["texture", "decode", "pattern:64x64@30", "--frames", "60"]).arg(&film);
+        let (status, said) = Speaker::of(&mut command).end();
+        assert_eq!(status.code(), Some(1), "{said}");
+        let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let kept: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains(name)).collect();
+        assert_eq!(kept.len(), 1, "{said}");
+        assert!(said.contains(kept[0].to_str().unwrap()), "{said}");
+        let len = std::fs::metadata(&kept[0]).unwrap().len();
+        assert!(len > 0 && said.contains(&format!("keeps {len} octets")), "{said}");
+    }
+}

@@ -84,10 +84,12 @@ pub trait FrameWriter: Send {
 pub fn create(path: &Path, layout: Layout, rate: Rate) -> Result<Box<dyn FrameWriter>, FileError> {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     Ok(match extension.to_str() {
-        Some("y4m") => Box::new(Y4mWriter::new(PartFile::create(path)?, layout, rate)?),
+        Some("y4m") => {
+            Box::new(Y4mWriter::new(PartFile::create(path)?.kept_on_error(), layout, rate)?)
+        }
         Some("ktx2") => Box::new(Ktx2Writer::new(PartFile::create(path)?, layout, rate)?),
         Some("png") => Box::new(PngWriter::new(path, layout)?),
-        _ => Box::new(RawWriter::new(PartFile::create(path)?, layout)),
+        _ => Box::new(RawWriter::new(PartFile::create(path)?.kept_on_error(), layout)),
     })
 }
 

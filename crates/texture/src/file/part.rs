@@ -15,6 +15,9 @@ pub struct PartFile {
     file: BufWriter<File>,
     part: PathBuf,
     path: PathBuf,
+    /// Whether it stays when the system takes no more of it.
+    is_worth_keeping: bool,
+    /// Whether it has its name, or stays without.
     committed: bool,
 }
 
@@ -39,7 +42,8 @@ impl PartFile {
             match OpenOptions::new().write(true).create_new(true).open(&part) {
                 Ok(file) => {
                     let (file, path) = (BufWriter::new(file), path.to_owned());
-                    return Ok(Self { file, part, path, committed: false });
+                    let (is_worth_keeping, committed) = (false, false);
+                    return Ok(Self { file, part, path, is_worth_keeping, committed });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && number < NAMES_MAX => {
                     number += 1;
@@ -49,12 +53,33 @@ impl PartFile {
         }
     }
 
+    /// Has the file stay when the system takes no more of it, because the disk is full for example:
+    /// the error names it. For kinds of files whose beginning can be read without the rest.
+    #[must_use]
+    pub fn kept_on_error(mut self) -> Self {
+        self.is_worth_keeping = true;
+        self
+    }
+
+    fn note<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+        outcome.map_err(|error| {
+            if !self.is_worth_keeping || error.kind() == ErrorKind::Interrupted {
+                return error;
+            }
+            self.committed = true;
+            let octets = self.file.get_ref().metadata().map_or(0, |metadata| metadata.len());
+            let part = self.part.display();
+            let text = format!("{error}; {part} keeps {octets} octets, the last frame in part");
+            io::Error::new(error.kind(), text)
+        })
+    }
+
     /// Gives the whole file its name, in place of what had it.
     ///
     /// # Errors
     ///
     /// What the system says if the last octets cannot be written or the file not be renamed; then
-    /// it is removed.
+    /// it is removed, unless it is [kept](Self::kept_on_error).
     pub fn commit(self) -> io::Result<()> {
         let path = self.path.clone();
         self.commit_as(&path)
@@ -62,8 +87,9 @@ impl PartFile {
 
     /// As [`commit`](Self::commit), under another name in the same folder.
     pub(super) fn commit_as(mut self, path: &Path) -> io::Result<()> {
-        self.file.flush()?;
-        fs::rename(&self.part, path)?;
+        self.flush()?;
+        let renamed = fs::rename(&self.part, path);
+        self.note(renamed)?;
         self.committed = true;
         Ok(())
     }
@@ -71,11 +97,13 @@ impl PartFile {
 
 impl Write for PartFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let written = self.file.write(bytes);
+        self.note(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        let flushed = self.file.flush();
+        self.note(flushed)
     }
 }
 
