@@ -635,6 +635,8 @@ typedef struct rushes_statistics {
     uint64_t unanswered;
     // Missing packets that were not asked for, because an answer could not have come in time.
     uint64_t not_requested;
+    // First frames of a source, among those dropped, that may lack their beginning.
+    uint64_t frames_unsure;
     // Frames dropped because their source had to give way in the memory of all sources.
     uint64_t frames_displaced;
 } rushes_statistics;

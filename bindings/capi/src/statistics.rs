@@ -70,6 +70,8 @@ pub struct Statistics {
     pub unanswered: u64,
     /// Missing packets that were not asked for, because an answer could not have come in time.
     pub not_requested: u64,
+    /// First frames of a source, among those dropped, that may lack their beginning.
+    pub frames_unsure: u64,
     /// Frames dropped because their source had to give way in the memory of all sources.
     pub frames_displaced: u64,
 }
@@ -150,6 +152,7 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         units_left_out: send.units_left_out,
         unanswered: receive.unanswered,
         not_requested: receive.not_requested,
+        frames_unsure: receive.frames_unsure,
         frames_displaced: receive.frames_displaced,
     }
 }

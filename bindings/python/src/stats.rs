@@ -130,6 +130,8 @@ mirror! {
         frames: u64 = |s: &LibraryReceived| s.frames,
         /// Frames (or units) begun and dropped.
         frames_dropped: u64 = |s: &LibraryReceived| s.frames_dropped,
+        /// Of them, first frames of a source that may lack their beginning.
+        frames_unsure: u64 = |s: &LibraryReceived| s.frames_unsure,
         /// Packets that were missing when they were no longer waited for.
         packets_lost: u64 = |s: &LibraryReceived| s.packets_lost,
         /// Packets that came after a later one; duplicates apart.

@@ -48,6 +48,7 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
     json!({
         "frames": receive.frames,
         "frames_dropped": receive.frames_dropped,
+        "frames_unsure": receive.frames_unsure,
         "packets": receive.packets,
         "packets_lost": receive.packets_lost,
         "reordered": receive.reordered,

@@ -235,3 +235,26 @@ fn retransmissions_are_taken_from_the_address_of_the_media_only() {
     let came: Vec<_> = case.came().into_iter().map(|(_, frame)| frame).collect();
     assert_eq!(came, [&b"second"[..], b"third"]);
 }
+
+#[test]
+fn a_source_that_sends_its_stream_once_more_after_its_goodbye_is_followed() {
+    let mut case = Case::new(|_| {});
+    let mut play = |case: &mut Case| {
+        for n in 0..100_u16 {
+            let time = 3000 * u32::from(n);
+            case.take(Sent {
+                from: host(1),
+                ssrc: 1,
+                sequence: n,
+                time,
+                marker: true,
+                payload: b"x",
+            });
+        }
+        case.came().len()
+    };
+    assert_eq!(play(&mut case), 100);
+    case.receiver.handle_bye(case.now, Ssrc(1), host(1).ip());
+    case.pass(3000 * MS);
+    assert!(play(&mut case) > 30);
+}

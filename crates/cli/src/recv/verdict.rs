@@ -134,6 +134,9 @@ impl Verdict {
         if self.statistics.foreign > 0 {
             eprintln!("not from the peer: {} datagrams, ignored", self.statistics.foreign);
         }
+        if receive.frames_unsure > 0 {
+            eprintln!("the first frame was dropped: it may lack its beginning");
+        }
         if received.end == End::Silence && received.frames > 0 {
             eprintln!("ended by silence, without a goodbye");
         }

@@ -102,6 +102,7 @@ pub struct FrameBuilder {
     delivered_octets: u64,
     dropped: u64,
     dropped_at: Option<RtpTimestamp>,
+    unsure: u64,
 }
 
 impl FrameBuilder {
@@ -137,6 +138,7 @@ impl FrameBuilder {
             delivered_octets: 0,
             dropped: 0,
             dropped_at: None,
+            unsure: 0,
         }
     }
 
@@ -454,7 +456,8 @@ impl FrameBuilder {
 
     /// Gives up the frame in hand and its memory; packets of it that still come are dropped.
     pub(crate) fn give_up(&mut self) {
-        self.damage();
+        self.abandon_unit();
+        self.damaged = true;
         self.units = 0;
         self.len = 0;
         self.data = Vec::new();
@@ -470,6 +473,12 @@ impl FrameBuilder {
     /// The timestamp of a unit or frame dropped since the last call, if one was.
     pub fn take_dropped(&mut self) -> Option<RtpTimestamp> {
         self.dropped_at.take()
+    }
+
+    /// Frames dropped since the last call because they were the first of a source and may lack
+    /// their beginning.
+    pub(crate) fn take_unsure(&mut self) -> u64 {
+        std::mem::take(&mut self.unsure)
     }
 
     /// Octets of memory in the unfinished frame and in finished ones that wait.
@@ -507,9 +516,11 @@ impl FrameBuilder {
         self.abandon_unit();
         self.ends_unmarked |= !self.marked && !self.damaged && !self.head_unsure;
         self.in_frame = false;
-        self.fresh = false;
+        let is_first = std::mem::take(&mut self.fresh);
         if !self.per_unit {
             if self.damaged || self.head_unsure {
+                // Of the first frame nobody has seen what is missing.
+                self.unsure += u64::from(is_first && !self.damaged);
                 self.clear_data();
                 self.note_dropped();
             } else if self.units > 0 {

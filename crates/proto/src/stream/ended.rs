@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::inbound::Inbound;
 use super::stats::SourceStatistics;
-use super::window::Former;
+use super::window::{Former, OLD_RUN, SILENCE};
+use crate::payload::PacketInfo;
 use crate::repair::RepairCounts;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
-use crate::time::RtpTimestamp;
 
 /// Sources that are remembered one by one.
 const REMEMBERED_MAX: usize = 16;
@@ -20,8 +20,17 @@ pub(super) struct Ended {
     pub(super) frames: u64,
     pub(super) frames_dropped: u64,
     pub(super) repairs: RepairCounts,
-    /// The newest, and where each had come to.
-    pub(super) last: VecDeque<(SourceStatistics, Former)>,
+    /// The newest sources.
+    pub(super) last: VecDeque<EndedSource>,
+}
+
+/// A source that has ended.
+#[derive(Debug)]
+pub(super) struct EndedSource {
+    pub(super) statistics: SourceStatistics,
+    run: Former,
+    /// The packet that would continue a row of old ones, and their number so far.
+    row: (SequenceNumber, u16),
 }
 
 impl Ended {
@@ -33,17 +42,26 @@ impl Ended {
         if self.last.len() >= REMEMBERED_MAX {
             self.last.pop_front();
         }
-        self.last.push_back((statistics, source.run()));
+        let row = (SequenceNumber(0), 0);
+        self.last.push_back(EndedSource { statistics, run: source.run(), row });
     }
 
-    /// Whether a packet is one that a source sent before it ended: it must not begin it anew.
+    /// Whether a packet is one that a source sent before it ended: it must not begin it anew. Many
+    /// in a row, some time after, do: the source sends its stream once more.
     pub(super) fn includes(
-        &self,
+        &mut self,
         ssrc: Ssrc,
         sequence: SequenceNumber,
-        timestamp: RtpTimestamp,
+        info: &PacketInfo,
     ) -> bool {
-        let mut runs = self.last.iter().filter(|(source, _)| source.ssrc == ssrc);
-        runs.any(|(_, run)| run.includes(sequence, timestamp))
+        let is_its = |source: &&mut EndedSource| {
+            source.statistics.ssrc == ssrc && source.run.includes(sequence, info.timestamp)
+        };
+        let Some(source) = self.last.iter_mut().find(is_its) else { return false };
+        let (next, count) = source.row;
+        let count = if next == sequence { count.saturating_add(1) } else { 1 };
+        source.row = (sequence.plus(1), count);
+        let silence = info.arrival.saturating_duration_since(source.statistics.last_heard);
+        count < OLD_RUN || silence < SILENCE
     }
 }

@@ -374,7 +374,9 @@ impl Inbound {
     /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
     fn frame_deadline(&self) -> Option<Instant> {
         let is_alone = self.builder.is_in_frame() && self.window.is_empty();
-        is_alone.then(|| self.last_heard.checked_add(self.frame_time))?
+        // What is asked for may go on with it, too.
+        let time = self.frame_time.max(self.wait());
+        is_alone.then(|| self.last_heard.checked_add(time))?
     }
 
     /// When the source is over: after its goodbye or a long silence.
@@ -424,6 +426,7 @@ impl Inbound {
     /// others.
     pub(super) fn give_way(&mut self, report: &mut Report<'_>) {
         self.flush(report);
+        self.depacketiser.finish(&mut self.builder);
         self.depacketiser.lost();
         self.builder.give_up();
         self.note_dropped(report);
@@ -628,6 +631,7 @@ impl Inbound {
     #[inline]
     fn note_dropped(&mut self, report: &mut Report<'_>) {
         if let Some(timestamp) = self.builder.take_dropped() {
+            report.statistics.frames_unsure += self.builder.take_unsure();
             report.events.push_back(Event::FrameDropped { ssrc: self.ssrc, timestamp });
         }
     }

@@ -329,7 +329,8 @@ impl Receiver {
 
     /// What was received so far.
     pub fn statistics(&self) -> ReceiveStatistics {
-        let Ended { mut frames, mut frames_dropped, mut repairs, .. } = self.ended;
+        let Ended { frames, frames_dropped, repairs, .. } = &self.ended;
+        let (mut frames, mut frames_dropped, mut repairs) = (*frames, *frames_dropped, *repairs);
         for source in &self.sources {
             let SourceStatistics { frames: whole, frames_dropped: dropped, .. } =
                 source.statistics();
@@ -346,7 +347,7 @@ impl Receiver {
             not_requested: repairs.not_requested,
             held_octets: self.held,
             sources: self.sources.iter().map(Inbound::statistics).collect(),
-            ended: self.ended.last.iter().map(|(source, _)| *source).collect(),
+            ended: self.ended.last.iter().map(|source| source.statistics).collect(),
             ..self.statistics.clone()
         }
     }
@@ -483,7 +484,7 @@ impl Receiver {
     /// Takes a packet of a source that is not believed yet.
     fn consider(&mut self, packet: Arrived<'_>, from: Option<SocketAddr>) -> Result<(), Discard> {
         let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
-        if self.ended.includes(ssrc, packet.sequence, packet.info.timestamp) {
+        if self.ended.includes(ssrc, packet.sequence, &packet.info) {
             return Err(Discard::Late);
         }
         if self.sources.len() >= self.config.sources_max && self.silent_source(now).is_none() {

@@ -170,6 +170,9 @@ pub struct ReceiveStatistics {
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
+    /// Of them, first frames of a source that may lack their beginning: it does not show whether
+    /// packets before the first one that came were lost.
+    pub frames_unsure: u64,
     /// Packets that were missing when they were no longer waited for.
     pub packets_lost: u64,
     /// Packets that came after a later one; duplicates apart.

@@ -30,8 +30,8 @@ const LATE_PACKETS: i16 = 1 << 14;
 
 /// A source that sent nothing new for this long, and then so many old packets in a row, sends its
 /// stream once more, as a player of a capture does in a loop.
-const SILENCE: Duration = Duration::from_secs(2);
-const OLD_RUN: u16 = 64;
+pub(super) const SILENCE: Duration = Duration::from_secs(2);
+pub(super) const OLD_RUN: u16 = 64;
 
 /// Packets before the next one whose fate is remembered, to tell a duplicate from a late packet.
 const REMEMBERED: u64 = 1024;
