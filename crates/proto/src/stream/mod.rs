@@ -14,9 +14,11 @@ mod held;
 mod inbound;
 mod jitter;
 mod receive;
+mod retransmission;
 mod secure;
 mod send;
 mod send_run;
+mod sources;
 mod stats;
 mod window;
 

@@ -17,14 +17,13 @@
 
 use core::net::IpAddr;
 use core::net::SocketAddr;
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use super::candidate::{Arrived, Candidate, Report};
+use super::candidate::{Arrived, Candidate};
 use super::config::ConfigError;
 use super::config::ReceiverConfig;
 use super::ended::Ended;
@@ -38,7 +37,6 @@ use crate::payload::Frame;
 use crate::payload::FramePool;
 use crate::payload::PacketInfo;
 use crate::payload::PayloadFormat;
-use crate::repair::rtx;
 use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
@@ -59,20 +57,20 @@ const EVENTS_MAX: usize = 256;
 /// all sources together [`memory_max`](ReceiverConfig::memory_max); beside them 32 MiB for frames
 /// to come, and finished frames, which the caller drains.
 pub struct Receiver {
-    format: Arc<dyn PayloadFormat>,
+    pub(super) format: Arc<dyn PayloadFormat>,
     pub(super) config: ReceiverConfig,
     pub(super) sources: Vec<Inbound>,
-    candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<Candidate>,
     /// The source of the last packet: the next one is most likely of the same.
     pub(super) recent: usize,
     /// Finished frames of sources that are gone.
-    orphans: VecDeque<Frame>,
-    pool: FramePool,
+    pub(super) orphans: VecDeque<Frame>,
+    pub(super) pool: FramePool,
     pub(super) events: VecDeque<Event>,
     pub(super) statistics: ReceiveStatistics,
     /// Octets that all sources hold.
-    held: usize,
-    ended: Ended,
+    pub(super) held: usize,
+    pub(super) ended: Ended,
     pub(super) own_ssrc: Option<Ssrc>,
     /// Others that are ours or were: what we sent must not come back as somebody else's.
     pub(super) own_others: VecDeque<Ssrc>,
@@ -80,7 +78,7 @@ pub struct Receiver {
     /// `None` if packets come clear.
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
-    retransmissions: VecDeque<(Ssrc, Ssrc)>,
+    pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
 }
 
 /// What a sender report says of the media sent so far (RFC 3550 section 6.4.1).
@@ -411,186 +409,18 @@ impl Receiver {
         self.consider(arrived, from)
     }
 
-    /// Takes a packet of another payload type: a retransmission (RFC 4588), or none of ours.
-    fn take_retransmission(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        packet: &Packet<'_>,
-    ) -> Result<(), Discard> {
-        let (payload_type, agreed) = self.config.retransmission.ok_or(Discard::PayloadType)?;
-        if packet.payload_type() != payload_type.value() {
-            return Err(Discard::PayloadType);
-        }
-        let stream = packet.ssrc();
-        if agreed.is_some_and(|agreed| agreed != stream) {
-            return Err(Discard::OtherSource);
-        }
-        let (sequence, payload) = rtx::unwrap(packet.payload()).ok_or(Discard::Retransmission)?;
-        let n = self.media_of(stream, from, sequence)?;
-        let ssrc = self.sources[n].ssrc();
-        let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let info = PacketInfo { ssrc, timestamp, marker, arrival: now };
-        let arrived = Arrived { sequence, info, payload };
-        self.with_source(n, |source, report| source.take_retransmitted(arrived, report));
-        Ok(())
-    }
-
-    /// The source that a retransmission stream from `from` belongs to. A new stream belongs to the
-    /// one source that misses the packet it brings (RFC 4588 section 5.3) and sends from there.
-    fn media_of(
-        &mut self,
-        stream: Ssrc,
-        from: Option<SocketAddr>,
-        sequence: SequenceNumber,
-    ) -> Result<usize, Discard> {
-        let is_authentic = self.is_authentic();
-        let is_from = |source: &Inbound| {
-            is_authentic || source.address().is_none_or(|address| Some(address) == from)
-        };
-        if let Some((_, media)) = self.retransmissions.iter().find(|(known, _)| *known == stream) {
-            let n = self.find(*media).ok_or(Discard::Retransmission)?;
-            return if is_from(&self.sources[n]) { Ok(n) } else { Err(Discard::Conflict) };
-        }
-        let mut missing = self.sources.iter().enumerate().filter(|(_, it)| it.misses(sequence));
-        let (n, source) = missing.next().ok_or(Discard::Retransmission)?;
-        if missing.next().is_some() {
-            return Err(Discard::Retransmission);
-        }
-        if !is_from(source) {
-            return Err(Discard::Conflict);
-        }
-        if self.retransmissions.len() >= self.config.sources_max {
-            self.retransmissions.pop_front();
-        }
-        self.retransmissions.push_back((stream, source.ssrc()));
-        Ok(n)
-    }
-
     /// Whether what comes this far is its source's own.
     #[inline]
-    fn is_authentic(&self) -> bool {
+    pub(super) fn is_authentic(&self) -> bool {
         self.security.as_ref().is_some_and(|security| security.authenticates())
     }
 
     #[inline]
-    fn find(&self, ssrc: Ssrc) -> Option<usize> {
+    pub(super) fn find(&self, ssrc: Ssrc) -> Option<usize> {
         if self.sources.get(self.recent).is_some_and(|source| source.ssrc() == ssrc) {
             return Some(self.recent);
         }
         self.sources.iter().position(|source| source.ssrc() == ssrc)
-    }
-
-    /// Takes a packet of a source that is not believed yet.
-    fn consider(&mut self, packet: Arrived<'_>, from: Option<SocketAddr>) -> Result<(), Discard> {
-        let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
-        if self.ended.includes(ssrc, packet.sequence, &packet.info) {
-            return Err(Discard::Late);
-        }
-        if self.sources.len() >= self.config.sources_max && self.silent_source(now).is_none() {
-            return Err(Discard::TooManySources);
-        }
-        let n = match self.candidates.iter().position(|candidate| candidate.ssrc() == ssrc) {
-            Some(n) => n,
-            None => self.add_candidate(ssrc, now),
-        };
-        let is_known = self.config.remote_ssrc.is_some() || self.is_authentic();
-        let probation = if is_known { 1 } else { self.config.probation };
-        let Self { candidates, statistics, events, .. } = self;
-        if !candidates[n].take(packet, probation, &mut Report { statistics, events }) {
-            return Ok(());
-        }
-        if self.sources.len() >= self.config.sources_max
-            && let Some(silent) = self.silent_source(now)
-        {
-            self.end_source(silent);
-        }
-        let candidate = self.candidates.swap_remove(n);
-        let Self { sources, statistics, events, config, format, pool, .. } = self;
-        let mut report = Report { statistics, events };
-        let mut source = Inbound::new(candidate, &**format, config, pool, &mut report);
-        source.set_address(from);
-        sources.push(source);
-        self.forget_events();
-        self.account(self.sources.len() - 1);
-        Ok(())
-    }
-
-    /// Makes `ssrc` a candidate, if need be in the place of the one that was silent longest.
-    fn add_candidate(&mut self, ssrc: Ssrc, now: Instant) -> usize {
-        if self.candidates.len() >= self.config.sources_max {
-            let oldest = (0..self.candidates.len()).min_by_key(|n| self.candidates[*n].last_heard);
-            if let Some(oldest) = oldest {
-                let candidate = self.candidates.swap_remove(oldest);
-                for _ in 0..candidate.kept() {
-                    self.statistics.discards.count(Discard::Probation);
-                }
-            }
-        }
-        self.candidates.push(Candidate::new(ssrc, now));
-        self.candidates.len() - 1
-    }
-
-    /// The source that was silent longest, if it is silent enough to lose its place.
-    fn silent_source(&self, now: Instant) -> Option<usize> {
-        (0..self.sources.len())
-            .filter(|n| !self.sources[*n].is_live(now))
-            .min_by_key(|n| self.sources[*n].last_heard)
-    }
-
-    /// Ends a source; frames that it had finished are still delivered.
-    fn end_source(&mut self, n: usize) {
-        self.with_source(n, Inbound::end);
-        let mut source = self.sources.swap_remove(n);
-        self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
-        self.held -= source.counted;
-        self.ended.add(&source);
-    }
-
-    #[inline]
-    fn with_source(&mut self, n: usize, act: impl FnOnce(&mut Inbound, &mut Report<'_>)) {
-        let Self { sources, statistics, events, .. } = self;
-        act(&mut sources[n], &mut Report { statistics, events });
-        self.forget_events();
-        self.account(n);
-    }
-
-    /// Counts the memory that source `n` holds now; if all hold too much, some give way.
-    #[inline]
-    pub(super) fn account(&mut self, n: usize) {
-        let Some(source) = self.sources.get_mut(n) else { return };
-        let held = source.held_octets();
-        if held == source.counted {
-            return;
-        }
-        self.held = self.held - source.counted + held;
-        source.counted = held;
-        if self.held > self.config.memory_max {
-            self.free_memory();
-        }
-    }
-
-    /// Has sources give up what is unfinished until the others fit: of those that hold more than
-    /// their share, first the one that has delivered least, and of equals the newest.
-    #[cold]
-    fn free_memory(&mut self) {
-        for _ in 0..self.sources.len() {
-            if self.held <= self.config.memory_max {
-                return;
-            }
-            let share = self.config.memory_max / self.sources.len();
-            let worth = |source: &Inbound| (source.delivered_octets(), Reverse(source.since));
-            let holders = (0..self.sources.len()).filter(|n| self.sources[*n].counted > share);
-            let Some(n) = holders.min_by_key(|n| worth(&self.sources[*n])) else { return };
-            let Self { sources, statistics, events, .. } = self;
-            let source = &mut sources[n];
-            source.give_way(&mut Report { statistics, events });
-            let held = source.held_octets();
-            self.held = self.held - source.counted + held;
-            source.counted = held;
-            self.statistics.frames_displaced += 1;
-            self.forget_events();
-        }
     }
 
     pub(super) fn forget_events(&mut self) {

@@ -1,0 +1,75 @@
+//! Retransmissions in a stream of their own (RFC 4588): to which source each belongs.
+
+use core::net::SocketAddr;
+use std::time::Instant;
+
+use super::candidate::Arrived;
+use super::inbound::Inbound;
+use super::receive::Receiver;
+use super::stats::Discard;
+use crate::payload::PacketInfo;
+use crate::repair::rtx;
+use crate::rtp::Packet;
+use crate::seq::SequenceNumber;
+use crate::ssrc::Ssrc;
+
+impl Receiver {
+    /// Takes a packet of another payload type: a retransmission (RFC 4588), or none of ours.
+    pub(super) fn take_retransmission(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        packet: &Packet<'_>,
+    ) -> Result<(), Discard> {
+        let (payload_type, agreed) = self.config.retransmission.ok_or(Discard::PayloadType)?;
+        if packet.payload_type() != payload_type.value() {
+            return Err(Discard::PayloadType);
+        }
+        let stream = packet.ssrc();
+        if agreed.is_some_and(|agreed| agreed != stream) {
+            return Err(Discard::OtherSource);
+        }
+        let (sequence, payload) = rtx::unwrap(packet.payload()).ok_or(Discard::Retransmission)?;
+        let n = self.media_of(stream, from, sequence)?;
+        let ssrc = self.sources[n].ssrc();
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let info = PacketInfo { ssrc, timestamp, marker, arrival: now };
+        let arrived = Arrived { sequence, info, payload };
+        self.with_source(n, |source, report| source.take_retransmitted(arrived, report));
+        Ok(())
+    }
+
+    /// The source that a retransmission stream from `from` belongs to. A new stream belongs to the
+    /// one source that misses the packet it brings (RFC 4588 section 5.3) and sends from there.
+    fn media_of(
+        &mut self,
+        stream: Ssrc,
+        from: Option<SocketAddr>,
+        sequence: SequenceNumber,
+    ) -> Result<usize, Discard> {
+        let is_authentic = self.is_authentic();
+        let is_from = |source: &Inbound| {
+            is_authentic || source.address().is_none_or(|address| Some(address) == from)
+        };
+        if let Some((_, media)) = self.retransmissions.iter().find(|(known, _)| *known == stream) {
+            if let Some(n) = self.find(*media) {
+                return if is_from(&self.sources[n]) { Ok(n) } else { Err(Discard::Conflict) };
+            }
+            // Its source is over; it may belong to the successor.
+            self.retransmissions.retain(|(known, _)| *known != stream);
+        }
+        let mut missing = self.sources.iter().enumerate().filter(|(_, it)| it.misses(sequence));
+        let (n, source) = missing.next().ok_or(Discard::Retransmission)?;
+        if missing.next().is_some() {
+            return Err(Discard::Retransmission);
+        }
+        if !is_from(source) {
+            return Err(Discard::Conflict);
+        }
+        if self.retransmissions.len() >= self.config.sources_max {
+            self.retransmissions.pop_front();
+        }
+        self.retransmissions.push_back((stream, source.ssrc()));
+        Ok(n)
+    }
+}

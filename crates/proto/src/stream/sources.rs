@@ -1,0 +1,133 @@
+//! The sources of a receiver: who is believed, who gives way, and the memory that all share.
+
+use core::net::SocketAddr;
+use std::cmp::Reverse;
+use std::time::Instant;
+
+use super::candidate::{Arrived, Candidate, Report};
+use super::inbound::Inbound;
+use super::receive::Receiver;
+use super::stats::Discard;
+use crate::ssrc::Ssrc;
+
+impl Receiver {
+    /// Takes a packet of a source that is not believed yet.
+    pub(super) fn consider(
+        &mut self,
+        packet: Arrived<'_>,
+        from: Option<SocketAddr>,
+    ) -> Result<(), Discard> {
+        let (ssrc, now) = (packet.info.ssrc, packet.info.arrival);
+        if self.ended.includes(ssrc, packet.sequence, &packet.info) {
+            return Err(Discard::Late);
+        }
+        if self.sources.len() >= self.config.sources_max && self.silent_source(now).is_none() {
+            return Err(Discard::TooManySources);
+        }
+        let n = match self.candidates.iter().position(|candidate| candidate.ssrc() == ssrc) {
+            Some(n) => n,
+            None => self.add_candidate(ssrc, now),
+        };
+        let is_known = self.config.remote_ssrc.is_some() || self.is_authentic();
+        let probation = if is_known { 1 } else { self.config.probation };
+        let Self { candidates, statistics, events, .. } = self;
+        if !candidates[n].take(packet, probation, &mut Report { statistics, events }) {
+            return Ok(());
+        }
+        if self.sources.len() >= self.config.sources_max
+            && let Some(silent) = self.silent_source(now)
+        {
+            self.end_source(silent);
+        }
+        let candidate = self.candidates.swap_remove(n);
+        let Self { sources, statistics, events, config, format, pool, .. } = self;
+        let mut report = Report { statistics, events };
+        let mut source = Inbound::new(candidate, &**format, config, pool, &mut report);
+        source.set_address(from);
+        sources.push(source);
+        self.forget_events();
+        self.account(self.sources.len() - 1);
+        Ok(())
+    }
+
+    /// Makes `ssrc` a candidate, if need be in the place of the one that was silent longest.
+    fn add_candidate(&mut self, ssrc: Ssrc, now: Instant) -> usize {
+        if self.candidates.len() >= self.config.sources_max {
+            let oldest = (0..self.candidates.len()).min_by_key(|n| self.candidates[*n].last_heard);
+            if let Some(oldest) = oldest {
+                let candidate = self.candidates.swap_remove(oldest);
+                for _ in 0..candidate.kept() {
+                    self.statistics.discards.count(Discard::Probation);
+                }
+            }
+        }
+        self.candidates.push(Candidate::new(ssrc, now));
+        self.candidates.len() - 1
+    }
+
+    /// The source that was silent longest, if it is silent enough to lose its place.
+    fn silent_source(&self, now: Instant) -> Option<usize> {
+        (0..self.sources.len())
+            .filter(|n| !self.sources[*n].is_live(now))
+            .min_by_key(|n| self.sources[*n].last_heard)
+    }
+
+    /// Ends a source; frames that it had finished are still delivered.
+    pub(super) fn end_source(&mut self, n: usize) {
+        self.with_source(n, Inbound::end);
+        let mut source = self.sources.swap_remove(n);
+        self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
+        self.held -= source.counted;
+        self.ended.add(&source);
+    }
+
+    #[inline]
+    pub(super) fn with_source(
+        &mut self,
+        n: usize,
+        act: impl FnOnce(&mut Inbound, &mut Report<'_>),
+    ) {
+        let Self { sources, statistics, events, .. } = self;
+        act(&mut sources[n], &mut Report { statistics, events });
+        self.forget_events();
+        self.account(n);
+    }
+
+    /// Counts the memory that source `n` holds now; if all hold too much, some give way.
+    #[inline]
+    pub(super) fn account(&mut self, n: usize) {
+        let Some(source) = self.sources.get_mut(n) else { return };
+        let held = source.held_octets();
+        if held == source.counted {
+            return;
+        }
+        self.held = self.held - source.counted + held;
+        source.counted = held;
+        if self.held > self.config.memory_max {
+            self.free_memory();
+        }
+    }
+
+    /// Has sources give up what is unfinished until the others fit: of those that hold more than
+    /// their share, first the one that has delivered least, and of equals the newest.
+    #[cold]
+    fn free_memory(&mut self) {
+        for _ in 0..self.sources.len() {
+            if self.held <= self.config.memory_max {
+                return;
+            }
+            let share = self.config.memory_max / self.sources.len();
+            let worth = |source: &Inbound| (source.delivered_octets(), Reverse(source.since));
+            let holders = (0..self.sources.len()).filter(|n| self.sources[*n].counted > share);
+            let Some(n) = holders.min_by_key(|n| worth(&self.sources[*n])) else { return };
+            let Self { sources, statistics, events, .. } = self;
+            let source = &mut sources[n];
+            source.give_way(&mut Report { statistics, events });
+            let held = source.held_octets();
+            self.held = self.held - source.counted + held;
+            source.counted = held;
+            self.statistics.frames_displaced += 1;
+            self.forget_events();
+        }
+    }
+}
