@@ -45,6 +45,7 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
         .iter()
         .map(|(reason, count)| (reason.name().to_owned(), count.into()))
         .collect();
+    let source = receive.sources.first().or(receive.ended.last());
     json!({
         "frames": receive.frames,
         "frames_dropped": receive.frames_dropped,
@@ -57,9 +58,9 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
         "unanswered": receive.unanswered,
         "not_requested": receive.not_requested,
         "payload_octets": receive.payload_octets,
-        "jitter_ticks": receive.sources.first().map(|source| source.jitter),
-        "jitter_ms": receive.sources.first().map(|source| source.jitter_time.as_secs_f64() * 1e3),
-        "ssrc": receive.sources.first().map(|source| source.ssrc.to_string()),
+        "jitter_ticks": source.map(|source| source.jitter),
+        "jitter_ms": source.map(|source| source.jitter_time.as_secs_f64() * 1e3),
+        "ssrc": source.map(|source| source.ssrc.to_string()),
         "discards": discards,
         "foreign": statistics.foreign,
         "kernel_drops": statistics.socket.kernel_drops,

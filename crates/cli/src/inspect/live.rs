@@ -49,6 +49,8 @@ impl Live {
         config.frame = FrameSettings { delivery: Delivery::Unit, ..FrameSettings::default() };
         config.reorder_time = reorder_time;
         config.reorder_len_max = REORDER_LEN_MAX;
+        // A capture is over when it ends, however long a stream was silent in it.
+        config.source_timeout = Duration::MAX;
         let receiver = Receiver::new(encoding.format(), config).ok()?;
         let census = Census::new(encoding.nal_codec(), encoding.codec);
         Some(Self {

@@ -85,8 +85,9 @@ impl Verdict {
         let mut object = report::received(&self.statistics);
         let Counts { packets, packets_lost, frames, frames_dropped } = self.counts;
         let written = received.contest.written();
-        let sources = &self.statistics.receive.sources;
-        let source = sources.iter().find(|source| Some(source.ssrc) == written);
+        let receive = &self.statistics.receive;
+        let mut sources = receive.sources.iter().chain(receive.ended.iter().rev());
+        let source = sources.find(|source| Some(source.ssrc) == written);
         let own = json!({
             "frames": frames,
             "frames_dropped": frames_dropped,

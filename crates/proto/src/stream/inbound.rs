@@ -71,8 +71,9 @@ pub(super) struct Inbound {
     last_report: Option<Instant>,
     /// Packets that it sent before the first one that came, by the first report that says so.
     sent_before: Option<i32>,
-    /// When it is over, once it has said goodbye.
+    /// When it is over, once it has said goodbye, and where it was then.
     leaves: Option<Instant>,
+    left_from: Option<SocketAddr>,
     /// Octets of memory, as they were counted last.
     pub(super) counted: usize,
 }
@@ -122,6 +123,7 @@ impl Inbound {
             last_report: None,
             sent_before: None,
             leaves: None,
+            left_from: None,
             counted: 0,
         };
         if let Some(missing) = &mut inbound.missing {
@@ -151,13 +153,13 @@ impl Inbound {
         if from == self.address {
             return true;
         }
-        if is_authentic {
-            self.address = from;
-            return true;
-        }
         let silent = now.saturating_duration_since(self.last_heard) >= MOVE_AFTER;
-        if self.address.is_none() || silent {
+        if is_authentic || self.address.is_none() || silent {
             self.address = from;
+            if self.left_from != from {
+                // It has come again, from elsewhere.
+                self.leaves = None;
+            }
             return true;
         }
         let told = |last| now.saturating_duration_since(last) < Duration::from_secs(1);
@@ -405,6 +407,8 @@ impl Inbound {
     /// Notes that the source said goodbye at `now`: what is under way may still come.
     pub(super) fn leave(&mut self, now: Instant) {
         self.leaves = now.checked_add(self.wait().max(LINGER));
+        // It may come again from another address at once.
+        self.left_from = self.address.take().or(self.left_from);
     }
 
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {

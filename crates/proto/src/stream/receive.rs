@@ -204,7 +204,6 @@ impl Receiver {
     /// address at once. From another host than the source's own the BYE counts for nothing.
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc, from: IpAddr) {
         if let Some(source) = self.source_at(ssrc, from) {
-            source.set_address(None);
             source.leave(now);
         }
     }
