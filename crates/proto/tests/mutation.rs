@@ -80,6 +80,8 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
     for n in 0..PACKETS {
         packet.clear();
         packet.extend_from_slice(&seeds[(n + random.below(3) as usize) % seeds.len()]);
+        // Each time round it is another source's stream: of the same one it would be duplicates.
+        packet[8..12].copy_from_slice(&((n / seeds.len()) as u32).to_be_bytes());
         if random.chance(0.5) {
             mutate(&mut packet, &mut random);
         }
