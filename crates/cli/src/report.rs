@@ -45,7 +45,7 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
         .iter()
         .map(|(reason, count)| (reason.name().to_owned(), count.into()))
         .collect();
-    let source = receive.sources.first().or(receive.ended.last());
+    let source = receive.sources.first().or_else(|| receive.ended.last());
     json!({
         "frames": receive.frames,
         "frames_dropped": receive.frames_dropped,

@@ -169,6 +169,23 @@ fn the_window_holds_as_many_octets_as_told_and_not_one_more() {
 }
 
 #[test]
+fn a_packet_that_fills_a_gap_of_a_full_window_comes_before_what_is_held() {
+    let mut case = Case::believing(|config| config.reorder_len_max = 3100);
+    case.take(0, 20);
+    for sequence in [4, 5, 6] {
+        case.take(sequence, 1000);
+    }
+    // The window is full, and 1 and 2 are missing before it.
+    case.take(3, 1000);
+    assert_eq!(case.came(), [0, 3, 4, 5, 6]);
+    case.wait(1000 * MS);
+    (4..=6).for_each(|sequence| case.take(sequence, 1000));
+    case.take(7, 20);
+    assert_eq!(case.came(), [7]);
+    assert_eq!(case.lost(), 2);
+}
+
+#[test]
 fn a_packet_larger_than_the_window_is_not_lost() {
     let mut case = Case::believing(|config| config.reorder_len_max = 100);
     case.take(0, 20);

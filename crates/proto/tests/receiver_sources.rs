@@ -239,7 +239,7 @@ fn retransmissions_are_taken_from_the_address_of_the_media_only() {
 #[test]
 fn a_source_that_sends_its_stream_once_more_after_its_goodbye_is_followed() {
     let mut case = Case::new(|_| {});
-    let mut play = |case: &mut Case| {
+    let play = |case: &mut Case| {
         for n in 0..100_u16 {
             let time = 3000 * u32::from(n);
             case.take(Sent {

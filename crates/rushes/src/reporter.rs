@@ -362,11 +362,13 @@ impl Reporter {
             state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
-        if let Some(time) = participant.round_trip_time() {
-            receiver.set_round_trip(time.smoothed);
-        }
         while receiver.requests_due().is_some_and(|due| due <= now) {
             sequences.clear();
+            for source in &*receptions {
+                if let Some(time) = participant.round_trip_time_to(source.ssrc) {
+                    receiver.set_round_trip(source.ssrc, time.smoothed);
+                }
+            }
             if let Some(media) = receiver.poll_requests(now, sequences)
                 && !sequences.is_empty()
             {
@@ -428,7 +430,11 @@ impl Reporter {
         if self.config.to.is_some() {
             return self.config.to;
         }
-        let mut address = learnt.or_else(|| self.media_source(port))?;
+        let media = self.media_source(port);
+        // Reports of hosts that send no media draw nothing away from one that does.
+        let is_a_source = |at: &SocketAddr| self.inbox.lock().has_source_at(at.ip());
+        let learnt = learnt.filter(|at| media.is_none() || is_a_source(at));
+        let mut address = learnt.or(media)?;
         if let Some(port) = self.config.port {
             address.set_port(port);
         }

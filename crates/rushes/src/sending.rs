@@ -332,6 +332,7 @@ impl Sending {
             let room = WANTED_MAX.saturating_sub(again.wanted.len());
             let taken = wanted.len().min(room);
             again.wanted.extend(wanted.drain(..taken));
+            self.any_wanted.store(!wanted.is_empty(), Relaxed);
         }
         // A deadline in the past: the sender's lock is held, and perhaps the reader's turn.
         let now = Instant::now();

@@ -432,6 +432,11 @@ impl Participant {
         known.max_by_key(|(sends, time)| (*sends, time.smoothed)).map(|(_, time)| time)
     }
 
+    /// The round-trip time to participant `ssrc`; `None` before the first measurement.
+    pub fn round_trip_time_to(&self, ssrc: Ssrc) -> Option<RoundTripTime> {
+        self.remotes.present().find(|remote| remote.ssrc == ssrc)?.round_trip
+    }
+
     /// The other participants.
     pub fn remotes(&self) -> Vec<RemoteStatistics> {
         self.remotes.iter().map(|remote| remote.statistics(self.config.clock_rate)).collect()

@@ -92,8 +92,10 @@ pub struct FrameBuilder {
     gap: u64,
     /// Whether this is the source's first frame.
     fresh: bool,
-    /// The timestamp of the frame that ended because nothing came for long.
+    /// The timestamp of the frame that ended because nothing came for long, and whether it seemed
+    /// whole: then the next one shows that its sender sets no marker bits.
     ended_at: Option<RtpTimestamp>,
+    ended_whole: bool,
     ready: VecDeque<Frame>,
     ready_before_packet: usize,
     ready_len: usize,
@@ -130,6 +132,7 @@ impl FrameBuilder {
             gap: 0,
             fresh: true,
             ended_at: None,
+            ended_whole: false,
             ready: VecDeque::new(),
             ready_before_packet: 0,
             ready_len: 0,
@@ -212,6 +215,7 @@ impl FrameBuilder {
             self.damaged = false;
             self.marked = false;
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
+            self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
             self.head_unsure = is_rest || gap > 0 && !(gap == 1 && tail_missing);
         }
         self.marked |= packet.marker;
@@ -431,6 +435,11 @@ impl FrameBuilder {
     pub fn finish_source(&mut self) {
         if self.in_frame {
             let is_last = self.marked || self.ends_unmarked;
+            self.ended_whole = !self.marked
+                && !self.damaged
+                && !self.head_unsure
+                && self.gap == 0
+                && self.open_unit.is_none();
             self.damaged |= self.gap > 0 || !is_last;
             self.ended_at = self.packet.map(|packet| packet.timestamp);
             self.close_frame();
@@ -452,6 +461,7 @@ impl FrameBuilder {
         self.gap = 0;
         self.packet = None;
         self.fresh = true;
+        (self.ended_at, self.ended_whole) = (None, false);
     }
 
     /// Gives up the frame in hand and its memory; packets of it that still come are dropped.

@@ -133,3 +133,14 @@ fn an_unfinished_unit_delivered_alone_is_dropped_at_the_end() {
     listener.finish();
     assert_eq!((listener.units(), listener.dropped()), (vec![slice(0)], 1));
 }
+
+#[test]
+fn a_sender_without_markers_that_pauses_after_each_frame_loses_the_first_only() {
+    let mut listener = Listener::new(&H264::default(), Delivery::AccessUnit);
+    for n in 0..4_u8 {
+        listener.take(&slice(n), u32::from(n) * 900_000, false).unwrap();
+        listener.finish();
+    }
+    let single = |number| annex_b(&[slice(number)]);
+    assert_eq!(listener.frames(), [single(1), single(2), single(3)]);
+}

@@ -35,6 +35,12 @@ impl Default for RequestTiming {
     }
 }
 
+/// A year is for ever, and does not overflow an instant.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Packets given up whose answers may still come, and show how long an answer takes.
+const GIVEN_UP_MAX: usize = 64;
+
 /// Requests that a packet is waited for, if the latency allows.
 const REQUESTS_AWAITED: u32 = 4;
 
@@ -93,6 +99,8 @@ struct Entry {
 pub struct Missing {
     timing: RequestTiming,
     entries: VecDeque<Entry>,
+    /// Packets that were asked for and given up, and when they were first asked for.
+    given_up: VecDeque<(ExtendedSequence, Instant)>,
     /// No entry is due before this.
     next_due: Option<Instant>,
     round_trip: RoundTrip,
@@ -104,9 +112,15 @@ pub struct Missing {
 impl Missing {
     /// Nothing missing.
     pub fn new(timing: RequestTiming) -> Self {
+        let timing = RequestTiming {
+            delay: timing.delay.min(FOR_EVER),
+            latency_max: timing.latency_max.min(FOR_EVER),
+            ..timing
+        };
         Self {
             timing,
             entries: VecDeque::new(),
+            given_up: VecDeque::new(),
             next_due: None,
             round_trip: RoundTrip::default(),
             answered: 1.0,
@@ -164,11 +178,13 @@ impl Missing {
     /// Notes that `sequence` came after all, at `now`.
     #[inline]
     pub fn note_arrival(&mut self, now: Instant, sequence: ExtendedSequence) {
-        if self.entries.is_empty() {
+        if self.entries.is_empty() && self.given_up.is_empty() {
             return;
         }
         let found = self.entries.binary_search_by_key(&sequence, |entry| entry.sequence);
-        let Ok(n) = found else { return };
+        let Ok(n) = found else {
+            return self.note_late_answer(now, sequence);
+        };
         if let Some(Entry { attempts, first_asked: Some(asked), .. }) = self.entries.remove(n) {
             self.counts.recovered += 1;
             if self.round_trip.time().is_some() {
@@ -179,6 +195,16 @@ impl Missing {
         }
         if self.entries.is_empty() {
             self.next_due = None;
+        }
+    }
+
+    /// Notes a packet that came when it was given up, which happens for ever if the round-trip time
+    /// is taken to be shorter than it is.
+    fn note_late_answer(&mut self, now: Instant, sequence: ExtendedSequence) {
+        if let Some(n) = self.given_up.iter().position(|(given_up, _)| *given_up == sequence)
+            && let Some((_, asked)) = self.given_up.remove(n)
+        {
+            self.round_trip.raise(now.saturating_duration_since(asked));
         }
     }
 
@@ -196,13 +222,18 @@ impl Missing {
     /// Forgets everything: the source has begun anew.
     pub fn clear(&mut self) {
         self.entries.clear();
+        self.given_up.clear();
         self.next_due = None;
     }
 
     fn forget_first(&mut self) {
         if let Some(entry) = self.entries.pop_front() {
-            if entry.attempts > 0 {
+            if let Some(asked) = entry.first_asked {
                 self.counts.unanswered += 1;
+                if self.given_up.len() >= GIVEN_UP_MAX {
+                    self.given_up.pop_front();
+                }
+                self.given_up.push_back((entry.sequence, asked));
             } else {
                 self.counts.not_requested += 1;
             }
@@ -354,6 +385,42 @@ mod tests {
         due(&mut missing, start + 5 * MS);
         missing.note_arrival(start + 25 * MS, ExtendedSequence(70_000));
         assert!((100 * MS..300 * MS).contains(&missing.wait()), "{:?}", missing.wait());
+    }
+
+    #[test]
+    fn answers_that_come_too_late_lengthen_the_wait() {
+        let mut now = Instant::now();
+        let mut missing = Missing::new(RequestTiming::default());
+        let mut place = ExtendedSequence(70_000);
+        // A packet that was merely late looks like an answer after 2 ms.
+        missing.note_gap(now, place, 1);
+        due(&mut missing, now + 5 * MS);
+        missing.note_arrival(now + 7 * MS, place);
+        assert!(missing.wait() < 100 * MS);
+        for round in 0..20 {
+            now += 1000 * MS;
+            place = place.plus(10);
+            missing.note_gap(now, place, 1);
+            due(&mut missing, now + 5 * MS);
+            let answered = now + 205 * MS;
+            if missing.wait() < 205 * MS {
+                assert!(round < 2, "it never learns");
+                missing.forget_before(place.plus(1));
+            }
+            missing.note_arrival(answered, place);
+        }
+        assert!(missing.wait() >= 400 * MS, "{:?}", missing.wait());
+    }
+
+    #[test]
+    fn endless_times_overflow_nothing() {
+        let now = Instant::now();
+        let timing = RequestTiming { delay: MS, latency_max: Duration::MAX, ..Default::default() };
+        let mut missing = Missing::new(timing);
+        missing.note_gap(now, ExtendedSequence(70_000), 1);
+        assert_eq!(due(&mut missing, now + MS), [(70_000 % 65_536) as u16]);
+        let timing = RequestTiming { delay: Duration::MAX, ..timing };
+        Missing::new(timing).note_gap(now, ExtendedSequence(70_000), 1);
     }
 
     #[test]

@@ -6,6 +6,9 @@ use std::time::Duration;
 /// themselves wait for their turn.
 const MARGIN: Duration = Duration::from_millis(10);
 
+/// So many answers in a row that come too soon show that the path has become shorter.
+const SOONER_MAX: u8 = 8;
+
 /// The time from a request to its answer, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
@@ -15,6 +18,8 @@ pub(super) struct RoundTrip {
     deviation: Duration,
     /// Whether a request that was made once was answered.
     is_sure: bool,
+    /// Packets in a row that came sooner than answers can.
+    sooner: u8,
 }
 
 impl RoundTrip {
@@ -26,8 +31,14 @@ impl RoundTrip {
     pub(super) fn take(&mut self, time: Duration, attempts: u8) {
         // A packet that was merely late comes sooner than any answer could.
         if self.least.is_some_and(|least| time < least * 3 / 4) {
-            return;
+            self.sooner += 1;
+            if self.sooner < SOONER_MAX {
+                return;
+            }
+            self.least = None;
+            self.smoothed = None;
         }
+        self.sooner = 0;
         // Which of several requests was answered is not known (RFC 6298 section 3); before
         // anything else is, the longest time that it can be is a beginning.
         let is_sure = attempts == 1;
@@ -44,6 +55,15 @@ impl RoundTrip {
                 self.deviation = Duration::ZERO;
                 self.is_sure = is_sure;
             }
+        }
+    }
+
+    /// Notes that an answer came `time` after the first request, too late: the time was taken to be
+    /// shorter than it is.
+    pub(super) fn raise(&mut self, time: Duration) {
+        if self.time().is_none_or(|known| known < time) {
+            (self.smoothed, self.deviation, self.is_sure) = (Some(time), Duration::ZERO, false);
+            self.least = self.least.max(Some(time * 2 / 3));
         }
     }
 

@@ -1,5 +1,6 @@
 //! A source on probation, and the packets that are kept of it (RFC 3550 appendix A.1).
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -44,13 +45,14 @@ impl Kept {
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) ssrc: Ssrc,
+    pub(super) address: Option<SocketAddr>,
     pub(super) kept: Vec<Kept>,
     pub(super) last_heard: Instant,
 }
 
 impl Candidate {
-    pub(super) fn new(ssrc: Ssrc, now: Instant) -> Self {
-        Self { ssrc, kept: Vec::new(), last_heard: now }
+    pub(super) fn new(ssrc: Ssrc, address: Option<SocketAddr>, now: Instant) -> Self {
+        Self { ssrc, address, kept: Vec::new(), last_heard: now }
     }
 
     pub(super) fn ssrc(&self) -> Ssrc {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::inbound::Inbound;
 use super::stats::SourceStatistics;
-use super::window::{Former, OLD_RUN, SILENCE};
+use super::window::{Former, OLD_RUN, SILENCE, in_a_row};
 use crate::payload::PacketInfo;
 use crate::repair::RepairCounts;
 use crate::seq::SequenceNumber;
@@ -58,9 +58,8 @@ impl Ended {
             source.statistics.ssrc == ssrc && source.run.includes(sequence, info.timestamp)
         };
         let Some(source) = self.last.iter_mut().find(is_its) else { return false };
-        let (next, count) = source.row;
-        let count = if next == sequence { count.saturating_add(1) } else { 1 };
-        source.row = (sequence.plus(1), count);
+        source.row = in_a_row(source.row, sequence);
+        let (_, count) = source.row;
         let silence = info.arrival.saturating_duration_since(source.statistics.last_heard);
         count < OLD_RUN || silence < SILENCE
     }

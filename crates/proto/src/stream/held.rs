@@ -62,10 +62,14 @@ impl Ring {
             self.slots.resize_with(self.packets, || None);
         }
         let mut copy = self.spare.pop().unwrap_or_default();
-        self.spare_octets -= copy.capacity().min(self.spare_octets);
+        self.spare_octets -= copy.capacity();
+        if copy.capacity() > 4 * payload.len().max(256) {
+            // A small packet must not hold the memory of a large one.
+            copy = Vec::new();
+        }
         copy.extend_from_slice(payload);
         self.held += 1;
-        self.held_octets += payload.len();
+        self.held_octets += copy.capacity();
         let index = self.index(place);
         self.slots[index] = Some(Held { place, info, payload: copy });
     }
@@ -79,7 +83,7 @@ impl Ring {
         let index = self.index(place);
         let held = self.slots.get_mut(index)?.take_if(|held| held.place == place)?;
         self.held -= 1;
-        self.held_octets -= held.payload.len();
+        self.held_octets -= held.payload.capacity();
         Some(held)
     }
 
@@ -89,6 +93,14 @@ impl Ring {
             self.spare_octets += payload.capacity();
             payload.clear();
             self.spare.push(payload);
+        }
+    }
+
+    /// Gives back the memory that holds no packet.
+    pub(super) fn release(&mut self) {
+        (self.spare, self.spare_octets) = (Vec::new(), 0);
+        if self.held == 0 {
+            self.slots = Vec::new();
         }
     }
 

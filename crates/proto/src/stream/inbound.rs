@@ -38,8 +38,9 @@ const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
 /// as many as one generic NACK names (RFC 4585 section 6.2.1).
 const HEAD_PACKETS: u64 = 17;
 
-/// How long what was sent before a goodbye may be under way behind it at the least.
+/// How long what was sent before a goodbye may be under way behind it, at the least and at the most.
 const LINGER: Duration = Duration::from_millis(250);
+const LINGER_MAX: Duration = Duration::from_secs(10);
 
 /// How long packets that a report speaks of may merely be under way.
 const UNDER_WAY: Duration = Duration::from_millis(50);
@@ -67,6 +68,8 @@ pub(super) struct Inbound {
     source_timeout: Duration,
     pub(super) since: Instant,
     pub(super) last_heard: Instant,
+    /// When the last packet came that is in a frame.
+    last_joined: Instant,
     /// When a report of its own came last.
     last_report: Option<Instant>,
     /// Packets that it sent before the first one that came, by the first report that says so.
@@ -87,7 +90,7 @@ impl Inbound {
         pool: &FramePool,
         report: &mut Report<'_>,
     ) -> Self {
-        let Candidate { ssrc, mut kept, last_heard } = candidate;
+        let Candidate { ssrc, mut kept, last_heard, .. } = candidate;
         let base = kept.first().map_or(SequenceNumber(0), |kept| kept.sequence);
         kept.sort_by_key(|kept| kept.sequence.distance(base));
         let first = ExtendedSequence::first(kept.first().map_or(base, |kept| kept.sequence));
@@ -120,6 +123,7 @@ impl Inbound {
             source_timeout: config.source_timeout,
             since: info.arrival,
             last_heard,
+            last_joined: last_heard,
             last_report: None,
             sent_before: None,
             leaves: None,
@@ -154,7 +158,11 @@ impl Inbound {
             return true;
         }
         let silent = now.saturating_duration_since(self.last_heard) >= MOVE_AFTER;
-        if is_authentic || self.address.is_none() || silent {
+        // One that has left comes again from its own host, if it does.
+        let host = |address: Option<SocketAddr>| address.map(|address| address.ip());
+        let is_free =
+            self.address.is_none() && (self.leaves.is_none() || host(self.left_from) == host(from));
+        if is_authentic || is_free || silent {
             self.address = from;
             if self.left_from != from {
                 // It has come again, from elsewhere.
@@ -260,6 +268,7 @@ impl Inbound {
             return false;
         }
         self.taken += 1;
+        self.last_joined = info.arrival;
         report.statistics.packets += 1;
         report.statistics.payload_octets += (head.len() + len) as u64;
         self.builder.end_packet();
@@ -313,7 +322,7 @@ impl Inbound {
     /// Notes that a report of the source's own came, and what it says of its media.
     pub(super) fn handle_report(&mut self, now: Instant, sent: Option<SentSoFar>) {
         self.last_report = Some(now);
-        let (Some(sent), Some(missing)) = (sent, &mut self.missing) else { return };
+        let Some(sent) = sent else { return };
         if self.window.is_after(sent.at) {
             // Others overtook the report: it says nothing of what was sent since.
             return;
@@ -326,7 +335,8 @@ impl Inbound {
         // What no report before spoke of was sent after the newest packet that came.
         self.sent_before = Some(before.max(unseen));
         let tail = u64::try_from(unseen.saturating_sub(before)).unwrap_or(0);
-        if let Some((first, packets)) = self.window.announce(tail) {
+        let announced = self.window.announce(tail);
+        if let (Some((first, packets)), Some(missing)) = (announced, &mut self.missing) {
             missing.note_gap(now + UNDER_WAY, first, packets);
         }
     }
@@ -378,7 +388,7 @@ impl Inbound {
         let is_alone = self.builder.is_in_frame() && self.window.is_empty();
         // What is asked for may go on with it, too.
         let time = self.frame_time.max(self.wait());
-        is_alone.then(|| self.last_heard.checked_add(time))?
+        is_alone.then(|| self.last_joined.checked_add(time))?
     }
 
     /// When the source is over: after its goodbye or a long silence.
@@ -406,7 +416,7 @@ impl Inbound {
 
     /// Notes that the source said goodbye at `now`: what is under way may still come.
     pub(super) fn leave(&mut self, now: Instant) {
-        self.leaves = now.checked_add(self.wait().max(LINGER));
+        self.leaves = now.checked_add(self.wait().clamp(LINGER, LINGER_MAX));
         // It may come again from another address at once.
         self.left_from = self.address.take().or(self.left_from);
     }
@@ -433,6 +443,7 @@ impl Inbound {
         self.depacketiser.finish(&mut self.builder);
         self.depacketiser.lost();
         self.builder.give_up();
+        self.window.release();
         self.note_dropped(report);
     }
 
@@ -530,7 +541,8 @@ impl Inbound {
     /// Holds a packet that came before its turn, giving up on gaps until it fits.
     fn hold(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         while !self.window.fits(place, packet.payload.len()) {
-            if self.window.is_empty() {
+            if self.window.first_held().is_none_or(|held| held > place) {
+                // Only what is missing before it stands in its way.
                 let (first, packets) = self.window.skip_to(place);
                 self.note_lost(first, packets, report);
             } else {
@@ -553,6 +565,10 @@ impl Inbound {
         self.end_frame(report);
         self.builder.reset();
         let stray = self.stray.take();
+        let is_neighbour = |kept: &Kept| kept.sequence.plus(1) == packet.sequence;
+        let is_lone = stray.as_ref().is_some_and(|kept| !is_neighbour(kept));
+        report.statistics.discards.add(Discard::Stray, u64::from(is_lone));
+        let stray = stray.filter(is_neighbour);
         let (sequence, info) = stray
             .as_ref()
             .map_or((packet.sequence, packet.info), |kept| (kept.sequence, kept.info));
@@ -595,6 +611,7 @@ impl Inbound {
     #[inline]
     fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         self.taken += 1;
+        self.last_joined = self.last_joined.max(info.arrival);
         report.statistics.packets += 1;
         report.statistics.payload_octets += payload.len() as u64;
         if payload.is_empty() {
@@ -618,14 +635,14 @@ impl Inbound {
     }
 
     fn note_lost(&mut self, first: ExtendedSequence, packets: u64, report: &mut Report<'_>) {
+        if let Some(missing) = &mut self.missing {
+            missing.forget_before(self.window.next());
+        }
         if packets == 0 {
             return;
         }
         self.lost += packets;
         report.statistics.packets_lost += packets;
-        if let Some(missing) = &mut self.missing {
-            missing.forget_before(self.window.next());
-        }
         report.events.push_back(Event::PacketsLost { ssrc: self.ssrc, first, packets });
         self.depacketiser.lost();
         self.builder.lost(packets);

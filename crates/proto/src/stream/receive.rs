@@ -224,13 +224,19 @@ impl Receiver {
         }
     }
 
-    /// Sets the round-trip time to the senders, as reports have it (RFC 3550 section 6.4.1, RFC
-    /// 3611 section 4.5): how long a missing packet is waited for, and when it is asked for again,
-    /// follow from it.
-    pub fn set_round_trip(&mut self, time: Duration) {
-        for source in &mut self.sources {
-            source.set_round_trip(time);
+    /// Sets the round-trip time to source `ssrc`, as reports have it (RFC 3550 section 6.4.1, RFC 3611
+    /// section 4.5): how long a missing packet is waited for, and when it is asked for again, follow
+    /// from it.
+    pub fn set_round_trip(&mut self, ssrc: Ssrc, time: Duration) {
+        if let Some(n) = self.find(ssrc) {
+            self.sources[n].set_round_trip(time);
         }
+    }
+
+    /// Whether any source sends from the host `at`.
+    pub fn has_source_at(&self, at: IpAddr) -> bool {
+        let is_there = |source: &Inbound| source.address().is_some_and(|it| it.ip() == at);
+        self.sources.iter().any(is_there)
     }
 
     fn source_at(&mut self, ssrc: Ssrc, from: IpAddr) -> Option<&mut Inbound> {

@@ -52,20 +52,22 @@ impl Receiver {
             is_authentic || source.address().is_none_or(|address| Some(address) == from)
         };
         if let Some((_, media)) = self.retransmissions.iter().find(|(known, _)| *known == stream) {
-            if let Some(n) = self.find(*media) {
-                return if is_from(&self.sources[n]) { Ok(n) } else { Err(Discard::Conflict) };
+            let known = self.find(*media);
+            if known.is_some_and(|n| !is_from(&self.sources[n])) {
+                return Err(Discard::Conflict);
             }
-            // Its source is over; it may belong to the successor.
-            self.retransmissions.retain(|(known, _)| *known != stream);
+            if let Some(n) = known.filter(|n| self.sources[*n].misses(sequence)) {
+                return Ok(n);
+            }
         }
-        let mut missing = self.sources.iter().enumerate().filter(|(_, it)| it.misses(sequence));
+        // A new stream, or one whose source was followed by another.
+        let misses = |(_, source): &(usize, &Inbound)| is_from(source) && source.misses(sequence);
+        let mut missing = self.sources.iter().enumerate().filter(misses);
         let (n, source) = missing.next().ok_or(Discard::Retransmission)?;
         if missing.next().is_some() {
             return Err(Discard::Retransmission);
         }
-        if !is_from(source) {
-            return Err(Discard::Conflict);
-        }
+        self.retransmissions.retain(|(known, _)| *known != stream);
         if self.retransmissions.len() >= self.config.sources_max {
             self.retransmissions.pop_front();
         }

@@ -10,6 +10,9 @@ use super::receive::Receiver;
 use super::stats::Discard;
 use crate::ssrc::Ssrc;
 
+/// Sources on probation at once: random SSRCs push the oldest out.
+const CANDIDATES_MAX: usize = 64;
+
 impl Receiver {
     /// Takes a packet of a source that is not believed yet.
     pub(super) fn consider(
@@ -25,8 +28,14 @@ impl Receiver {
             return Err(Discard::TooManySources);
         }
         let n = match self.candidates.iter().position(|candidate| candidate.ssrc() == ssrc) {
-            Some(n) => n,
-            None => self.add_candidate(ssrc, now),
+            Some(n) if self.candidates[n].address == from || self.is_authentic() => n,
+            Some(n) => {
+                // The packets of two senders are not the beginning of one stream.
+                let candidate = self.candidates.swap_remove(n);
+                self.statistics.discards.add(Discard::Probation, candidate.kept());
+                self.add_candidate(ssrc, from, now)
+            }
+            None => self.add_candidate(ssrc, from, now),
         };
         let is_known = self.config.remote_ssrc.is_some() || self.is_authentic();
         let probation = if is_known { 1 } else { self.config.probation };
@@ -51,17 +60,15 @@ impl Receiver {
     }
 
     /// Makes `ssrc` a candidate, if need be in the place of the one that was silent longest.
-    fn add_candidate(&mut self, ssrc: Ssrc, now: Instant) -> usize {
-        if self.candidates.len() >= self.config.sources_max {
+    fn add_candidate(&mut self, ssrc: Ssrc, from: Option<SocketAddr>, now: Instant) -> usize {
+        if self.candidates.len() >= CANDIDATES_MAX {
             let oldest = (0..self.candidates.len()).min_by_key(|n| self.candidates[*n].last_heard);
             if let Some(oldest) = oldest {
                 let candidate = self.candidates.swap_remove(oldest);
-                for _ in 0..candidate.kept() {
-                    self.statistics.discards.count(Discard::Probation);
-                }
+                self.statistics.discards.add(Discard::Probation, candidate.kept());
             }
         }
-        self.candidates.push(Candidate::new(ssrc, now));
+        self.candidates.push(Candidate::new(ssrc, from, now));
         self.candidates.len() - 1
     }
 
@@ -124,10 +131,14 @@ impl Receiver {
             let source = &mut sources[n];
             source.give_way(&mut Report { statistics, events });
             let held = source.held_octets();
+            let freed = source.counted.saturating_sub(held);
             self.held = self.held - source.counted + held;
             source.counted = held;
-            self.statistics.frames_displaced += 1;
             self.forget_events();
+            if freed == 0 {
+                return;
+            }
+            self.statistics.frames_displaced += 1;
         }
     }
 }

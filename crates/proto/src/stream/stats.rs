@@ -132,7 +132,11 @@ impl Discards {
     }
 
     pub(super) fn count(&mut self, reason: Discard) {
-        self.0[reason as usize] += 1;
+        self.add(reason, 1);
+    }
+
+    pub(super) fn add(&mut self, reason: Discard, datagrams: u64) {
+        self.0[reason as usize] += datagrams;
     }
 }
 

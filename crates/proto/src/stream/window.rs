@@ -99,6 +99,19 @@ impl Former {
     }
 }
 
+/// One packet more of a row of old ones, which may have gaps: the next of the row, and how many came.
+pub(super) fn in_a_row(
+    (next, count): (SequenceNumber, u16),
+    sequence: SequenceNumber,
+) -> (SequenceNumber, u16) {
+    match sequence.distance(next) {
+        0..100 => (sequence.plus(1), count.saturating_add(1)),
+        // Its neighbours overtook it.
+        -100..0 => (next, count),
+        _ => (sequence.plus(1), 1),
+    }
+}
+
 /// Which packet of a source is next, which is the newest, what is held and what came before.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -204,9 +217,8 @@ impl Window {
 
     /// Whether old packets are not merely late: nothing new comes, and they come all in a row.
     fn begins_anew(&mut self, sequence: SequenceNumber, now: Instant) -> bool {
-        let (next, count) = self.old_run;
-        let count = if next == sequence { count.saturating_add(1) } else { 1 };
-        self.old_run = (sequence.plus(1), count);
+        self.old_run = in_a_row(self.old_run, sequence);
+        let (_, count) = self.old_run;
         let is_silent = now.saturating_duration_since(self.arrival) >= SILENCE;
         let begins = is_silent && count >= OLD_RUN;
         if begins {
@@ -344,6 +356,16 @@ impl Window {
         Some(held)
     }
 
+    /// The first packet that is held.
+    pub(super) fn first_held(&self) -> Option<ExtendedSequence> {
+        self.ring.first_from(self.next).map(|(place, _)| place)
+    }
+
+    /// Gives back the memory that is kept for packets to come.
+    pub(super) fn release(&mut self) {
+        self.ring.release();
+    }
+
     /// Keeps a held packet's memory for the next one.
     pub(super) fn reuse(&mut self, payload: Vec<u8>) {
         self.ring.reuse(payload);
@@ -359,6 +381,7 @@ impl Window {
     /// Gives up on everything before `place`, of which nothing is held: the first packet that is
     /// missing, and how many are. Packets before the stream began are not.
     pub(super) fn skip_to(&mut self, place: ExtendedSequence) -> (ExtendedSequence, u64) {
+        debug_assert!(place >= self.next, "a place is used once");
         let first = self.next.max(self.first);
         let gap = place.since(self.next);
         for step in 0..gap.min(REMEMBERED) {

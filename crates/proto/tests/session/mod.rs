@@ -291,8 +291,8 @@ impl Session {
     fn look_at_receiver(&mut self, now: Instant) {
         let Self { receiver, ends, .. } = self;
         let participant = &mut ends[1].participant;
-        if let Some(time) = participant.round_trip_time() {
-            receiver.set_round_trip(time.smoothed);
+        if let Some(time) = participant.round_trip_time_to(MEDIA) {
+            receiver.set_round_trip(MEDIA, time.smoothed);
         }
         let mut sequences = Vec::new();
         while let Some(media) = receiver.poll_requests(now, &mut sequences) {

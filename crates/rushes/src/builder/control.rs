@@ -197,7 +197,9 @@ impl StreamBuilder {
     /// address translators keep the path to us open (RFC 6263 section 4.1); by default never. It
     /// needs a remote port, and a thread that pulls or waits.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
-        self.control.keep_alive = Some(interval.max(Duration::from_millis(10)));
+        // A year is for ever, and does not overflow an instant.
+        let longest = Duration::from_secs(365 * 24 * 3600);
+        self.control.keep_alive = Some(interval.clamp(Duration::from_millis(10), longest));
         self
     }
 }
