@@ -11,7 +11,7 @@ use rushes_proto::payload::Delivery;
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::rtp::Header;
 use rushes_proto::stream::{Event, ReceiverConfig, SentSoFar};
-use rushes_proto::{RtpTimestamp, SequenceNumber};
+use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC};
 
 const MS: Duration = Duration::from_millis(1);
@@ -38,7 +38,10 @@ impl Case {
     }
 
     fn asking() -> Self {
-        Self::new(|config| config.requests = Some(RequestTiming::default()))
+        Self::new(|config| {
+            config.requests = Some(RequestTiming::default());
+            config.retransmission = Some((PayloadType::OPUS, None));
+        })
     }
 
     fn take(&mut self, sequence: u16, frame: u32, marker: bool, payload: &[u8]) {
@@ -195,4 +198,23 @@ fn a_goodbye_from_another_host_ends_nothing() {
     case.pass(2000 * MS);
     let events: Vec<Event> = std::iter::from_fn(|| case.listener.receiver.poll_event()).collect();
     assert_eq!(events, [Event::SourceStarted { ssrc: SSRC }]);
+}
+
+#[test]
+fn reports_from_amid_a_frame_and_those_that_count_twice_make_nothing_lost() {
+    for counts_twice in [false, true] {
+        let mut case = Case::new(|config| {
+            // Sent again as they were: some senders count that.
+            config.requests = counts_twice.then(RequestTiming::default);
+        });
+        case.take(101, 0, false, &VPS);
+        case.take(102, 0, true, &FIRST_SLICE);
+        // It was sent when one packet was, and came when both had.
+        case.report(1, 0);
+        case.take(103, 1, true, &FIRST_SLICE);
+        case.report(if counts_twice { 9 } else { 3 }, 1);
+        case.leave(host().ip());
+        assert!(case.pass(2000 * MS).is_empty());
+        assert_eq!(case.listener.receiver.statistics().packets_lost, 0, "{counts_twice}");
+    }
 }

@@ -179,7 +179,7 @@ mod tests {
                    a=fmtp:96 sprop-max-don-diff=2\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
                    m=audio 5006 RTP/AVP 100 0 72\r\na=rtpmap:100 opus/48000/2\r\n";
         let (encodings, warnings) = codecs_from_sdp(sdp.as_bytes()).unwrap();
-        assert_eq!(warnings.iter().map(|warning| warning.line).collect::<Vec<_>>(), [9]);
+        assert_eq!(warnings.iter().map(|warning| warning.line).collect::<Vec<_>>(), [10]);
         assert_eq!((encodings[&96].codec, encodings[&96].max_don_diff), (Some(Codec::H265), 2));
         assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
         assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);

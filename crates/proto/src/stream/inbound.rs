@@ -12,7 +12,7 @@ use super::jitter::Jitter;
 use super::receive::SentSoFar;
 use super::stats::Discard;
 use super::stats::SourceStatistics;
-use super::window::{Former, Verdict, Window, WindowLimits};
+use super::window::{Former, TAIL_MAX, Verdict, Window, WindowLimits};
 use crate::payload::Depacketiser;
 use crate::payload::Frame;
 use crate::payload::FrameBuilder;
@@ -72,8 +72,11 @@ pub(super) struct Inbound {
     last_joined: Instant,
     /// When a report of its own came last.
     last_report: Option<Instant>,
-    /// Packets that it sent before the first one that came, by the first report that says so.
-    sent_before: Option<i32>,
+    /// Whether its reports count each packet once: not if lost ones are sent again as they were,
+    /// which some senders count.
+    is_counted: bool,
+    /// Whether it has been followed since it began to send, by its first report.
+    known_from_start: Option<bool>,
     /// When it is over, once it has said goodbye, and where it was then.
     leaves: Option<Instant>,
     left_from: Option<SocketAddr>,
@@ -125,7 +128,8 @@ impl Inbound {
             last_heard,
             last_joined: last_heard,
             last_report: None,
-            sent_before: None,
+            is_counted: config.requests.is_none() || config.retransmission.is_some(),
+            known_from_start: None,
             leaves: None,
             left_from: None,
             counted: 0,
@@ -322,21 +326,18 @@ impl Inbound {
     /// Notes that a report of the source's own came, and what it says of its media.
     pub(super) fn handle_report(&mut self, now: Instant, sent: Option<SentSoFar>) {
         self.last_report = Some(now);
-        let Some(sent) = sent else { return };
-        if self.window.is_after(sent.at) {
-            // Others overtook the report: it says nothing of what was sent since.
-            return;
-        }
-        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32).cast_signed();
-        let Some(before) = self.sent_before else {
-            self.sent_before = Some(unseen);
+        let Some(sent) = sent.filter(|sent| self.is_counted && !self.window.is_after(sent.at))
+        else {
+            // If others overtook the report, it says nothing of what was sent since.
             return;
         };
-        // What no report before spoke of was sent after the newest packet that came.
-        self.sent_before = Some(before.max(unseen));
-        let tail = u64::try_from(unseen.saturating_sub(before)).unwrap_or(0);
-        let announced = self.window.announce(tail);
-        if let (Some((first, packets)), Some(missing)) = (announced, &mut self.missing) {
+        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32).cast_signed();
+        let is_all_known = unseen.unsigned_abs() <= TAIL_MAX;
+        if *self.known_from_start.get_or_insert(is_all_known)
+            && let Ok(tail) = u64::try_from(unseen)
+            && let Some((first, packets)) = self.window.announce(tail)
+            && let Some(missing) = &mut self.missing
+        {
             missing.note_gap(now + UNDER_WAY, first, packets);
         }
     }
@@ -574,7 +575,7 @@ impl Inbound {
             .map_or((packet.sequence, packet.info), |kept| (kept.sequence, kept.info));
         self.window.restart(sequence, &info);
         self.received = 0;
-        self.sent_before = None;
+        self.known_from_start = None;
         if let Some(missing) = &mut self.missing {
             missing.clear();
         }
