@@ -218,3 +218,23 @@ fn reports_from_amid_a_frame_and_those_that_count_twice_make_nothing_lost() {
         assert_eq!(case.listener.receiver.statistics().packets_lost, 0, "{counts_twice}");
     }
 }
+
+#[test]
+fn as_many_packets_as_were_sent_show_that_none_came_before_them() {
+    for is_early in [true, false] {
+        let mut case = Case::asking();
+        if is_early {
+            // The report is read before the media.
+            case.report(2, 0);
+        }
+        case.take(101, 0, false, &FIRST_SLICE);
+        if !is_early {
+            case.report(2, 0);
+        }
+        case.pass(20 * MS);
+        assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+        case.take(102, 0, true, &NEXT_SLICE);
+        case.pass(MS);
+        assert_eq!(case.came(), [[7, 8]], "early: {is_early}");
+    }
+}

@@ -12,7 +12,7 @@ use super::jitter::Jitter;
 use super::receive::SentSoFar;
 use super::stats::Discard;
 use super::stats::SourceStatistics;
-use super::window::{Former, TAIL_MAX, Verdict, Window, WindowLimits};
+use super::window::{Former, Verdict, Window, WindowLimits};
 use crate::payload::Depacketiser;
 use crate::payload::Frame;
 use crate::payload::FrameBuilder;
@@ -41,6 +41,12 @@ const HEAD_PACKETS: u64 = 17;
 /// How long what was sent before a goodbye may be under way behind it, at the least and at the most.
 const LINGER: Duration = Duration::from_millis(250);
 const LINGER_MAX: Duration = Duration::from_secs(10);
+
+/// How long they are waited for at the most.
+const HEAD_WAIT: Duration = Duration::from_millis(250);
+
+/// How many packets that a report speaks of may be under way when a source begins.
+const UNDER_WAY_MAX: u32 = 4096;
 
 /// How long packets that a report speaks of may merely be under way.
 const UNDER_WAY: Duration = Duration::from_millis(50);
@@ -75,6 +81,8 @@ pub(super) struct Inbound {
     /// Whether its reports count each packet once: not if lost ones are sent again as they were,
     /// which some senders count.
     is_counted: bool,
+    /// Packets that it has sent, by its last report.
+    sent: Option<u32>,
     /// Whether it has been followed since it began to send, by its first report.
     known_from_start: Option<bool>,
     /// When it is over, once it has said goodbye, and where it was then.
@@ -129,6 +137,7 @@ impl Inbound {
             last_joined: last_heard,
             last_report: None,
             is_counted: config.requests.is_none() || config.retransmission.is_some(),
+            sent: None,
             known_from_start: None,
             leaves: None,
             left_from: None,
@@ -332,8 +341,9 @@ impl Inbound {
             return;
         };
         let unseen = sent.packets.wrapping_sub(self.window.expected() as u32).cast_signed();
-        let is_all_known = unseen.unsigned_abs() <= TAIL_MAX;
-        if *self.known_from_start.get_or_insert(is_all_known)
+        self.sent = Some(sent.packets);
+        let is_beginning = unseen.unsigned_abs() <= UNDER_WAY_MAX;
+        if *self.known_from_start.get_or_insert(is_beginning)
             && let Ok(tail) = u64::try_from(unseen)
             && let Some((first, packets)) = self.window.announce(tail)
             && let Some(missing) = &mut self.missing
@@ -381,7 +391,14 @@ impl Inbound {
 
     /// When the oldest gap is to be given up; `None` without one, or at the end of time.
     fn gap_deadline(&self) -> Option<Instant> {
-        self.window.gap_since()?.checked_add(self.wait())
+        let wait = if self.window.has_open_head() {
+            // Once as many packets have come as were sent, there are none before the first.
+            let is_all = self.sent.is_some_and(|sent| self.window.expected() >= u64::from(sent));
+            if is_all { Duration::ZERO } else { self.wait().min(HEAD_WAIT) }
+        } else {
+            self.wait()
+        };
+        self.window.gap_since()?.checked_add(wait)
     }
 
     /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
@@ -575,7 +592,7 @@ impl Inbound {
             .map_or((packet.sequence, packet.info), |kept| (kept.sequence, kept.info));
         self.window.restart(sequence, &info);
         self.received = 0;
-        self.known_from_start = None;
+        (self.sent, self.known_from_start) = (None, None);
         if let Some(missing) = &mut self.missing {
             missing.clear();
         }

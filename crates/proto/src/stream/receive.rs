@@ -71,6 +71,8 @@ pub struct Receiver {
     /// Octets that all sources hold.
     pub(super) held: usize,
     pub(super) ended: Ended,
+    /// The last sender report of a source that is not followed yet.
+    pub(super) early_report: Option<(Ssrc, IpAddr, SentSoFar)>,
     pub(super) own_ssrc: Option<Ssrc>,
     /// Others that are ours or were: what we sent must not come back as somebody else's.
     pub(super) own_others: VecDeque<Ssrc>,
@@ -115,6 +117,7 @@ impl Receiver {
             statistics: ReceiveStatistics::default(),
             held: 0,
             ended: Ended::default(),
+            early_report: None,
             own_ssrc: None,
             own_others: VecDeque::new(),
             conflict: None,
@@ -219,8 +222,11 @@ impl Receiver {
         from: IpAddr,
         sent: Option<SentSoFar>,
     ) {
-        if let Some(source) = self.source_at(ssrc, from) {
-            source.handle_report(now, sent);
+        match (self.source_at(ssrc, from), sent) {
+            (Some(source), _) => source.handle_report(now, sent),
+            // It may be read before the media that it speaks of.
+            (None, Some(sent)) => self.early_report = Some((ssrc, from, sent)),
+            (None, None) => {}
         }
     }
 

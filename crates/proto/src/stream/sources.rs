@@ -49,11 +49,15 @@ impl Receiver {
             self.end_source(silent);
         }
         let candidate = self.candidates.swap_remove(n);
-        let Self { sources, statistics, events, config, format, pool, .. } = self;
+        let Self { statistics, events, config, format, pool, .. } = self;
         let mut report = Report { statistics, events };
         let mut source = Inbound::new(candidate, &**format, config, pool, &mut report);
         source.set_address(from);
-        sources.push(source);
+        let is_its = |(of, at, _): &_| *of == ssrc && from.is_some_and(|from| from.ip() == *at);
+        if let Some((_, _, sent)) = self.early_report.take_if(|report| is_its(report)) {
+            source.handle_report(now, Some(sent));
+        }
+        self.sources.push(source);
         self.forget_events();
         self.account(self.sources.len() - 1);
         Ok(())

@@ -37,7 +37,7 @@ pub(super) const OLD_RUN: u16 = 64;
 const REMEMBERED: u64 = 1024;
 
 /// Packets that a source may announce beyond the newest one that came.
-pub(super) const TAIL_MAX: u32 = 64;
+const TAIL_MAX: u64 = 64;
 
 /// What a packet is to its source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -323,7 +323,7 @@ impl Window {
     /// that were not known before, if they are few enough to be asked for.
     pub(super) fn announce(&mut self, packets: u64) -> Option<(ExtendedSequence, u64)> {
         let last = self.highest.plus(packets);
-        if packets > u64::from(TAIL_MAX) || last <= self.announced {
+        if packets > TAIL_MAX || last <= self.announced {
             return None;
         }
         let first = self.announced.plus(1);
@@ -402,6 +402,12 @@ impl Window {
     #[inline]
     pub(super) fn gap_since(&self) -> Option<Instant> {
         self.gap_since
+    }
+
+    /// Whether packets before the first one that is known to have been sent are waited for.
+    #[inline]
+    pub(super) fn has_open_head(&self) -> bool {
+        self.next < self.first
     }
 
     /// Whether any packet is held.
