@@ -42,9 +42,6 @@ const HEAD_PACKETS: u64 = 17;
 const LINGER: Duration = Duration::from_millis(250);
 const LINGER_MAX: Duration = Duration::from_secs(10);
 
-/// How long they are waited for at the most.
-const HEAD_WAIT: Duration = Duration::from_millis(250);
-
 /// How many packets that a report speaks of may be under way when a source begins.
 const UNDER_WAY_MAX: u32 = 4096;
 
@@ -391,13 +388,12 @@ impl Inbound {
 
     /// When the oldest gap is to be given up; `None` without one, or at the end of time.
     fn gap_deadline(&self) -> Option<Instant> {
-        let wait = if self.window.has_open_head() {
-            // Once as many packets have come as were sent, there are none before the first.
-            let is_all = self.sent.is_some_and(|sent| self.window.expected() >= u64::from(sent));
-            if is_all { Duration::ZERO } else { self.wait().min(HEAD_WAIT) }
-        } else {
-            self.wait()
-        };
+        // Once as many packets have come as were sent, there are none before the first; of a stream
+        // that was joined late there are too many.
+        let is_all = self.sent.is_some_and(|sent| self.window.expected() >= u64::from(sent));
+        let needs_no_head = is_all || self.known_from_start == Some(false);
+        let is_over = self.window.has_open_head() && needs_no_head;
+        let wait = if is_over { Duration::ZERO } else { self.wait() };
         self.window.gap_since()?.checked_add(wait)
     }
 
