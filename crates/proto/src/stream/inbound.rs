@@ -78,8 +78,10 @@ pub(super) struct Inbound {
     /// Whether its reports count each packet once: not if lost ones are sent again as they were,
     /// which some senders count.
     is_counted: bool,
-    /// Packets that it has sent, by its last report.
-    sent: Option<u32>,
+    /// What it has sent, by its last report.
+    sent: Option<SentSoFar>,
+    /// Whether packets before the first one are known not to be missing.
+    needs_no_head: bool,
     /// Whether it has been followed since it began to send, by its first report.
     known_from_start: Option<bool>,
     /// When it is over, once it has said goodbye, and where it was then.
@@ -135,6 +137,7 @@ impl Inbound {
             last_report: None,
             is_counted: config.requests.is_none() || config.retransmission.is_some(),
             sent: None,
+            needs_no_head: false,
             known_from_start: None,
             leaves: None,
             left_from: None,
@@ -221,6 +224,7 @@ impl Inbound {
                 if self.window.highest() > newest && self.stray.take().is_some() {
                     report.statistics.discards.count(Discard::Stray);
                 }
+                self.look_at_head();
                 let place = verdict.place().unwrap_or(before);
                 self.note_missing(before, place, packet.info.arrival);
                 self.note(place, &packet.info);
@@ -338,7 +342,7 @@ impl Inbound {
             return;
         };
         let unseen = sent.packets.wrapping_sub(self.window.expected() as u32).cast_signed();
-        self.sent = Some(sent.packets);
+        self.sent = Some(sent);
         let is_beginning = unseen.unsigned_abs() <= UNDER_WAY_MAX;
         if *self.known_from_start.get_or_insert(is_beginning)
             && let Ok(tail) = u64::try_from(unseen)
@@ -347,6 +351,7 @@ impl Inbound {
         {
             missing.note_gap(now + UNDER_WAY, first, packets);
         }
+        self.look_at_head();
     }
 
     /// Moves the arrivals since the last call to `out`; the first packet of them.
@@ -386,13 +391,22 @@ impl Inbound {
         self.reorder_time.max(recovering)
     }
 
+    /// Notes whether packets before the first one can be missing: not if as many have come as the
+    /// last report counts, and too many are if the stream was joined late.
+    #[inline]
+    fn look_at_head(&mut self) {
+        if self.window.has_open_head() && !self.needs_no_head {
+            let is_all = self.sent.is_some_and(|sent| {
+                let is_late = self.window.is_after(sent.at);
+                !is_late && self.window.expected() >= u64::from(sent.packets)
+            });
+            self.needs_no_head = is_all || self.known_from_start == Some(false);
+        }
+    }
+
     /// When the oldest gap is to be given up; `None` without one, or at the end of time.
     fn gap_deadline(&self) -> Option<Instant> {
-        // Once as many packets have come as were sent, there are none before the first; of a stream
-        // that was joined late there are too many.
-        let is_all = self.sent.is_some_and(|sent| self.window.expected() >= u64::from(sent));
-        let needs_no_head = is_all || self.known_from_start == Some(false);
-        let is_over = self.window.has_open_head() && needs_no_head;
+        let is_over = self.window.has_open_head() && self.needs_no_head;
         let wait = if is_over { Duration::ZERO } else { self.wait() };
         self.window.gap_since()?.checked_add(wait)
     }
