@@ -55,7 +55,7 @@ const HEAD_ATTEMPTS: u8 = 2;
 /// the least: nothing comes of it if it is lost. More often where many first requests remain
 /// without an answer.
 const LAST_REPEATS: u8 = 2;
-const LAST_REPEATS_OF_LOSSY: u8 = 6;
+const LAST_REPEATS_OF_LOSSY: u8 = 10;
 const LOSSY_BELOW: f32 = 0.8;
 const REPEAT_AFTER: Duration = Duration::from_millis(10);
 
