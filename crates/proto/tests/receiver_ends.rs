@@ -100,9 +100,46 @@ fn a_first_packet_that_is_lost_is_asked_for() {
     assert_eq!(case.came(), Vec::<Vec<u8>>::new(), "whether it is whole is not known");
     assert!(case.pass(10 * MS).contains(&100));
     case.take(100, 0, false, &VPS);
-    case.pass(600 * MS);
-    assert_eq!(case.came(), [vec![1, 7], vec![7]]);
+    assert_eq!(case.came(), [vec![1, 7], vec![7]], "nothing more is waited for");
     assert_eq!(case.listener.receiver.statistics().packets_lost, 0);
+}
+
+#[test]
+fn a_first_report_that_counts_no_packet_more_ends_the_wait_for_the_first() {
+    // Whether or not packets that are sent again are counted, and packets after the report too.
+    for mut case in
+        [Case::asking(), Case::new(|config| config.requests = Some(RequestTiming::default()))]
+    {
+        case.take(101, 0, false, &FIRST_SLICE);
+        case.take(102, 0, true, &NEXT_SLICE);
+        case.take(103, 1, true, &FIRST_SLICE);
+        assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+        case.report(2, 0);
+        assert_eq!(case.came(), [vec![7, 8], vec![7]]);
+    }
+}
+
+#[test]
+fn a_first_report_that_was_read_before_the_media_ends_the_wait_for_the_first() {
+    let mut case = Case::asking();
+    case.report(2, 0);
+    case.take(101, 0, false, &FIRST_SLICE);
+    assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+    case.take(102, 0, true, &NEXT_SLICE);
+    assert_eq!(case.came(), [[7, 8]]);
+}
+
+#[test]
+fn a_first_report_that_counts_a_packet_more_does_not_end_the_wait_for_the_first() {
+    let mut case = Case::asking();
+    case.take(101, 0, false, &FIRST_SLICE);
+    case.take(102, 0, true, &NEXT_SLICE);
+    case.report(3, 0);
+    // Later packets are no proof: the report does not count them.
+    case.take(103, 1, true, &FIRST_SLICE);
+    assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+    case.take(100, 0, false, &VPS);
+    assert_eq!(case.came(), [vec![1, 7, 8], vec![7]]);
 }
 
 #[test]

@@ -94,11 +94,17 @@ impl StreamSender {
             sender.keep_alive(batch);
             let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
         }
-        self.sending.note(Instant::now(), &core.sender, Some((timestamp, captured)));
+        let frame = Some((timestamp, captured));
+        let is_first = self.sending.note(Instant::now(), &core.sender, frame);
         let key_event = core.sender.poll_event();
         drop(core);
         if let Some(event) = key_event {
             self.reporting.reporter.tell_of_key(event);
+        }
+        if is_first {
+            // The first report goes with the first frame: receivers learn from it that no packet
+            // before is missing.
+            self.reporting.port.serve_now();
         }
         self.attend();
         Ok(outcome?)

@@ -227,20 +227,22 @@ impl Sending {
         }
     }
 
-    /// Notes what was sent until `now`, and the frame if there was one.
+    /// Notes what was sent until `now`, and the frame if there was one; whether nothing was before.
     pub(crate) fn note(
         &self,
         now: Instant,
         sender: &Sender,
         frame: Option<(RtpTimestamp, Instant)>,
-    ) {
+    ) -> bool {
         let mut sent = lock(&self.sent);
+        let is_first = sent.statistics.packets == 0;
         sent.statistics = sender.statistics();
         sent.retransmitted_octets = sender.retransmitted_octets();
         sent.last_frame = frame.or(sent.last_frame);
         let any = sent.statistics.packets > 0;
         sent.last_sequence = any.then(|| sender.next_sequence().plus(u16::MAX));
         sent.last = Some(now);
+        is_first
     }
 
     /// Notes that something else than media was sent.

@@ -66,7 +66,7 @@ impl Receiver {
         let ssrc = source.ssrc();
         let is_other = self.config.remote_ssrc.is_some_and(|remote| remote != ssrc);
         let is_own = self.own_ssrc == Some(ssrc) || self.own_others.contains(&ssrc);
-        let is_taken = !is_other && !is_own && source.address() == from;
+        let is_taken = !is_other && !is_own && source.origin.address() == from;
         is_taken.then_some(Lane { source: self.recent, ssrc })
     }
 

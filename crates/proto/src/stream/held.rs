@@ -1,9 +1,11 @@
 //! Packets that came before their turn, each at its place in a ring.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::payload::PacketInfo;
 use crate::seq::ExtendedSequence;
+use crate::time::RtpTimestamp;
 
 /// A packet before its turn: its payload is a copy, because the datagram's memory is used again.
 #[derive(Debug)]
@@ -110,6 +112,20 @@ impl Ring {
             .filter_map(|step| self.slot(next.plus(step)))
             .map(|held| (held.place, held.info.arrival))
             .next()
+    }
+
+    /// The last packet held in `places` that was sampled no later than `timestamp`.
+    pub(super) fn last_until(
+        &self,
+        places: Range<ExtendedSequence>,
+        timestamp: RtpTimestamp,
+    ) -> Option<ExtendedSequence> {
+        (places.start.0..places.end.0)
+            .rev()
+            .take(self.slots.len())
+            .filter_map(|place| self.slot(ExtendedSequence(place)))
+            .find(|held| held.info.timestamp.distance(timestamp) <= 0)
+            .map(|held| held.place)
     }
 
     /// Octets of memory.

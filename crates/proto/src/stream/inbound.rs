@@ -9,10 +9,11 @@ use super::candidate::{Arrived, Candidate, Kept, Report};
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
-use super::receive::SentSoFar;
+use super::origin::{Origin, Presence};
+use super::sender_count::SenderCount;
 use super::stats::Discard;
 use super::stats::SourceStatistics;
-use super::window::{Former, Verdict, Window, WindowLimits};
+use super::window::{Former, Placed, Verdict, Window, WindowLimits};
 use crate::payload::Depacketiser;
 use crate::payload::Frame;
 use crate::payload::FrameBuilder;
@@ -21,72 +22,44 @@ use crate::payload::PacketInfo;
 use crate::payload::PayloadError;
 use crate::payload::PayloadFormat;
 use crate::repair::Missing;
-use crate::repair::RepairCounts;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// How long a source must be silent at its address before it may speak from another.
-const MOVE_AFTER: Duration = Duration::from_secs(1);
-
-/// How long a source must be silent before its place may go to another, if neither its reports nor
-/// its media show that it lives.
-const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
-
 /// Packets before the first one that are asked for, where that does not seem to be the beginning:
 /// as many as one generic NACK names (RFC 4585 section 6.2.1).
 const HEAD_PACKETS: u64 = 17;
 
-/// How long what was sent before a goodbye may be under way behind it, at the least and at the most.
-const LINGER: Duration = Duration::from_millis(250);
-const LINGER_MAX: Duration = Duration::from_secs(10);
-
-/// How many packets that a report speaks of may be under way when a source begins.
-const UNDER_WAY_MAX: u32 = 4096;
-
-/// How long packets that a report speaks of may merely be under way.
-const UNDER_WAY: Duration = Duration::from_millis(50);
-
 /// A believed source.
 pub(super) struct Inbound {
     ssrc: Ssrc,
-    window: Window,
+    pub(super) window: Window,
     received: u64,
     /// Packets that are in frames or were discarded there, and packets given up.
     taken: u64,
     lost: u64,
     jitter: Jitter,
     stray: Option<Kept>,
-    missing: Option<Missing>,
+    pub(super) missing: Option<Missing>,
     arrivals: Option<Arrivals>,
-    address: Option<SocketAddr>,
-    conflict_told: Option<Instant>,
-    depacketiser: Box<dyn Depacketiser>,
+    pub(super) origin: Origin,
+    pub(super) depacketiser: Box<dyn Depacketiser>,
     /// Payloads are taken as they come; the window only says which have.
     unordered: bool,
-    builder: FrameBuilder,
-    reorder_time: Duration,
-    frame_time: Duration,
-    source_timeout: Duration,
+    pub(super) builder: FrameBuilder,
+    pub(super) reorder_time: Duration,
+    pub(super) frame_time: Duration,
+    pub(super) source_timeout: Duration,
     pub(super) since: Instant,
     pub(super) last_heard: Instant,
     /// When the last packet came that is in a frame.
-    last_joined: Instant,
+    pub(super) last_joined: Instant,
     /// When a report of its own came last.
-    last_report: Option<Instant>,
-    /// Whether its reports count each packet once: not if lost ones are sent again as they were,
-    /// which some senders count.
-    is_counted: bool,
-    /// What it has sent, by its last report.
-    sent: Option<SentSoFar>,
-    /// Whether packets before the first one are known not to be missing.
-    needs_no_head: bool,
-    /// Whether it has been followed since it began to send, by its first report.
-    known_from_start: Option<bool>,
-    /// When it is over, once it has said goodbye, and where it was then.
-    leaves: Option<Instant>,
-    left_from: Option<SocketAddr>,
+    pub(super) last_report: Option<Instant>,
+    pub(super) sender_count: SenderCount,
+    /// When it is over, once it has said goodbye.
+    pub(super) leaves: Option<Instant>,
     /// Octets of memory, as they were counted last.
     pub(super) counted: usize,
 }
@@ -123,8 +96,7 @@ impl Inbound {
             stray: None,
             missing: config.requests.map(Missing::new),
             arrivals: config.arrivals.then(|| Arrivals::new(first)),
-            address: None,
-            conflict_told: None,
+            origin: Origin::default(),
             depacketiser,
             unordered: format.is_unordered(),
             builder: FrameBuilder::new(format, config.frame, pool.clone()),
@@ -135,12 +107,10 @@ impl Inbound {
             last_heard,
             last_joined: last_heard,
             last_report: None,
-            is_counted: config.requests.is_none() || config.retransmission.is_some(),
-            sent: None,
-            needs_no_head: false,
-            known_from_start: None,
+            sender_count: SenderCount::new(
+                config.requests.is_none() || config.retransmission.is_some(),
+            ),
             leaves: None,
-            left_from: None,
             counted: 0,
         };
         if let Some(missing) = &mut inbound.missing {
@@ -157,8 +127,7 @@ impl Inbound {
         self.ssrc
     }
 
-    /// Whether a packet from `from` is the source's, which keeps to the address it was first heard
-    /// at until it falls silent there. An authentic packet is the source's wherever it comes from.
+    /// Whether a packet from `from` is the source's; if not, that is a conflict.
     #[inline]
     pub(super) fn is_at(
         &mut self,
@@ -167,45 +136,20 @@ impl Inbound {
         is_authentic: bool,
         report: &mut Report<'_>,
     ) -> bool {
-        if from == self.address {
+        if from == self.origin.address() {
             return true;
         }
-        let silent = now.saturating_duration_since(self.last_heard) >= MOVE_AFTER;
-        // One that has left comes again from its own host, if it does.
-        let host = |address: Option<SocketAddr>| address.map(|address| address.ip());
-        let is_free =
-            self.address.is_none() && (self.leaves.is_none() || host(self.left_from) == host(from));
-        if is_authentic || is_free || silent {
-            self.address = from;
-            if self.left_from != from {
-                // It has come again, from elsewhere.
+        let presence = Presence { last_heard: self.last_heard, has_left: self.leaves.is_some() };
+        if self.origin.admits(now, from, is_authentic, presence) {
+            if self.origin.follow(from) {
                 self.leaves = None;
             }
             return true;
         }
-        let told = |last| now.saturating_duration_since(last) < Duration::from_secs(1);
-        if !self.conflict_told.is_some_and(told) {
-            self.conflict_told = Some(now);
+        if self.origin.reports_conflict(now) {
             report.events.push_back(Event::Conflict { ssrc: self.ssrc });
         }
         false
-    }
-
-    /// Says where it sends from; `None` leaves that to its next packet.
-    pub(super) fn set_address(&mut self, address: Option<SocketAddr>) {
-        self.address = address;
-    }
-
-    /// Where it sends from, if that was told.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        self.address
-    }
-
-    /// Whether its media or its reports show that it lives.
-    pub(super) fn is_live(&self, now: Instant) -> bool {
-        let within = |last: Instant, time| now.saturating_duration_since(last) < time;
-        within(self.last_heard, GIVES_WAY_AFTER.min(self.source_timeout))
-            || self.last_report.is_some_and(|last| within(last, self.source_timeout))
     }
 
     /// Takes a packet.
@@ -220,18 +164,16 @@ impl Inbound {
                 }
             }
             Verdict::Jump => self.restart(packet, report),
-            verdict => {
+            Verdict::Placed(placed) => {
                 if self.window.highest() > newest && self.stray.take().is_some() {
                     report.statistics.discards.count(Discard::Stray);
                 }
-                self.look_at_head();
-                let place = verdict.place().unwrap_or(before);
+                let place = placed.place();
                 self.note_missing(before, place, packet.info.arrival);
                 self.note(place, &packet.info);
-                let is_new =
-                    matches!(verdict, Verdict::InTurn(_) | Verdict::Early(_) | Verdict::Late(_));
+                let is_new = !matches!(placed, Placed::Duplicate(_));
                 report.statistics.reordered += u64::from(is_new && place < self.window.highest());
-                self.order(verdict, packet, report);
+                self.order(placed, packet, report);
             }
         }
     }
@@ -300,60 +242,6 @@ impl Inbound {
         self.taken += packets as u64;
     }
 
-    /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says
-    /// nothing of the source's path.
-    pub(super) fn take_retransmitted(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
-        let before = self.window.announced();
-        let Some(verdict) = self.window.judge_retransmitted(packet.sequence) else {
-            report.statistics.discards.count(Discard::Retransmission);
-            return;
-        };
-        if let Some(missing) = &mut self.missing {
-            missing.note_arrival(packet.info.arrival, before.nearest(packet.sequence));
-        }
-        self.order(verdict, packet, report);
-    }
-
-    /// Whether packet `sequence` is missing.
-    pub(super) fn misses(&self, sequence: SequenceNumber) -> bool {
-        self.missing.as_ref().is_some_and(|missing| missing.find(sequence).is_some())
-    }
-
-    /// Adds to `out` the packets to be asked for at `now`.
-    pub(super) fn take_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
-        if let Some(missing) = &mut self.missing {
-            missing.take_due(now, out);
-        }
-    }
-
-    /// Notes the round-trip time to the source, as reports have it.
-    pub(super) fn set_round_trip(&mut self, time: Duration) {
-        if let Some(missing) = &mut self.missing {
-            missing.set_round_trip(time);
-        }
-    }
-
-    /// Notes that a report of the source's own came, and what it says of its media.
-    pub(super) fn handle_report(&mut self, now: Instant, sent: Option<SentSoFar>) {
-        self.last_report = Some(now);
-        let Some(sent) = sent.filter(|sent| self.is_counted && !self.window.is_after(sent.at))
-        else {
-            // If others overtook the report, it says nothing of what was sent since.
-            return;
-        };
-        let unseen = sent.packets.wrapping_sub(self.window.expected() as u32).cast_signed();
-        self.sent = Some(sent);
-        let is_beginning = unseen.unsigned_abs() <= UNDER_WAY_MAX;
-        if *self.known_from_start.get_or_insert(is_beginning)
-            && let Ok(tail) = u64::try_from(unseen)
-            && let Some((first, packets)) = self.window.announce(tail)
-            && let Some(missing) = &mut self.missing
-        {
-            missing.note_gap(now + UNDER_WAY, first, packets);
-        }
-        self.look_at_head();
-    }
-
     /// Moves the arrivals since the last call to `out`; the first packet of them.
     pub(super) fn take_arrivals(
         &mut self,
@@ -362,138 +250,8 @@ impl Inbound {
         self.arrivals.as_mut()?.take(out)
     }
 
-    /// When there will be packets to ask for.
-    pub(super) fn requests_due(&self) -> Option<Instant> {
-        self.missing.as_ref().and_then(Missing::poll_timeout)
-    }
-
-    /// What was asked for, and what became of it.
-    pub(super) fn repairs(&self) -> RepairCounts {
-        self.missing.as_ref().map(Missing::counts).unwrap_or_default()
-    }
-
-    /// Notes what is missing, or no longer so, now that the newest packet is another than `before`
-    /// or not.
-    #[inline]
-    fn note_missing(&mut self, before: ExtendedSequence, place: ExtendedSequence, now: Instant) {
-        let Some(missing) = &mut self.missing else { return };
-        match place.since(before) {
-            0 => missing.note_arrival(now, place),
-            1 => {}
-            step => missing.note_gap(now, before.plus(1), step - 1),
-        }
-    }
-
-    /// How long a missing packet is waited for, from the first packet after it.
-    #[inline]
-    fn wait(&self) -> Duration {
-        let recovering = self.missing.as_ref().map_or(Duration::ZERO, Missing::wait);
-        self.reorder_time.max(recovering)
-    }
-
-    /// Notes whether packets before the first one can be missing: not if as many have come as the
-    /// last report counts, and too many are if the stream was joined late.
-    #[inline]
-    fn look_at_head(&mut self) {
-        if self.window.has_open_head() && !self.needs_no_head {
-            let is_all = self.sent.is_some_and(|sent| {
-                let is_late = self.window.is_after(sent.at);
-                !is_late && self.window.expected() >= u64::from(sent.packets)
-            });
-            self.needs_no_head = is_all || self.known_from_start == Some(false);
-        }
-    }
-
-    /// When the oldest gap is to be given up; `None` without one, or at the end of time.
-    fn gap_deadline(&self) -> Option<Instant> {
-        let is_over = self.window.has_open_head() && self.needs_no_head;
-        let wait = if is_over { Duration::ZERO } else { self.wait() };
-        self.window.gap_since()?.checked_add(wait)
-    }
-
-    /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
-    fn frame_deadline(&self) -> Option<Instant> {
-        let is_alone = self.builder.is_in_frame() && self.window.is_empty();
-        // What is asked for may go on with it, too.
-        let time = self.frame_time.max(self.wait());
-        is_alone.then(|| self.last_joined.checked_add(time))?
-    }
-
-    /// When the source is over: after its goodbye or a long silence.
-    fn end_deadline(&self) -> Option<Instant> {
-        let last = self.last_report.map_or(self.last_heard, |last| last.max(self.last_heard));
-        self.leaves.or_else(|| last.checked_add(self.source_timeout))
-    }
-
-    /// Gives up on what is due at `now`; whether the source is over.
-    pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) -> bool {
-        while self.gap_deadline().is_some_and(|deadline| deadline <= now) {
-            self.give_up_gap(report);
-            self.deliver_held(report);
-        }
-        if self.frame_deadline().is_some_and(|deadline| deadline <= now) {
-            self.end_frame(report);
-        }
-        self.end_deadline().is_some_and(|deadline| deadline <= now)
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let deadlines = [self.gap_deadline(), self.frame_deadline(), self.end_deadline()];
-        deadlines.into_iter().flatten().min()
-    }
-
-    /// Notes that the source said goodbye at `now`: what is under way may still come.
-    pub(super) fn leave(&mut self, now: Instant) {
-        self.leaves = now.checked_add(self.wait().clamp(LINGER, LINGER_MAX));
-        // It may come again from another address at once.
-        self.left_from = self.address.take().or(self.left_from);
-    }
-
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {
         self.builder.pop()
-    }
-
-    /// Gives up on everything unfinished.
-    pub(super) fn end(&mut self, report: &mut Report<'_>) {
-        self.flush(report);
-        if self.leaves.is_some() {
-            let (first, packets) = self.window.skip_tail();
-            self.note_lost(first, packets, report);
-        }
-        self.end_frame(report);
-        report.events.push_back(Event::SourceEnded { ssrc: self.ssrc });
-    }
-
-    /// Gives up on what is missing, and on the frame in hand, so that their memory can be used for
-    /// others.
-    pub(super) fn give_way(&mut self, report: &mut Report<'_>) {
-        self.flush(report);
-        self.depacketiser.finish(&mut self.builder);
-        self.depacketiser.lost();
-        self.builder.give_up();
-        self.window.release();
-        self.note_dropped(report);
-    }
-
-    /// Delivers what is held, giving up on what is missing between.
-    fn flush(&mut self, report: &mut Report<'_>) {
-        while !self.window.is_empty() {
-            self.give_up_gap(report);
-            self.deliver_held(report);
-        }
-    }
-
-    /// Delivers what is whole and gives up on the rest, as if nothing more came.
-    pub(super) fn finish(&mut self, report: &mut Report<'_>) {
-        self.flush(report);
-        self.end_frame(report);
-    }
-
-    /// Ends the frame in hand, of which nothing more comes.
-    fn end_frame(&mut self, report: &mut Report<'_>) {
-        self.depacketiser.finish(&mut self.builder);
-        self.builder.finish_source();
-        self.note_dropped(report);
     }
 
     /// What became of the run of packets: later ones of it are late.
@@ -520,7 +278,7 @@ impl Inbound {
     pub(super) fn statistics(&self) -> SourceStatistics {
         SourceStatistics {
             ssrc: self.ssrc,
-            address: self.address,
+            address: self.origin.address(),
             received: self.received,
             expected: self.window.expected(),
             first_heard: self.since,
@@ -548,21 +306,26 @@ impl Inbound {
 
     /// Delivers a packet in its turn, or holds it until then.
     #[inline]
-    fn order(&mut self, verdict: Verdict, packet: Arrived<'_>, report: &mut Report<'_>) {
-        match verdict {
-            Verdict::InTurn(_) => {
+    pub(super) fn order(&mut self, placed: Placed, packet: Arrived<'_>, report: &mut Report<'_>) {
+        match placed {
+            Placed::InTurn(_) => {
                 self.window.advance();
                 self.join(packet.info, packet.payload, report);
                 self.deliver_held(report);
             }
-            Verdict::Early(place) if self.unordered => {
-                self.join(packet.info, packet.payload, report);
-                self.hold(place, Arrived { payload: &[], ..packet }, report);
+            Placed::Early(place) => {
+                let is_beginning =
+                    self.window.is_head(place) && self.depacketiser.begins(packet.payload);
+                if self.unordered {
+                    self.join(packet.info, packet.payload, report);
+                    self.hold(place, Arrived { payload: &[], ..packet }, report);
+                } else {
+                    self.hold(place, packet, report);
+                }
+                self.settle_head(is_beginning, report);
             }
-            Verdict::Early(place) => self.hold(place, packet, report),
-            Verdict::Duplicate(_) => report.statistics.discards.count(Discard::Duplicate),
-            Verdict::Late(_) => report.statistics.discards.count(Discard::Late),
-            Verdict::Stray | Verdict::Jump => report.statistics.discards.count(Discard::Stray),
+            Placed::Duplicate(_) => report.statistics.discards.count(Discard::Duplicate),
+            Placed::Late(_) => report.statistics.discards.count(Discard::Late),
         }
     }
 
@@ -602,7 +365,7 @@ impl Inbound {
             .map_or((packet.sequence, packet.info), |kept| (kept.sequence, kept.info));
         self.window.restart(sequence, &info);
         self.received = 0;
-        (self.sent, self.known_from_start) = (None, None);
+        self.sender_count.clear();
         if let Some(missing) = &mut self.missing {
             missing.clear();
         }
@@ -613,14 +376,8 @@ impl Inbound {
         self.take(packet, report);
     }
 
-    fn give_up_gap(&mut self, report: &mut Report<'_>) {
-        if let Some((first, packets)) = self.window.skip_gap() {
-            self.note_lost(first, packets, report);
-        }
-    }
-
     #[inline]
-    fn deliver_held(&mut self, report: &mut Report<'_>) {
+    pub(super) fn deliver_held(&mut self, report: &mut Report<'_>) {
         while let Some(held) = self.window.take_next() {
             self.join_held(held.info, &held.payload, report);
             self.window.reuse(held.payload);
@@ -662,7 +419,12 @@ impl Inbound {
         self.note_dropped(report);
     }
 
-    fn note_lost(&mut self, first: ExtendedSequence, packets: u64, report: &mut Report<'_>) {
+    pub(super) fn note_lost(
+        &mut self,
+        first: ExtendedSequence,
+        packets: u64,
+        report: &mut Report<'_>,
+    ) {
         if let Some(missing) = &mut self.missing {
             missing.forget_before(self.window.next());
         }
@@ -678,7 +440,7 @@ impl Inbound {
     }
 
     #[inline]
-    fn note_dropped(&mut self, report: &mut Report<'_>) {
+    pub(super) fn note_dropped(&mut self, report: &mut Report<'_>) {
         if let Some(timestamp) = self.builder.take_dropped() {
             report.statistics.frames_unsure += self.builder.take_unsure();
             report.events.push_back(Event::FrameDropped { ssrc: self.ssrc, timestamp });

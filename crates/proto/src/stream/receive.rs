@@ -30,6 +30,7 @@ use super::ended::Ended;
 use super::event::Event;
 use super::inbound::Inbound;
 use super::secure::Security;
+use super::sender_count::SentSoFar;
 use super::stats::Discard;
 use super::stats::ReceiveStatistics;
 use super::stats::SourceStatistics;
@@ -40,7 +41,6 @@ use crate::payload::PayloadFormat;
 use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
-use crate::time::RtpTimestamp;
 
 /// Events that wait to be collected; older ones are forgotten, and counted.
 const EVENTS_MAX: usize = 256;
@@ -81,15 +81,6 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
-}
-
-/// What a sender report says of the media sent so far (RFC 3550 section 6.4.1).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct SentSoFar {
-    /// The sender's packet count, modulo 2³².
-    pub packets: u32,
-    /// The RTP timestamp of the report.
-    pub at: RtpTimestamp,
 }
 
 /// Former SSRCs of our own that are known.
@@ -206,8 +197,8 @@ impl Receiver {
     /// packets under way are still waited for, then the source ends. It may come again from another
     /// address at once. From another host than the source's own the BYE counts for nothing.
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc, from: IpAddr) {
-        if let Some(source) = self.source_at(ssrc, from) {
-            source.leave(now);
+        if let Some(n) = self.source_at(ssrc, from) {
+            self.sources[n].leave(now);
         }
     }
 
@@ -223,8 +214,10 @@ impl Receiver {
         sent: Option<SentSoFar>,
     ) {
         match (self.source_at(ssrc, from), sent) {
-            (Some(source), _) => source.handle_report(now, sent),
-            // It may be read before the media that it speaks of.
+            (Some(n), _) => {
+                self.with_source(n, |source, report| source.handle_report(now, sent, report));
+            }
+            // It may be read before the media that it counts.
             (None, Some(sent)) => self.early_report = Some((ssrc, from, sent)),
             (None, None) => {}
         }
@@ -241,14 +234,13 @@ impl Receiver {
 
     /// Whether any source sends from the host `at`.
     pub fn has_source_at(&self, at: IpAddr) -> bool {
-        let is_there = |source: &Inbound| source.address().is_some_and(|it| it.ip() == at);
+        let is_there = |source: &Inbound| source.origin.address().is_some_and(|it| it.ip() == at);
         self.sources.iter().any(is_there)
     }
 
-    fn source_at(&mut self, ssrc: Ssrc, from: IpAddr) -> Option<&mut Inbound> {
-        self.sources.iter_mut().find(|source| {
-            source.ssrc() == ssrc && source.address().is_some_and(|address| address.ip() == from)
-        })
+    fn source_at(&self, ssrc: Ssrc, from: IpAddr) -> Option<usize> {
+        let is_there = |at: SocketAddr| at.ip() == from;
+        self.find(ssrc).filter(|n| self.sources[*n].origin.address().is_some_and(is_there))
     }
 
     /// Whether [`poll_conflict`](Self::poll_conflict) has something.
@@ -267,12 +259,15 @@ impl Receiver {
 
     /// Where the source that was heard last sends from, if that was told.
     pub fn source_address(&self) -> Option<SocketAddr> {
-        self.sources.get(self.recent).or_else(|| self.sources.first()).and_then(Inbound::address)
+        self.sources
+            .get(self.recent)
+            .or_else(|| self.sources.first())
+            .and_then(|source| source.origin.address())
     }
 
     /// Where source `ssrc` sends from, if it is believed and that was told.
     pub fn address_of(&self, ssrc: Ssrc) -> Option<SocketAddr> {
-        self.find(ssrc).and_then(|n| self.sources[n].address())
+        self.find(ssrc).and_then(|n| self.sources[n].origin.address())
     }
 
     /// Adds to `out` when the packets of one source came, or that they did not, and says which

@@ -49,7 +49,7 @@ impl Receiver {
     ) -> Result<usize, Discard> {
         let is_authentic = self.is_authentic();
         let is_from = |source: &Inbound| {
-            is_authentic || source.address().is_none_or(|address| Some(address) == from)
+            is_authentic || source.origin.address().is_none_or(|address| Some(address) == from)
         };
         if let Some((_, media)) = self.retransmissions.iter().find(|(known, _)| *known == stream) {
             let known = self.find(*media);

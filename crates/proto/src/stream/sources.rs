@@ -52,10 +52,10 @@ impl Receiver {
         let Self { statistics, events, config, format, pool, .. } = self;
         let mut report = Report { statistics, events };
         let mut source = Inbound::new(candidate, &**format, config, pool, &mut report);
-        source.set_address(from);
+        source.origin.set_address(from);
         let is_its = |(of, at, _): &_| *of == ssrc && from.is_some_and(|from| from.ip() == *at);
         if let Some((_, _, sent)) = self.early_report.take_if(|report| is_its(report)) {
-            source.handle_report(now, Some(sent));
+            source.handle_report(now, Some(sent), &mut report);
         }
         self.sources.push(source);
         self.forget_events();

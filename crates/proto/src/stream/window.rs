@@ -42,6 +42,17 @@ const TAIL_MAX: u64 = 64;
 /// What a packet is to its source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
+    /// It has a place in the stream.
+    Placed(Placed),
+    /// It is far off; if the next one follows it, the source has jumped.
+    Stray,
+    /// The source has jumped; [`Window::restart`] follows it.
+    Jump,
+}
+
+/// A packet with a place in the stream, and whether it is its turn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Placed {
     /// It is the next one.
     InTurn(ExtendedSequence),
     /// It is before its turn and not yet held.
@@ -50,22 +61,17 @@ pub(super) enum Verdict {
     Late(ExtendedSequence),
     /// It was delivered, or is held already.
     Duplicate(ExtendedSequence),
-    /// It is far off; if the next one follows it, the source has jumped.
-    Stray,
-    /// The source has jumped; [`Window::restart`] follows it.
-    Jump,
 }
 
-impl Verdict {
-    /// The packet's place in the stream, if it has one.
+impl Placed {
+    /// The place.
     #[inline]
-    pub(super) fn place(self) -> Option<ExtendedSequence> {
+    pub(super) fn place(self) -> ExtendedSequence {
         match self {
             Self::InTurn(place)
             | Self::Early(place)
             | Self::Late(place)
-            | Self::Duplicate(place) => Some(place),
-            Self::Stray | Self::Jump => None,
+            | Self::Duplicate(place) => place,
         }
     }
 }
@@ -187,7 +193,7 @@ impl Window {
         if place > self.highest {
             self.advance_to(place, info);
         }
-        self.place(place)
+        Verdict::Placed(self.place(place))
     }
 
     /// Judges a packet that is not waited for: it is late, a duplicate, or part of another run.
@@ -205,7 +211,7 @@ impl Window {
                 return Verdict::Jump;
             }
             let place = if is_ahead { place.0.saturating_sub(1 << 16) } else { place.0 };
-            return self.place(ExtendedSequence(place));
+            return Verdict::Placed(self.place(ExtendedSequence(place)));
         }
         if self.after_stray == Some(sequence) {
             self.former = Some(self.run());
@@ -230,22 +236,22 @@ impl Window {
 
     /// What a packet with a known place is.
     #[inline]
-    fn place(&mut self, place: ExtendedSequence) -> Verdict {
+    fn place(&mut self, place: ExtendedSequence) -> Placed {
         if place < self.next {
             let remembered = self.next.since(place) <= REMEMBERED;
             let came = remembered && self.was_delivered(place);
-            return if came { Verdict::Duplicate(place) } else { Verdict::Late(place) };
+            return if came { Placed::Duplicate(place) } else { Placed::Late(place) };
         }
         if place > self.next && self.ring.holds(place) {
-            return Verdict::Duplicate(place);
+            return Placed::Duplicate(place);
         }
         self.first = self.first.min(place);
-        if place == self.next { Verdict::InTurn(place) } else { Verdict::Early(place) }
+        if place == self.next { Placed::InTurn(place) } else { Placed::Early(place) }
     }
 
     /// Judges a packet that was retransmitted in a stream of its own (RFC 4588), which says nothing
     /// of where the source is; `None` if the source cannot have sent it yet.
-    pub(super) fn judge_retransmitted(&mut self, sequence: SequenceNumber) -> Option<Verdict> {
+    pub(super) fn judge_retransmitted(&mut self, sequence: SequenceNumber) -> Option<Placed> {
         let place = self.highest.nearest(sequence);
         if place > self.announced {
             return None;
@@ -410,6 +416,20 @@ impl Window {
         self.next < self.first
     }
 
+    /// Whether `place` is of the first packet that is known to have been sent, and packets before it
+    /// are waited for.
+    #[inline]
+    pub(super) fn is_head(&self, place: ExtendedSequence) -> bool {
+        self.has_open_head() && place == self.first
+    }
+
+    /// How many packets there are from the first one to the last one held that was sampled no later
+    /// than `timestamp`.
+    pub(super) fn held_until(&self, timestamp: RtpTimestamp) -> u64 {
+        let last = self.ring.last_until(self.next..self.highest.plus(1), timestamp);
+        last.map_or(0, |last| last.plus(1).since(self.first))
+    }
+
     /// Whether any packet is held.
     pub(super) fn is_empty(&self) -> bool {
         self.ring.is_empty()
@@ -475,33 +495,41 @@ mod tests {
     fn window(first: u16) -> Window {
         let first = ExtendedSequence::first(SequenceNumber(first));
         let mut window = Window::new(first, 0, &info(0), ClockRate::VIDEO, LIMITS);
-        assert_eq!(judged(&mut window, first.sequence().0, 0), Verdict::InTurn(first));
+        assert_eq!(placed(&mut window, first.sequence().0, 0), Placed::InTurn(first));
         window
     }
 
     /// Judges a packet, and delivers it if it is its turn.
     fn judged(window: &mut Window, sequence: u16, ticks: u32) -> Verdict {
         let verdict = window.judge(SequenceNumber(sequence), &info(ticks));
-        if let Verdict::InTurn(_) = verdict {
+        if let Verdict::Placed(Placed::InTurn(_)) = verdict {
             window.advance();
         }
         verdict
+    }
+
+    /// As [`judged`], of a packet that has a place.
+    fn placed(window: &mut Window, sequence: u16, ticks: u32) -> Placed {
+        match judged(window, sequence, ticks) {
+            Verdict::Placed(placed) => placed,
+            verdict => panic!("{sequence}: {verdict:?}"),
+        }
     }
 
     #[test]
     fn a_wrap_counts_on() {
         let mut window = window(65_534);
         let place = |n: u64| ExtendedSequence(0x1_fffe + n);
-        assert_eq!(judged(&mut window, 65_535, 0), Verdict::InTurn(place(1)));
-        assert_eq!(judged(&mut window, 0, 0), Verdict::InTurn(place(2)));
+        assert_eq!(placed(&mut window, 65_535, 0), Placed::InTurn(place(1)));
+        assert_eq!(placed(&mut window, 0, 0), Placed::InTurn(place(2)));
         assert_eq!(window.expected(), 3);
-        assert_eq!(judged(&mut window, 65_535, 0), Verdict::Duplicate(place(1)));
+        assert_eq!(placed(&mut window, 65_535, 0), Placed::Duplicate(place(1)));
     }
 
     #[test]
     fn the_limit_of_a_dropout_is_the_rfcs() {
-        let early = Verdict::Early(ExtendedSequence(0x1_0f9f));
-        assert_eq!(judged(&mut window(1000), 3999, 90_000), early);
+        let early = Placed::Early(ExtendedSequence(0x1_0f9f));
+        assert_eq!(placed(&mut window(1000), 3999, 90_000), early);
         assert_eq!(judged(&mut window(1000), 4000, 180_000), Verdict::Stray);
     }
 
@@ -521,8 +549,8 @@ mod tests {
             let before = window.announced();
             window.restart(SequenceNumber(sequence), &info(1 << 30));
             assert_eq!(window.expected(), 0);
-            let verdict = judged(&mut window, sequence, 1 << 30);
-            let Verdict::InTurn(place) = verdict else { panic!("{sequence}: {verdict:?}") };
+            let placed = placed(&mut window, sequence, 1 << 30);
+            let Placed::InTurn(place) = placed else { panic!("{sequence}: {placed:?}") };
             assert!(place > before && place.sequence().0 == sequence, "{sequence}: {place:?}");
             assert_eq!(window.expected(), 1);
         }
@@ -533,8 +561,7 @@ mod tests {
         let first = ExtendedSequence::first(SequenceNumber(1000));
         let open = || {
             let mut window = Window::new(first, 16, &info(0), ClockRate::VIDEO, LIMITS);
-            let verdict = judged(&mut window, 1000, 0);
-            assert_eq!(verdict, Verdict::Early(first));
+            assert_eq!(placed(&mut window, 1000, 0), Placed::Early(first));
             window.hold(first, info(0), b"first");
             window
         };
@@ -542,7 +569,7 @@ mod tests {
         let mut window = open();
         let before = ExtendedSequence(first.0 - 2);
         let verdict = window.judge_retransmitted(SequenceNumber(998));
-        assert_eq!(verdict, Some(Verdict::Early(before)));
+        assert_eq!(verdict, Some(Placed::Early(before)));
         window.hold(before, info(0), b"before");
         assert_eq!(window.skip_gap(), Some((before, 0)));
         assert!(window.take_next().is_some());
@@ -558,7 +585,7 @@ mod tests {
         assert_eq!(window.announce(2), None);
         assert_eq!(window.announce(10_000), None);
         let verdict = window.judge_retransmitted(SequenceNumber(1001));
-        assert_eq!(verdict, Some(Verdict::InTurn(newest.plus(1))));
+        assert_eq!(verdict, Some(Placed::InTurn(newest.plus(1))));
         window.advance();
         assert_eq!(window.skip_tail(), (newest.plus(2), 1));
     }

@@ -1,0 +1,117 @@
+//! What a source waits for, how long, and how it ends.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::candidate::Report;
+use super::event::Event;
+use super::inbound::Inbound;
+
+/// How long a source must be silent before its place may go to another, if neither its reports nor
+/// its media show that it lives.
+const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
+
+/// How long what was sent before a goodbye may be under way behind it, at the least and at the most.
+const LINGER: Duration = Duration::from_millis(250);
+const LINGER_MAX: Duration = Duration::from_secs(10);
+
+impl Inbound {
+    /// Whether its media or its reports show that it lives.
+    pub(super) fn is_live(&self, now: Instant) -> bool {
+        let within = |last: Instant, time| now.saturating_duration_since(last) < time;
+        within(self.last_heard, GIVES_WAY_AFTER.min(self.source_timeout))
+            || self.last_report.is_some_and(|last| within(last, self.source_timeout))
+    }
+
+    /// When the oldest gap is to be given up; `None` without one, or at the end of time.
+    fn gap_deadline(&self) -> Option<Instant> {
+        self.window.gap_since()?.checked_add(self.wait())
+    }
+
+    /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
+    fn frame_deadline(&self) -> Option<Instant> {
+        let is_alone = self.builder.is_in_frame() && self.window.is_empty();
+        // What is asked for may go on with it, too.
+        let time = self.frame_time.max(self.wait());
+        is_alone.then(|| self.last_joined.checked_add(time))?
+    }
+
+    /// When the source is over: after its goodbye or a long silence.
+    fn end_deadline(&self) -> Option<Instant> {
+        let last = self.last_report.map_or(self.last_heard, |last| last.max(self.last_heard));
+        self.leaves.or_else(|| last.checked_add(self.source_timeout))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let deadlines = [self.gap_deadline(), self.frame_deadline(), self.end_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Gives up on what is due at `now`; whether the source is over.
+    pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) -> bool {
+        while self.gap_deadline().is_some_and(|deadline| deadline <= now) {
+            self.give_up_gap(report);
+            self.deliver_held(report);
+        }
+        if self.frame_deadline().is_some_and(|deadline| deadline <= now) {
+            self.end_frame(report);
+        }
+        self.end_deadline().is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Notes that the source said goodbye at `now`: what is under way may still come.
+    pub(super) fn leave(&mut self, now: Instant) {
+        self.leaves = now.checked_add(self.wait().clamp(LINGER, LINGER_MAX));
+        self.origin.leave();
+    }
+
+    /// Gives up on everything unfinished.
+    pub(super) fn end(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        if self.leaves.is_some() {
+            let (first, packets) = self.window.skip_tail();
+            self.note_lost(first, packets, report);
+        }
+        self.end_frame(report);
+        report.events.push_back(Event::SourceEnded { ssrc: self.ssrc() });
+    }
+
+    /// Gives up on what is missing, and on the frame in hand, so that their memory can be used for
+    /// others.
+    pub(super) fn give_way(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        self.depacketiser.finish(&mut self.builder);
+        self.depacketiser.lost();
+        self.builder.give_up();
+        self.window.release();
+        self.note_dropped(report);
+    }
+
+    /// Delivers what is whole and gives up on the rest, as if nothing more came.
+    pub(super) fn finish(&mut self, report: &mut Report<'_>) {
+        self.flush(report);
+        self.end_frame(report);
+    }
+
+    /// Delivers what is held, giving up on what is missing between.
+    pub(super) fn flush(&mut self, report: &mut Report<'_>) {
+        while !self.window.is_empty() {
+            self.give_up_gap(report);
+            self.deliver_held(report);
+        }
+    }
+
+    /// Ends the frame in hand, of which nothing more comes.
+    pub(super) fn end_frame(&mut self, report: &mut Report<'_>) {
+        self.depacketiser.finish(&mut self.builder);
+        self.builder.finish_source();
+        self.note_dropped(report);
+    }
+
+    /// Gives up on the oldest gap.
+    pub(super) fn give_up_gap(&mut self, report: &mut Report<'_>) {
+        if let Some((first, packets)) = self.window.skip_gap() {
+            self.note_lost(first, packets, report);
+        }
+    }
+}

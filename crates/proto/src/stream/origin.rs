@@ -1,0 +1,129 @@
+//! Where a source sends from, and whether a packet from elsewhere is its own (RFC 3550 section 8.2).
+
+use core::net::SocketAddr;
+use std::time::Duration;
+use std::time::Instant;
+
+/// How long a source must be silent at its address before it may speak from another.
+const MOVE_AFTER: Duration = Duration::from_secs(1);
+
+/// How long after a conflict was reported the next one is.
+const REPORT_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a source did last, as far as it decides whether it may have moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Presence {
+    pub(super) last_heard: Instant,
+    /// Whether it has said goodbye.
+    pub(super) has_left: bool,
+}
+
+/// The address of a source.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    /// `None` until it is known, and after a goodbye.
+    address: Option<SocketAddr>,
+    /// Where the source was when it said goodbye.
+    left_from: Option<SocketAddr>,
+    conflict_reported: Option<Instant>,
+}
+
+impl Origin {
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Sets the address; `None` leaves it to the next packet.
+    pub(super) fn set_address(&mut self, address: Option<SocketAddr>) {
+        self.address = address;
+    }
+
+    /// Whether a packet that came from `from` at `now` is the source's: it keeps to the address it
+    /// was first heard at until it falls silent there. After its goodbye it comes again from its own
+    /// host, if it does. An authentic packet is the source's wherever it comes from.
+    #[inline]
+    pub(super) fn admits(
+        &self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        is_authentic: bool,
+        presence: Presence,
+    ) -> bool {
+        if is_authentic || from == self.address {
+            return true;
+        }
+        if presence.has_left {
+            let host = |address: Option<SocketAddr>| address.map(|address| address.ip());
+            return host(from) == host(self.left_from);
+        }
+        let is_silent = now.saturating_duration_since(presence.last_heard) >= MOVE_AFTER;
+        self.address.is_none() || is_silent
+    }
+
+    /// Follows the source to `from`; whether that is another address than it left from.
+    pub(super) fn follow(&mut self, from: Option<SocketAddr>) -> bool {
+        self.address = from;
+        self.left_from != from
+    }
+
+    /// Notes a goodbye: the source may come again from another address at once.
+    pub(super) fn leave(&mut self) {
+        self.left_from = self.address.take().or(self.left_from);
+    }
+
+    /// Whether a conflict at `now` is to be reported: one a second is enough.
+    pub(super) fn reports_conflict(&mut self, now: Instant) -> bool {
+        let is_recent = |last| now.saturating_duration_since(last) < REPORT_AGAIN;
+        let is_due = !self.conflict_reported.is_some_and(is_recent);
+        if is_due {
+            self.conflict_reported = Some(now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn at(address: &str) -> Option<SocketAddr> {
+        Some(address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_source_may_move_once_it_was_silent_for_a_second() {
+        let now = Instant::now();
+        let mut origin = Origin::default();
+        origin.set_address(at("192.0.2.1:5004"));
+        let presence = Presence { last_heard: now, has_left: false };
+        assert!(origin.admits(now, at("192.0.2.1:5004"), false, presence));
+        assert!(!origin.admits(now, at("192.0.2.2:5004"), false, presence));
+        assert!(origin.admits(now, at("192.0.2.2:5004"), true, presence));
+        assert!(origin.admits(now + SECOND, at("192.0.2.2:5004"), false, presence));
+    }
+
+    #[test]
+    fn after_a_goodbye_only_its_own_host_may_go_on_however_long_it_is_silent() {
+        let now = Instant::now();
+        let mut origin = Origin::default();
+        origin.set_address(at("192.0.2.1:5004"));
+        origin.leave();
+        let presence = Presence { last_heard: now, has_left: true };
+        assert!(!origin.admits(now + 5 * SECOND, at("192.0.2.2:5004"), false, presence));
+        assert!(origin.admits(now, at("192.0.2.1:5006"), false, presence));
+        assert!(!origin.follow(at("192.0.2.1:5004")), "packets from before the goodbye");
+        assert!(origin.follow(at("192.0.2.1:5006")), "it has come again");
+    }
+
+    #[test]
+    fn a_conflict_is_reported_once_a_second() {
+        let now = Instant::now();
+        let mut origin = Origin::default();
+        let reported = [0, 500, 999, 1000, 1001]
+            .map(|ms| origin.reports_conflict(now + Duration::from_millis(ms)));
+        assert_eq!(reported, [true, false, false, true, false]);
+    }
+}

@@ -1,0 +1,115 @@
+//! What a source lacks: what its reports reveal, what is asked for, and what is retransmitted.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::candidate::{Arrived, Report};
+use super::inbound::Inbound;
+use super::sender_count::SentSoFar;
+use super::stats::Discard;
+use crate::repair::Missing;
+use crate::repair::RepairCounts;
+use crate::seq::ExtendedSequence;
+use crate::seq::SequenceNumber;
+
+/// How long packets that a report counts may merely be under way.
+const UNDER_WAY: Duration = Duration::from_millis(50);
+
+impl Inbound {
+    /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says
+    /// nothing of the source's path.
+    pub(super) fn take_retransmitted(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
+        let before = self.window.announced();
+        let Some(placed) = self.window.judge_retransmitted(packet.sequence) else {
+            report.statistics.discards.count(Discard::Retransmission);
+            return;
+        };
+        if let Some(missing) = &mut self.missing {
+            missing.note_arrival(packet.info.arrival, before.nearest(packet.sequence));
+        }
+        self.order(placed, packet, report);
+    }
+
+    /// Whether packet `sequence` is missing.
+    pub(super) fn misses(&self, sequence: SequenceNumber) -> bool {
+        self.missing.as_ref().is_some_and(|missing| missing.find(sequence).is_some())
+    }
+
+    /// Notes what is missing, or no longer so, now that the newest packet is another than `before`
+    /// or not.
+    #[inline]
+    pub(super) fn note_missing(
+        &mut self,
+        before: ExtendedSequence,
+        place: ExtendedSequence,
+        now: Instant,
+    ) {
+        let Some(missing) = &mut self.missing else { return };
+        match place.since(before) {
+            0 => missing.note_arrival(now, place),
+            1 => {}
+            step => missing.note_gap(now, before.plus(1), step - 1),
+        }
+    }
+
+    /// Adds to `out` the packets to be asked for at `now`.
+    pub(super) fn take_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
+        if let Some(missing) = &mut self.missing {
+            missing.take_due(now, out);
+        }
+    }
+
+    /// When there will be packets to ask for.
+    pub(super) fn requests_due(&self) -> Option<Instant> {
+        self.missing.as_ref().and_then(Missing::poll_timeout)
+    }
+
+    /// What was asked for, and what became of it.
+    pub(super) fn repairs(&self) -> RepairCounts {
+        self.missing.as_ref().map(Missing::counts).unwrap_or_default()
+    }
+
+    /// Notes the round-trip time to the source, as reports have it.
+    pub(super) fn set_round_trip(&mut self, time: Duration) {
+        if let Some(missing) = &mut self.missing {
+            missing.set_round_trip(time);
+        }
+    }
+
+    /// How long a missing packet is waited for, from the first packet after it.
+    #[inline]
+    pub(super) fn wait(&self) -> Duration {
+        let recovering = self.missing.as_ref().map_or(Duration::ZERO, Missing::wait);
+        self.reorder_time.max(recovering)
+    }
+
+    /// Notes that a report of the source's own came, and what it says of its media: packets after
+    /// the newest one are missing, or none before the first one.
+    pub(super) fn handle_report(
+        &mut self,
+        now: Instant,
+        sent: Option<SentSoFar>,
+        report: &mut Report<'_>,
+    ) {
+        self.last_report = Some(now);
+        let Some(sent) = sent else { return };
+        if let Some(tail) = self.sender_count.take(sent, &self.window)
+            && let Some((first, packets)) = self.window.announce(tail)
+            && let Some(missing) = &mut self.missing
+        {
+            missing.note_gap(now + UNDER_WAY, first, packets);
+        }
+        self.settle_head(false, report);
+    }
+
+    /// Waits no longer for packets before the first one if they cannot be missing: it
+    /// `is_beginning` a stream, or the source's report shows it.
+    #[inline]
+    pub(super) fn settle_head(&mut self, is_beginning: bool, report: &mut Report<'_>) {
+        let is_settled = || is_beginning || self.sender_count.shows_no_head(&self.window);
+        if self.window.has_open_head() && is_settled() {
+            self.give_up_gap(report);
+            self.deliver_held(report);
+        }
+    }
+}
