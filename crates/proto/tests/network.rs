@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rushes_netsim::{Conditions, Loss, Path, Seeded};
 use rushes_proto::payload::Delivery;
+use rushes_proto::repair::RequestTiming;
 use rushes_proto::stream::Discard;
 use session::{Outcome, Recovery, Session, Setting};
 use world::{Kind, Source};
@@ -135,14 +136,37 @@ fn a_thousand_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_se
     }
 }
 
-/// Sessions with RTX at one rate of loss, one by one and in bursts, over round trips of 0 to 600 ms
-/// and as long a latency as three of them: units delivered, and requests beside losses.
-fn recovered(loss: f64, cases: u64) -> (f64, f64) {
+/// What retransmission (RFC 4588) brings.
+#[derive(Clone, Copy, Debug)]
+struct Recovered {
+    /// Units delivered, of those sent.
+    came: f64,
+    /// Requests for each packet lost.
+    requests: f64,
+}
+
+/// The latency that the library has where it is told none.
+fn default_latency(_: Duration) -> Duration {
+    RequestTiming::default().latency_max
+}
+
+/// As much latency as three round trips take.
+fn three_round_trips(round_trip: Duration) -> Duration {
+    3 * round_trip + 60 * MS
+}
+
+/// Sessions with RTX at one rate of loss both ways, one by one and in bursts, over paths of a delay
+/// that is drawn for each.
+fn recovered(
+    loss: f64,
+    delay: impl Fn(&mut Seeded) -> Duration,
+    latency: impl Fn(Duration) -> Duration,
+) -> Recovered {
     let (mut all, mut requests, mut losses) = (Ratio::default(), 0, 0);
-    for seed in 1..=cases {
+    for seed in 1..=150 {
         let mut random = Seeded(seed);
         let path = Path {
-            delay: MS * random.below(301) as u32,
+            delay: delay(&mut random),
             loss: match random.below(2) {
                 0 => Loss::Independent(loss),
                 _ => Loss::bursts(loss, 1.0 + random.unit() * 6.0, 20),
@@ -150,7 +174,7 @@ fn recovered(loss: f64, cases: u64) -> (f64, f64) {
             ..Path::default()
         };
         let setting = Setting { conditions: Conditions::both(path), ..case(seed) };
-        let latency = 3 * round_trip(&setting) + 60 * MS;
+        let latency = latency(round_trip(&setting));
         let setting = Setting {
             recovery: Some((Recovery::Rtx, latency)),
             delivery: Delivery::Unit,
@@ -162,20 +186,47 @@ fn recovered(loss: f64, cases: u64) -> (f64, f64) {
         requests += outcome.received.requested;
         losses += outcome.received.recovered + outcome.received.packets_lost;
     }
-    (all.came as f64 / all.sent as f64, requests as f64 / losses as f64)
+    let recovered = Recovered {
+        came: all.came as f64 / all.sent as f64,
+        requests: requests as f64 / losses as f64,
+    };
+    println!("loss {loss}: {recovered:?}");
+    recovered
+}
+
+/// Delays of 0 to 300 ms each way.
+fn any_delay(random: &mut Seeded) -> Duration {
+    MS * random.below(301) as u32
 }
 
 #[test]
-fn with_retransmission_nearly_everything_is_delivered_at_five_per_cent_loss() {
-    let (came, requests) = recovered(0.05, 150);
-    println!("{came:.5} delivered, {requests:.2} requests for each loss");
-    assert!(came >= 0.999, "{came}");
-    assert!(requests <= 1.5, "{requests}");
+fn with_three_round_trips_of_latency_nearly_everything_is_delivered_at_five_per_cent_loss() {
+    let recovered = recovered(0.05, any_delay, three_round_trips);
+    assert!(recovered.came >= 0.999, "{recovered:?}");
+    assert!(recovered.requests <= 1.5, "{recovered:?}");
 }
 
 #[test]
-fn with_retransmission_nearly_everything_is_delivered_at_twenty_per_cent_loss() {
-    let (came, requests) = recovered(0.2, 150);
-    println!("{came:.5} delivered, {requests:.2} requests for each loss");
-    assert!(came >= 0.995, "{came}");
+fn with_three_round_trips_of_latency_nearly_everything_is_delivered_at_twenty_per_cent_loss() {
+    let recovered = recovered(0.2, any_delay, three_round_trips);
+    assert!(recovered.came >= 0.995, "{recovered:?}");
+}
+
+/// The default is half a second: enough for two requests and more at round trips up to 200 ms.
+#[test]
+fn at_the_default_latency_nearly_everything_is_delivered_where_the_round_trip_is_short_enough() {
+    for (round_trip, loss, least) in [
+        (40, 0.05, 0.9995),
+        (100, 0.05, 0.9995),
+        (200, 0.05, 0.9995),
+        (300, 0.05, 0.99),
+        (40, 0.2, 0.995),
+        (100, 0.2, 0.995),
+        (200, 0.2, 0.994),
+        (300, 0.2, 0.89),
+    ] {
+        println!("round trip {round_trip} ms:");
+        let recovered = recovered(loss, |_| MS * (round_trip / 2), default_latency);
+        assert!(recovered.came >= least, "{round_trip} ms: {recovered:?}");
+    }
 }

@@ -41,8 +41,9 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Packets given up whose answers may still come, and show how long an answer takes.
 const GIVEN_UP_MAX: usize = 64;
 
-/// Requests that a packet is waited for, if the latency allows.
+/// Requests that a packet is waited for, if the latency allows: more where many are lost.
 const REQUESTS_AWAITED: u32 = 4;
+const REQUESTS_AWAITED_IF_LOSSY: u32 = 8;
 
 /// How long a request waits for its answer while the round-trip time is not known; each further one
 /// twice as long as the one before.
@@ -55,7 +56,7 @@ const HEAD_ATTEMPTS: u8 = 2;
 /// the least: nothing comes of it if it is lost. More often where many first requests remain
 /// without an answer.
 const LAST_REPEATS: u8 = 2;
-const LAST_REPEATS_OF_LOSSY: u8 = 10;
+const LAST_REPEATS_IF_LOSSY: u8 = 10;
 const LOSSY_BELOW: f32 = 0.8;
 const REPEAT_AFTER: Duration = Duration::from_millis(10);
 
@@ -137,9 +138,16 @@ impl Missing {
     #[inline]
     pub fn wait(&self) -> Duration {
         let limit = self.timing.latency_max;
+        let requests = if self.is_lossy() { REQUESTS_AWAITED_IF_LOSSY } else { REQUESTS_AWAITED };
         self.round_trip.retry().map_or(limit, |retry| {
-            limit.min(self.timing.delay.saturating_add(retry.saturating_mul(REQUESTS_AWAITED)))
+            limit.min(self.timing.delay.saturating_add(retry.saturating_mul(requests)))
         })
+    }
+
+    /// Whether many first requests remain without an answer.
+    #[inline]
+    fn is_lossy(&self) -> bool {
+        self.answered < LOSSY_BELOW
     }
 
     /// Notes at `now` that the `packets` from `first` on may have been sent before the first one
@@ -260,8 +268,7 @@ impl Missing {
         let wait = self.wait();
         let round_trip = self.round_trip.time().unwrap_or(Duration::ZERO);
         let retry = self.round_trip.retry();
-        let is_lossy = self.answered < LOSSY_BELOW;
-        let repeats_max = if is_lossy { LAST_REPEATS_OF_LOSSY } else { LAST_REPEATS };
+        let repeats_max = if self.is_lossy() { LAST_REPEATS_IF_LOSSY } else { LAST_REPEATS };
         self.next_due = None;
         for entry in &mut self.entries {
             if entry.due.is_some_and(|due| due <= now) {
