@@ -1386,8 +1386,9 @@ rushes_status rushes_texture_options_clients_max(const struct rushes_texture_opt
 rushes_status rushes_texture_options_slots(const struct rushes_texture_options *options,
                                            size_t slots);
 
-// Secures RTP with a master key that both ends have; as rushes_stream_options_srtp(). The control
-// connection stays in the clear.
+// Secures sessions with a key that both ends have; as rushes_stream_options_srtp(). Both show that
+// they have it before anything is offered, and the control connection is sealed under fresh keys,
+// from which those of the media follow.
 rushes_status rushes_texture_options_srtp(const struct rushes_texture_options *options,
                                           int32_t suite,
                                           const uint8_t *key,

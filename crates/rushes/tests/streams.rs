@@ -394,7 +394,8 @@ fn datagrams_from_other_hosts_are_ignored() {
     let mut receiver = receiver.stream(Codec::Generic).probation(1).open().unwrap();
     let port = receiver.local_address().port();
     let stranger = Context::new().session("127.0.0.1").unwrap().local_address("127.0.0.2");
-    let mut stranger = stranger.unwrap().stream(Codec::Generic).remote_port(port).open().unwrap();
+    let stranger = stranger.unwrap().stream(Codec::Generic).remote_port(port).rtcp(false);
+    let mut stranger = stranger.open().unwrap();
     stranger.push_frame(b"boo", None).unwrap();
     assert!(receiver.pull_frame(Duration::from_millis(50)).unwrap().is_none());
     assert_eq!(receiver.statistics().foreign, 1);

@@ -167,3 +167,138 @@ fn nothing_of_a_frame_is_on_the_wire() {
     capture.catch_up();
     assert!(pieces.iter().any(|piece| capture.has(piece)), "the capture misses packets");
 }
+
+/// A client by hand: it shows that it has the key, binds its units, and keeps what it receives.
+mod by_hand {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream, UdpSocket};
+    use std::time::Instant;
+
+    use rushes::proto::Ssrc;
+    use rushes::proto::delivery::control::{Channel, Client, ClientEvent, ControlSecret};
+    use rushes::proto::delivery::control::{FormatSet, Timeline, TransportSet, Wishes};
+    use rushes::proto::srtp::{MasterKey, Policy, Unprotector};
+    use rushes::texture::Transport;
+
+    use super::{SECOND, SUITE};
+
+    /// What one session sent, and the key that it was under.
+    pub(crate) struct Session {
+        pub(crate) packets: Vec<Vec<u8>>,
+        pub(crate) key: Vec<u8>,
+    }
+
+    impl Session {
+        /// How many of its packets `key` opens.
+        pub(crate) fn opened_by(&self, key: &[u8]) -> usize {
+            let key = MasterKey::new(SUITE, key).unwrap();
+            let mut unprotector = Unprotector::new(&Policy::new(SUITE), &key).unwrap();
+            let packets = self.packets.iter();
+            packets.filter(|packet| unprotector.unprotect(&mut packet.to_vec()).is_ok()).count()
+        }
+    }
+
+    fn wishes() -> Wishes {
+        Wishes {
+            formats: FormatSet(u64::MAX),
+            transports: TransportSet::ALL,
+            format: 0,
+            transport: Some(Transport::Rtp),
+            units: 2,
+            payload: 0,
+            rate: None,
+        }
+    }
+
+    pub(crate) fn receive(server: SocketAddr, key: &[u8], seed: u8) -> Session {
+        let now = Instant::now();
+        let secret = ControlSecret::new(&[SUITE.name().as_bytes(), key, key]).unwrap();
+        let mut entropy = |out: &mut [u8]| out.fill(seed);
+        let mut channel = Channel::connect(&secret, &mut entropy).unwrap();
+        let mut client = Client::new(now, Timeline::new(now), wishes());
+        let mut socket = TcpStream::connect(server).unwrap();
+        socket.set_read_timeout(Some(20 * SECOND)).unwrap();
+        let units = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let ports = units.each_ref().map(|unit| unit.local_addr().unwrap().port());
+        loop {
+            client.data_sent(channel.send(client.poll_data()));
+            let octets = channel.poll_data().to_vec();
+            socket.write_all(&octets).unwrap();
+            channel.data_sent(octets.len());
+            match client.poll_event() {
+                Some(ClientEvent::Offered(_)) => {
+                    client.accept(Instant::now(), &ports, &[Ssrc(1), Ssrc(2)]).unwrap();
+                    continue;
+                }
+                Some(ClientEvent::Streaming { .. }) => break,
+                Some(ClientEvent::Stopped(stopped)) => panic!("{stopped}"),
+                _ => {}
+            }
+            let (mut octets, mut plain) = ([0; 4096], Vec::new());
+            let count = socket.read(&mut octets).unwrap();
+            channel.receive(&octets[..count], &mut plain).unwrap();
+            client.handle_data(Instant::now(), &plain);
+        }
+        let mut key = vec![0; SUITE.key_and_salt_len()];
+        assert!(channel.export(b"media to client", &mut key));
+        let mut packets = Vec::new();
+        for unit in units {
+            unit.set_read_timeout(Some(20 * SECOND)).unwrap();
+            let mut media = 0;
+            while media < 20 {
+                let mut packet = [0; 2048];
+                let len = unit.recv(&mut packet).unwrap();
+                // Not the reports, which share the port (RFC 5761 section 4).
+                if !(192..=223).contains(&packet[1]) {
+                    packets.push(packet[..len].to_vec());
+                    media += 1;
+                }
+            }
+        }
+        Session { packets, key }
+    }
+}
+
+const SUITE: Suite = Suite::AeadAes128Gcm;
+
+#[test]
+fn each_session_has_keys_of_its_own_and_the_shared_one_encrypts_nothing() {
+    let shared = [7; 28];
+    let (mut options, _) = options(Some(Security::shared(SUITE, &shared).unwrap()));
+    (options.timing, options.loops) = (Timing::Live, true);
+    let noise = Noise::new(Layout::new(Format::Bc1, 640, 360).unwrap(), 1_000);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+    let sessions = [1, 2].map(|seed| by_hand::receive(server.local_address(), &shared, seed));
+    for session in &sessions {
+        assert_eq!(session.opened_by(&session.key), 40);
+        assert_eq!(session.opened_by(&shared), 0, "media is under the shared key itself");
+    }
+    assert_ne!(sessions[0].key, sessions[1].key);
+    assert_eq!(sessions[0].opened_by(&sessions[1].key), 0);
+}
+
+#[test]
+fn a_client_that_lacks_the_key_is_offered_nothing() {
+    let key = |octet| Some(Security::shared(SUITE, &[octet; 28]).unwrap());
+    let noise = Noise::new(Layout::new(Format::Bc1, 64, 64).unwrap(), 4);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options(key(7)).0);
+    let server = server.unwrap();
+    for (security, text) in [
+        (None, "takes only clients that have its key"),
+        (key(8), "has another key"),
+        (Some(Security::Zrtp(ZrtpConfig::default())), "takes only clients that have its key"),
+    ] {
+        let sink = Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {}));
+        let client = TextureClient::connect(server.local_address(), sink, options(security).1);
+        let error = client.unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+        assert_eq!(server.counts().clients, 0);
+    }
+    // A client with a key takes nothing of a server without one.
+    let noise = Noise::new(Layout::new(Format::Bc1, 64, 64).unwrap(), 4);
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options(None).0);
+    let sink = Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {}));
+    let client = TextureClient::connect(server.unwrap().local_address(), sink, options(key(7)).1);
+    let error = client.unwrap_err().to_string();
+    assert!(error.contains("has no key"), "{error}");
+}

@@ -196,8 +196,9 @@ pub extern "C" fn rushes_texture_options_slots(
     })
 }
 
-/// Secures RTP with a master key that both ends have; as rushes_stream_options_srtp(). The control
-/// connection stays in the clear.
+/// Secures sessions with a key that both ends have; as rushes_stream_options_srtp(). Both show that
+/// they have it before anything is offered, and the control connection is sealed under fresh keys,
+/// from which those of the media follow.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_srtp(
     options: *const TextureOptions,

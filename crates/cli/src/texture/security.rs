@@ -23,7 +23,8 @@ const AGREED_MAX: usize = 100;
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct SecurityArgs {
-    /// Secure the tiles (SRTP) with this suite; both sides must agree. Means --transport rtp
+    /// Secure the session with a key that both sides have: the server takes nobody who does not
+    /// show it. Tiles travel under this suite (SRTP) and keys of their session. Means --transport rtp
     #[arg(long, value_parser = parse_suite, value_name = "SUITE", help_heading = "Security")]
     srtp: Option<Suite>,
     /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Others on
@@ -40,7 +41,8 @@ pub(crate) struct SecurityArgs {
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     key_file: Option<PathBuf>,
     /// Secure the tiles with keys that both sides agree on (ZRTP); both show a few words, which are
-    /// the same unless somebody is in between. Both sides must be told. Means --transport rtp
+    /// the same unless somebody is in between. Whoever connects is served. Both sides must be told.
+    /// Means --transport rtp
     #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
     zrtp: bool,
     /// Remember the other side in this file. Words that were compared once, by `rushes recv` or

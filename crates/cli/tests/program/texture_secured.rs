@@ -75,10 +75,11 @@ fn a_server_shows_the_words_of_each_client_and_the_client_remembers_it() {
 fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
     let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
     for (serve, view, word) in [
-        (&key[..], &other[..], "do both sides have the same suite and key?"),
-        (&key, &["--transport", "rtp"], "no frame came"),
-        (&key, &["--transport", "tcp"], "sends nothing in the clear"),
-        (&["--transport", "rtp"], &key, "do both sides have the same suite and key?"),
+        (&key[..], &other[..], "the other side has another key"),
+        (&key, &["--transport", "rtp"], "takes only clients that have its key"),
+        (&key, &["--transport", "tcp"], "takes only clients that have its key"),
+        (&key, &["--zrtp"], "takes only clients that have its key"),
+        (&["--transport", "rtp"], &key, "this server has no key"),
         (&["--transport", "rtp"], &["--zrtp"], "was the server told --zrtp, too?"),
     ] {
         let folder = tempfile::tempdir().unwrap();

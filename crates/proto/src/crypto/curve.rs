@@ -7,9 +7,9 @@ use aws_lc_rs::agreement::UnparsedPublicKey;
 use zeroize::Zeroizing;
 
 use super::Refused;
-use super::agreement::AgreementError;
-use super::agreement::Entropy;
-use super::agreement::Secret;
+use super::secret::AgreementError;
+use super::secret::Entropy;
+use super::secret::Secret;
 
 /// Octets in the longest private key.
 const PRIVATE_LEN_MAX: usize = 66;
@@ -25,8 +25,9 @@ const UNCOMPRESSED: u8 = 4;
 const ATTEMPTS: usize = 128;
 
 /// A curve.
+#[cfg_attr(not(feature = "zrtp"), allow(dead_code, reason = "the others are ZRTP's"))]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Curve {
+pub(crate) enum Curve {
     P256,
     P384,
     P521,
@@ -58,7 +59,7 @@ impl Curve {
 }
 
 /// A private key; zeroised on drop.
-pub(super) struct CurveKey {
+pub(crate) struct CurveKey {
     curve: Curve,
     key: PrivateKey,
 }
@@ -66,7 +67,7 @@ pub(super) struct CurveKey {
 impl CurveKey {
     /// Takes a key from `entropy`, as often as it takes for one in range, and gives its public
     /// value with it.
-    pub(super) fn generate(
+    pub(crate) fn generate(
         curve: Curve,
         entropy: &mut Entropy<'_>,
     ) -> Result<(Self, Vec<u8>), Refused> {
@@ -90,7 +91,7 @@ impl CurveKey {
     }
 
     /// The X coordinate of the shared point; `peer` has the curve's length.
-    pub(super) fn agree(self, peer: &[u8]) -> Result<Secret, AgreementError> {
+    pub(crate) fn agree(self, peer: &[u8]) -> Result<Secret, AgreementError> {
         let mut point = [UNCOMPRESSED; POINT_LEN_MAX];
         let (peer, error) = if self.curve.has_points() {
             let point = point.get_mut(..=peer.len()).ok_or(AgreementError::OutOfRange)?;

@@ -4,9 +4,9 @@ use x448::PublicKey;
 use x448::StaticSecret;
 use zeroize::Zeroizing;
 
-use super::agreement::AgreementError;
-use super::agreement::Entropy;
-use super::agreement::Secret;
+use super::secret::AgreementError;
+use super::secret::Entropy;
+use super::secret::Secret;
 use super::tags_are_equal;
 
 /// Octets in a private key, a public value and a secret.

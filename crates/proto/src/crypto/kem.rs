@@ -6,16 +6,16 @@ use zeroize::Zeroizing;
 
 use super::Refused;
 use super::agreement::Agreement;
-use super::agreement::AgreementError;
-use super::agreement::Entropy;
 use super::agreement::KeyPair;
-use super::agreement::Secret;
 use super::hash::HashAlgorithm;
 use super::hash::hkdf;
 use super::hash::hmac;
 use super::lattice;
 use super::lattice::Lattice;
 use super::lattice::LatticeKey;
+use super::secret::AgreementError;
+use super::secret::Entropy;
+use super::secret::Secret;
 
 /// A key encapsulation mechanism.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

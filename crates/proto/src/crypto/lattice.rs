@@ -16,9 +16,9 @@ use shake::XofReader;
 use zeroize::Zeroizing;
 
 use super::Refused;
-use super::agreement::AgreementError;
-use super::agreement::Entropy;
-use super::agreement::Secret;
+use super::secret::AgreementError;
+use super::secret::Entropy;
+use super::secret::Secret;
 
 /// Octets in a secret.
 pub(super) const SECRET_LEN: usize = 32;

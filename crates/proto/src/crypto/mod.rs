@@ -1,9 +1,9 @@
 //! The primitives that secured packets are made of: what the rooms above need of them, and no more.
 //!
 //! **What it is.** AES in counter mode, AES-GCM, HMAC-SHA1, and the comparison of tags, each from
-//! a well-kept library, with keys and nonces in the types that SRTP gives them. With the feature
-//! `zrtp` also SHA-2, HMAC and HKDF over it, AES in cipher feedback mode, and key agreement over
-//! finite fields, curves and lattices; what is random in them is the caller's.
+//! a well-kept library, with keys and nonces in the types that SRTP gives them; SHA-2, HMAC and HKDF
+//! over it, and X25519. With the feature `zrtp` also AES in cipher feedback mode, and key agreement
+//! over finite fields, other curves and lattices. What is random in them is the caller's.
 //!
 //! **What it is not.** A cryptographic library: nothing here knows what a packet is, and nothing
 //! but the lanes of `rushes-sha1` was written for Rushes.
@@ -14,11 +14,9 @@ mod agreement;
 #[cfg(feature = "zrtp")]
 mod cfb;
 mod counter_mode;
-#[cfg(feature = "zrtp")]
 mod curve;
 #[cfg(feature = "zrtp")]
 mod curve448;
-#[cfg(feature = "zrtp")]
 mod hash;
 #[cfg(feature = "zrtp")]
 mod kem;
@@ -27,22 +25,25 @@ mod lattice;
 mod mac;
 #[cfg(feature = "zrtp")]
 mod modp;
-#[cfg(all(test, feature = "zrtp"))]
+mod secret;
+#[cfg(test)]
 mod testing;
 
 pub use aead::{Aead, BLOCK_LEN, NONCE_LEN, TAG_LEN};
 #[cfg(feature = "zrtp")]
-pub use agreement::{Agreement, AgreementError, Entropy, KeyPair, Secret};
+pub use agreement::{Agreement, KeyPair};
 #[cfg(feature = "zrtp")]
 pub use cfb::CipherFeedback;
 pub use counter_mode::CounterMode;
-#[cfg(feature = "zrtp")]
 pub use hash::{DIGEST_LEN_MAX, Digest, HashAlgorithm, hash, hkdf, hmac};
 #[cfg(feature = "zrtp")]
 pub use kem::{Kem, KemKeyPair};
 #[cfg(feature = "zrtp")]
 pub use lattice::Lattice;
 pub use mac::{LANES_MAX, MAC_LEN, Mac};
+pub use secret::{AgreementError, Entropy, Secret};
+
+pub(crate) use curve::{Curve, CurveKey};
 
 pub use rushes_sha1::Message;
 use thiserror::Error;

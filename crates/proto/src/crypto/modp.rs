@@ -10,9 +10,9 @@ use crypto_bigint::modular::ConstMontyParams;
 use zeroize::Zeroizing;
 
 use super::Refused;
-use super::agreement::AgreementError;
-use super::agreement::Entropy;
-use super::agreement::Secret;
+use super::secret::AgreementError;
+use super::secret::Entropy;
+use super::secret::Secret;
 
 const_monty_params!(
     Prime2048,

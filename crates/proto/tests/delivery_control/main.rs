@@ -10,3 +10,5 @@ mod ends;
 mod messages;
 mod pair;
 mod refusals;
+#[cfg(feature = "srtp")]
+mod sealed;

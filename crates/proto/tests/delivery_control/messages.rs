@@ -197,7 +197,7 @@ fn a_length_is_refused_before_its_body_is_waited_for() {
     let error = MessageError::TooLong { kind: 18, len: 4097 };
     assert_eq!(Message::parse(&[18, 0, 16, 1]), Err(error));
     assert_eq!(Message::parse(&[18, 0, 16, 0]), Ok(None));
-    assert_eq!(Message::parse(&[8, 0, 0, 0]), Err(MessageError::Type(8)));
+    assert_eq!(Message::parse(&[9, 0, 0, 0]), Err(MessageError::Type(9)));
 }
 
 #[test]

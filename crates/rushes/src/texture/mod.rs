@@ -38,9 +38,12 @@ mod client;
 mod error;
 mod passing;
 mod rtp;
+#[cfg_attr(not(feature = "srtp"), path = "sealing_absent.rs")]
+mod sealing;
 mod server;
 mod shape;
 mod sink;
+mod wire;
 
 use std::sync::Mutex;
 use std::sync::MutexGuard;

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::channel::ChannelError;
 use super::clock::ClockEstimate;
 use super::clock::ClockFilter;
 use super::clock::Timeline;
@@ -85,6 +86,13 @@ impl Client {
     pub fn handle_close(&mut self) {
         let text = format!("closed while {}", self.state);
         self.end(StoppedBy::Closed, Reason::Ended, &text);
+    }
+
+    /// Takes it that the connection cannot go on, as its channel found.
+    pub fn handle_failure(&mut self, error: &ChannelError) {
+        let is_refused = matches!(error, ChannelError::Refused { .. });
+        let by = if is_refused { StoppedBy::Peer } else { StoppedBy::Protocol };
+        self.end(by, error.reason(), &error.to_string());
     }
 
     /// Does what was due by `now`.

@@ -15,6 +15,9 @@ pub enum OpeningError {
     /// The version is not 1.
     #[error("version {0} is not 1")]
     Version(u16),
+    /// The client has a key, and this server has none.
+    #[error("this server has no key, and the client has one")]
+    Sealed,
     /// Neither a control connection nor a unit's.
     #[error("kind {0} is neither 1 (control) nor 2 (unit)")]
     Kind(u8),
@@ -46,6 +49,7 @@ impl OpeningError {
             Self::Format(_) => Reason::Format,
             Self::Transport(_) => Reason::Transport,
             Self::Units(_) => Reason::Units,
+            Self::Sealed => Reason::Key,
             Self::PacketSize(_) => Reason::PacketSize,
             Self::Magic | Self::Kind(_) | Self::Reserved(_) | Self::Rate(..) => Reason::Malformed,
         }

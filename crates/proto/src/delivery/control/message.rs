@@ -89,6 +89,9 @@ pub struct Pong {
     pub t3: u64,
 }
 
+/// Octets of the server's part of the handshake of a sealed connection: a public key and a tag.
+pub(super) const SEALED_LEN: usize = 48;
+
 /// A message of either side.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Message {
@@ -119,6 +122,8 @@ pub enum Message {
         /// The same for people.
         text: String,
     },
+    /// Server: its part of the handshake of a sealed connection.
+    Sealed([u8; SEALED_LEN]),
     /// Client: an offer suits.
     Accept(Accept),
     /// Client: another format or rate, please.
@@ -136,6 +141,7 @@ pub(super) const FRAME: u8 = 4;
 pub(super) const PONG: u8 = 5;
 pub(super) const STATISTICS: u8 = 6;
 pub(super) const STOP: u8 = 7;
+pub(super) const SEALED: u8 = 8;
 pub(super) const ACCEPT: u8 = 16;
 pub(super) const CHANGE: u8 = 17;
 pub(super) const PING: u8 = 18;
@@ -152,6 +158,7 @@ impl Message {
             Self::Pong(_) => "Pong",
             Self::Statistics(_) => "Statistics",
             Self::Stop { .. } => "Stop",
+            Self::Sealed(_) => "Sealed",
             Self::Accept(_) => "Accept",
             Self::Change(_) => "Change",
             Self::Ping(_) => "Ping",

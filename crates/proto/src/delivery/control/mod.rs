@@ -31,6 +31,23 @@
 //! A format or transport that is wished is among those that the client has. The first six octets
 //! are the same in all versions, and so is the `Refuse` that answers a version that is not known.
 //!
+//! # Sealed connections
+//!
+//! Where both ends know a secret, the client sends 56 octets instead of an opening: `RSHT`, the
+//! version, kind 3, a 0, and the first message of a handshake, `Noise_NNpsk0_25519_AESGCM_SHA256`
+//! (The Noise Protocol Framework, revision 34), whose prologue the eight octets before it are and
+//! whose pre-shared key is HKDF-SHA256 of the secret (no salt, information `Rushes texture
+//! control`). The server answers with `Sealed`, the second message, or `Refuse`; nothing shows the
+//! client that it was the server who refused. From then on each side sends records: a length, 16
+//! bits, up to 4112; so many octets, of which the last 16 are the tag. What is in them, one after
+//! the other, is what a clear connection has, from the client's opening on. Only a client that
+//! could write the first record knows the secret, and is there now: the server does nothing
+//! before. See [`Channel`].
+//!
+//! Keys for the media of the session follow from the handshake too: HKDF-SHA256 of its last
+//! chaining key, salted with its hash, with the information `export ` and a label. Labels are
+//! `media to client` and `media to server`.
+//!
 //! # Messages
 //!
 //! After the opening: type, 8 bits; length of the body, 24 bits, at most 4096; body.
@@ -44,6 +61,7 @@
 //! | 5 | server | `Pong` | id 4, t1 8, t2 8, t3 8 |
 //! | 6 | server | `Statistics` | frames 8, dropped 8, packets 8, octets 8, send p50 4, p99 4 |
 //! | 7 | both | `Stop` | as `Refuse` |
+//! | 8 | server | `Sealed` | handshake 48; only before the first record |
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
 //! | 17 | client | `Change` | format 1 (0: as it is), rate 4 + 4 (0/0: as it is) |
 //! | 18 | client | `Ping` | id 4, t1 8 |
@@ -117,21 +135,29 @@
 //! frames are not told of and pings not answered, until it does or counts as silent. The last frame
 //! is told of before `Stop` in any case, so that a client knows how many were sent.
 
+mod channel;
 mod client;
 mod clock;
 mod connection;
 mod error;
 mod event;
 mod message;
+#[cfg(feature = "srtp")]
+mod noise;
 mod offer;
 mod opening;
 mod read;
 mod reason;
+#[cfg(feature = "srtp")]
+mod sealed;
+#[cfg(not(feature = "srtp"))]
+mod sealed_absent;
 mod server;
 mod state;
 mod transport;
 mod write;
 
+pub use channel::{Channel, ChannelError};
 pub use client::Client;
 pub use clock::{ClockEstimate, ClockFilter, Timeline};
 pub use error::{CommandError, MessageError, OfferError, OpeningError};
@@ -140,6 +166,8 @@ pub use message::{Change, FrameNotice, Message, Ping, Pong, Report, ServerStatis
 pub use offer::{Accept, Offer, VideoMode};
 pub use opening::{Opening, UnitOpening, Wishes};
 pub use reason::{Reason, Stopped, StoppedBy, TEXT_LEN_MAX};
+#[cfg(feature = "srtp")]
+pub use sealed::{ControlSecret, Entropy};
 pub use server::Server;
 pub use state::State;
 pub use transport::{FormatSet, FrameRate, Token, Transport, TransportSet};

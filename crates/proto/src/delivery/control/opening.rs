@@ -11,9 +11,11 @@ use super::transport::Transport;
 use super::transport::TransportSet;
 
 /// What a connection to the server's port begins with.
-const MAGIC: [u8; 4] = *b"RSHT";
+pub(super) const MAGIC: [u8; 4] = *b"RSHT";
 const CONTROL: u8 = 1;
 const UNIT: u8 = 2;
+/// A control connection whose client has a key; a [`Channel`](super::Channel) reads it.
+pub(super) const SEALED: u8 = 3;
 /// Octets of the opening of a control connection.
 const CONTROL_LEN: usize = 32;
 /// Octets of the opening of a unit.
@@ -90,6 +92,7 @@ impl Opening {
                 let Some((token, _)) = rest[2..].split_first_chunk() else { return Ok(None) };
                 Ok(Some((Self::Unit(UnitOpening { token: Token(*token), unit }), UNIT_LEN)))
             }
+            (Some(&SEALED), _) => Err(OpeningError::Sealed),
             (Some(&kind), _) => Err(OpeningError::Kind(kind)),
         }
     }
@@ -184,7 +187,8 @@ mod tests {
         };
         assert_eq!(Opening::parse(b"G"), Err(OpeningError::Magic));
         assert_eq!(Opening::parse(b"RSHT\0\x02"), Err(OpeningError::Version(2)));
-        assert_eq!(Opening::parse(b"RSHT\0\x01\x03"), Err(OpeningError::Kind(3)));
+        assert_eq!(Opening::parse(b"RSHT\0\x01\x03"), Err(OpeningError::Sealed));
+        assert_eq!(Opening::parse(b"RSHT\0\x01\x04"), Err(OpeningError::Kind(4)));
         assert_eq!(Opening::parse(b"RSHT\0\x01\x02\x40"), Err(OpeningError::Units(64)));
         assert_eq!(change(7, 1), Err(OpeningError::Reserved(1)));
         assert_eq!(change(17, 8), Err(OpeningError::Format(8)));

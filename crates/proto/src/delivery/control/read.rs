@@ -12,7 +12,7 @@ use super::message::Pong;
 use super::message::Report;
 use super::message::ServerStatistics;
 use super::message::{ACCEPT, CHANGE, PING, REPORT};
-use super::message::{FRAME, OFFER, PONG, REFUSE, START, STATISTICS, STOP};
+use super::message::{FRAME, OFFER, PONG, REFUSE, SEALED, START, STATISTICS, STOP};
 use super::offer::Accept;
 use super::offer::Offer;
 use super::offer::VideoMode;
@@ -34,7 +34,7 @@ impl Message {
         let Some((&[kind, high, middle, low], rest)) = octets.split_first_chunk() else {
             return Ok(None);
         };
-        if !matches!(kind, OFFER..=STOP | ACCEPT..=REPORT) {
+        if !matches!(kind, OFFER..=SEALED | ACCEPT..=REPORT) {
             return Err(MessageError::Type(kind));
         }
         let len = u32::from_be_bytes([0, high, middle, low]);
@@ -66,6 +66,7 @@ impl Reader<'_> {
                 let (reason, text) = self.end()?;
                 Message::Stop { reason, text }
             }
+            SEALED => Message::Sealed(self.take("the handshake")?),
             START => Message::Start { epoch: self.u16("the epoch")? },
             FRAME => Message::Frame(self.frame()?),
             PONG => Message::Pong(Pong {

@@ -32,12 +32,15 @@ pub enum Reason {
     Unsupported,
     /// 11: a message that may not come in this state.
     OutOfTurn,
-    /// A number that this version gives no meaning, 12 to 255.
+    /// 12: the client must have a key that the server has too, and it has none or another; or it
+    /// has one and the server has not.
+    Key,
+    /// A number that this version gives no meaning, 13 to 255.
     Other(u8),
 }
 
 /// Every reason with a meaning, in the order of the numbers.
-const REASONS: [Reason; 12] = [
+const REASONS: [Reason; 13] = [
     Reason::Ended,
     Reason::Version,
     Reason::Format,
@@ -50,6 +53,7 @@ const REASONS: [Reason; 12] = [
     Reason::Malformed,
     Reason::Unsupported,
     Reason::OutOfTurn,
+    Reason::Key,
 ];
 
 impl Reason {
@@ -68,6 +72,7 @@ impl Reason {
             Self::Malformed => 9,
             Self::Unsupported => 10,
             Self::OutOfTurn => 11,
+            Self::Key => 12,
             Self::Other(number) => number,
         }
     }
@@ -93,6 +98,7 @@ impl fmt::Display for Reason {
             Self::Malformed => "malformed",
             Self::Unsupported => "unsupported",
             Self::OutOfTurn => "message out of turn",
+            Self::Key => "wrong key",
             Self::Other(number) => return write!(f, "reason {number}"),
         })
     }

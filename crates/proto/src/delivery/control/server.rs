@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::channel::ChannelError;
 use super::clock::Timeline;
 use super::connection::{Events, Inbox, Outbox};
 use super::error::CommandError;
@@ -80,6 +81,13 @@ impl Server {
     pub fn handle_close(&mut self) {
         let text = format!("closed while {}", self.state);
         self.end(StoppedBy::Closed, Reason::Ended, &text);
+    }
+
+    /// Takes it that the connection cannot go on, as its channel found.
+    pub fn handle_failure(&mut self, error: &ChannelError) {
+        let is_refused = matches!(error, ChannelError::Refused { .. });
+        let by = if is_refused { StoppedBy::Peer } else { StoppedBy::Protocol };
+        self.end(by, error.reason(), &error.to_string());
     }
 
     /// Does what was due by `now`.

@@ -4,7 +4,7 @@ use super::HEADER_LEN;
 use super::UNITS_MAX;
 use super::message::Message;
 use super::message::{ACCEPT, CHANGE, PING, REPORT};
-use super::message::{FRAME, OFFER, PONG, REFUSE, START, STATISTICS, STOP};
+use super::message::{FRAME, OFFER, PONG, REFUSE, SEALED, START, STATISTICS, STOP};
 use super::offer::Accept;
 use super::offer::Offer;
 use super::reason::Reason;
@@ -32,6 +32,7 @@ impl Message {
             Self::Pong(_) => PONG,
             Self::Statistics(_) => STATISTICS,
             Self::Stop { .. } => STOP,
+            Self::Sealed(_) => SEALED,
             Self::Accept(_) => ACCEPT,
             Self::Change(_) => CHANGE,
             Self::Ping(_) => PING,
@@ -45,6 +46,7 @@ impl Message {
             Self::Refuse { reason, text } | Self::Stop { reason, text } => {
                 write_end(*reason, text, octets);
             }
+            Self::Sealed(message) => octets.extend(message),
             Self::Start { epoch } => octets.extend(epoch.to_be_bytes()),
             Self::Frame(frame) => {
                 let fields =

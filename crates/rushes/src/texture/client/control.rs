@@ -1,14 +1,11 @@
 //! The client's end of the control connection.
 
 use std::collections::VecDeque;
-use std::io::IoSlice;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
-use rushes_net::Interest;
-use rushes_net::Read;
 use rushes_net::TcpSocket;
 use rushes_proto::delivery::control::Client;
 use rushes_proto::delivery::control::ClientEvent;
@@ -21,6 +18,9 @@ use rushes_proto::delivery::control::Stopped;
 use rushes_proto::delivery::control::StoppedBy;
 use rushes_proto::delivery::control::Timeline;
 
+use super::super::error::TextureError;
+use super::super::sealing::{End, Sealing};
+use super::super::wire::Wire;
 use super::Inner;
 use super::drain::Drain;
 use super::links::Links;
@@ -60,7 +60,8 @@ impl Drop for Guard {
 pub(super) struct Control {
     inner: Arc<Inner>,
     machine: Client,
-    socket: TcpSocket,
+    wire: Wire,
+    sealing: Sealing,
     timeline: Timeline,
     links: Option<Links>,
     notices: VecDeque<FrameNotice>,
@@ -74,13 +75,17 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(inner: Arc<Inner>, socket: TcpSocket) -> Self {
+    pub(super) fn new(inner: Arc<Inner>, socket: TcpSocket) -> Result<Self, TextureError> {
+        let sealing = Sealing::new(inner.options.security.as_ref(), End::Client);
+        let sealing = sealing.map_err(|error| TextureError::Failed(error.to_string()))?;
+        let wire = Wire::new(socket, sealing.channel()?);
         let now = Instant::now();
         let timeline = Timeline::new(inner.epoch);
-        Self {
+        Ok(Self {
             machine: Client::new(now, timeline, inner.options.wishes()),
             inner,
-            socket,
+            wire,
+            sealing,
             timeline,
             links: None,
             notices: VecDeque::new(),
@@ -89,7 +94,7 @@ impl Control {
             report_due: now + REPORT_INTERVAL,
             knock_due: now,
             offered: None,
-        }
+        })
     }
 
     /// Runs until the stream has begun; false if it has ended instead.
@@ -118,40 +123,20 @@ impl Control {
             self.handle(event);
         }
         self.look_around();
-        if !self.flush() || self.machine.state() == State::Stopped {
+        if !self.wire.flush(&mut self.machine) || self.machine.state() == State::Stopped {
             return false;
         }
         let look = Instant::now() + LOOK;
         let draining = self.offered.as_ref().map(|_| Instant::now() + DRAIN_LOOK);
         let due = [self.machine.poll_timeout(), self.next_knock(), Some(self.report_due), draining];
         let due = due.into_iter().flatten().min().map_or(look, |due| due.min(look));
-        let waiting = !self.machine.poll_data().is_empty();
-        let interest = if waiting { Interest::Both } else { Interest::Readable };
-        if self.socket.wait(interest, Some(due), Some(&self.inner.shared.control)).is_err() {
+        let waker = Some(&self.inner.shared.control);
+        if self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_err() {
             self.machine.handle_close();
             return true;
         }
-        let mut buffer = [0; 4096];
-        match self.socket.read(&mut buffer) {
-            Ok(Read::Octets(count)) => self.machine.handle_data(Instant::now(), &buffer[..count]),
-            Ok(Read::Nothing) => {}
-            Ok(Read::End) | Err(_) => self.machine.handle_close(),
-        }
+        self.wire.read(&mut self.machine);
         self.machine.handle_timeout(Instant::now());
-        true
-    }
-
-    fn flush(&mut self) -> bool {
-        while !self.machine.poll_data().is_empty() {
-            match self.socket.write_some(&[IoSlice::new(self.machine.poll_data())]) {
-                Ok(0) => return true,
-                Ok(count) => self.machine.data_sent(count),
-                Err(_) => {
-                    self.machine.handle_close();
-                    return false;
-                }
-            }
-        }
         true
     }
 
@@ -193,7 +178,10 @@ impl Control {
         let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
         self.inner.begin(shape, offer, threads)?;
         if self.links.is_none() {
-            let links = Links::open(&self.inner, offer, self.socket.peer_address());
+            let unsupported = |error: crate::Error| (Reason::Unsupported, error.to_string());
+            let security = self.sealing.media(&self.wire.channel).map_err(unsupported)?;
+            let server = self.wire.socket.peer_address();
+            let links = Links::open(&self.inner, offer, server, security);
             self.links = Some(links.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         }
         let count = offer.unit_count();
@@ -310,13 +298,7 @@ impl Control {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
         }
-        let until = Instant::now() + FAREWELL_MAX;
-        while self.flush() && !self.machine.poll_data().is_empty() && Instant::now() < until {
-            if self.socket.wait(Interest::Writable, Some(until), None).is_err() {
-                break;
-            }
-        }
-        self.socket.shut_down();
+        self.wire.finish(&mut self.machine, Instant::now() + FAREWELL_MAX);
         self.inner.shared.stop();
         if let Some(links) = self.links.take() {
             links.close();

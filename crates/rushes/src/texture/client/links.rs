@@ -27,12 +27,15 @@ use super::super::error::TextureError;
 use super::super::rtp;
 use super::Inner;
 use super::units;
+use crate::security::Security;
 use crate::session::Session;
 
 /// The sockets of a session.
 pub(super) struct Links {
     inner: Arc<Inner>,
     units: Vec<Unit>,
+    /// How streams are secured (RTP).
+    security: Option<Security>,
     /// The ports and sources that the server must be told (RTP).
     addresses: (Vec<u16>, Vec<Ssrc>),
 }
@@ -57,9 +60,14 @@ impl Links {
         inner: &Arc<Inner>,
         offer: &Offer,
         server: SocketAddr,
+        security: Option<Security>,
     ) -> Result<Self, TextureError> {
-        let mut links =
-            Self { inner: inner.clone(), units: Vec::new(), addresses: Default::default() };
+        let mut links = Self {
+            inner: inner.clone(),
+            units: Vec::new(),
+            security,
+            addresses: Default::default(),
+        };
         let session = match offer.transport {
             Transport::Rtp => Some(inner.open_session(server)?),
             Transport::Udp | Transport::Tcp => None,
@@ -145,7 +153,7 @@ impl Links {
         let own = rtp::random_ssrc()?;
         let payload = offer.payload as usize;
         let options = &self.inner.options;
-        let with = (options.security.as_ref(), &options.udp);
+        let with = (self.security.as_ref(), &options.udp);
         let builder = rtp::stream(session, payload, (own, peer), with);
         let waiting = rtp::Waiting::begin(builder.remote_port(port))?;
         self.addresses.0.push(waiting.local_port());

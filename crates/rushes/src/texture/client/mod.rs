@@ -151,7 +151,7 @@ impl TextureClient {
             state: Mutex::new(State::default()),
             ended: Condvar::new(),
         });
-        let mut control = Control::new(inner.clone(), socket);
+        let mut control = Control::new(inner.clone(), socket)?;
         if !control.run_until_streaming() {
             let end = lock(&inner.state).end.take();
             let unknown = || TextureError::Failed("the stream did not begin".into());

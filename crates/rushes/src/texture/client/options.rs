@@ -46,10 +46,13 @@ pub struct ClientOptions {
     pub tcp: TcpOptions,
     /// How long to wait for the connection to the server: 5 s by default.
     pub connect_timeout: Duration,
-    /// How RTP streams are secured; by default not at all. With it, units travel by RTP only.
+    /// How sessions are secured; by default not at all. With it, units travel by RTP only.
     ///
-    /// The control connection stays in the clear: it tells sizes, rates and counts, and the token
-    /// by which units are bound over UDP and TCP.
+    /// Both ends show that they know the keys of [`Security::Keys`](crate::Security::Keys) before
+    /// anything is offered, and the control connection is sealed. The keys themselves encrypt
+    /// nothing: each session has keys of its own, that nobody can compute later who learns these.
+    /// With [`Security::Zrtp`](crate::Security::Zrtp) the control connection stays in the clear: it
+    /// shows sizes, rates and counts, and whoever can write to it can change or end the session.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
     #[cfg(not(feature = "srtp"))]

@@ -106,7 +106,7 @@ impl Binding {
     pub(super) fn new(
         token: Token,
         choice: &Choice,
-        options: &ServerOptions,
+        (options, security): (&ServerOptions, Option<Security>),
         control: &TcpSocket,
     ) -> Result<Arc<Self>, Refusal> {
         let count = choice.encoding.shape().tiling().tiles().len();
@@ -114,7 +114,7 @@ impl Binding {
         let units: Result<Vec<_>, _> = units.collect();
         let units = units.map_err(|error| (Reason::Unsupported, error.to_string()))?;
         let streams = match choice.transport {
-            Transport::Rtp => Some(Streams::new(choice, options, control)?),
+            Transport::Rtp => Some(Streams::new(choice, (options, security), control)?),
             Transport::Udp | Transport::Tcp => None,
         };
         let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
@@ -335,12 +335,16 @@ impl Binding {
 }
 
 impl Streams {
-    fn new(choice: &Choice, options: &ServerOptions, control: &TcpSocket) -> Result<Self, Refusal> {
+    fn new(
+        choice: &Choice,
+        (options, security): (&ServerOptions, Option<Security>),
+        control: &TcpSocket,
+    ) -> Result<Self, Refusal> {
         let unsupported = |error: Error| (Reason::Unsupported, error.to_string());
         let peer = control.peer_address().ip().to_canonical().to_string();
         let session = Context::new().session(&peer).map_err(unsupported)?;
         let payload = choice.encoding.shape().plan().payload();
-        Ok(Self { session, payload, security: options.security.clone(), udp: options.udp.clone() })
+        Ok(Self { session, payload, security, udp: options.udp.clone() })
     }
 
     /// A unit's stream; waits until its keys are agreed on.

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use rushes_net::Interest;
-use rushes_net::Read;
 use rushes_net::TcpSocket;
 use rushes_proto::delivery::control::Message;
 use rushes_proto::delivery::control::Reason;
@@ -17,6 +15,7 @@ use rushes_proto::delivery::control::State;
 use rushes_proto::delivery::control::Stopped;
 use rushes_proto::delivery::control::UnitOpening;
 
+use super::super::wire::Wire;
 use super::Inner;
 use super::session::Session;
 
@@ -29,8 +28,12 @@ const FAREWELL_MAX: Duration = Duration::from_millis(500);
 /// Serves a connection until its end.
 pub(super) fn serve(inner: &Arc<Inner>, socket: TcpSocket) {
     let machine = Server::new(Instant::now(), inner.timeline);
-    let socket = Arc::new(socket);
-    let mut connection = Connection { inner, machine, socket, session: None, is_unit: false };
+    let channel = match inner.sealing.channel() {
+        Ok(channel) => channel,
+        Err(error) => return tracing::warn!(%error, "a connection cannot be secured"),
+    };
+    let wire = Wire::new(socket, channel);
+    let mut connection = Connection { inner, machine, wire, session: None, is_unit: false };
     connection.run();
     connection.say_farewell();
     if let Some(session) = connection.session.take() {
@@ -41,7 +44,7 @@ pub(super) fn serve(inner: &Arc<Inner>, socket: TcpSocket) {
 struct Connection<'a> {
     inner: &'a Arc<Inner>,
     machine: Server,
-    socket: Arc<TcpSocket>,
+    wire: Wire,
     session: Option<Session>,
     /// It has become a session's own.
     is_unit: bool,
@@ -49,25 +52,18 @@ struct Connection<'a> {
 
 impl Connection<'_> {
     fn run(&mut self) {
-        let mut buffer = [0; 4096];
         loop {
             while let Some(event) = self.machine.poll_event() {
                 self.handle(event);
             }
             self.look_around();
-            if !self.flush() || self.machine.state() == State::Stopped {
+            if !self.wire.flush(&mut self.machine) || self.machine.state() == State::Stopped {
                 return;
             }
             if !self.wait() {
                 return self.machine.handle_close();
             }
-            match self.socket.read(&mut buffer) {
-                Ok(Read::Octets(count)) => {
-                    self.machine.handle_data(Instant::now(), &buffer[..count]);
-                }
-                Ok(Read::Nothing) => {}
-                Ok(Read::End) | Err(_) => self.machine.handle_close(),
-            }
+            self.wire.read(&mut self.machine);
             self.machine.handle_timeout(Instant::now());
         }
     }
@@ -75,25 +71,8 @@ impl Connection<'_> {
     fn wait(&self) -> bool {
         let look = Instant::now() + LOOK;
         let due = self.machine.poll_timeout().map_or(look, |due| due.min(look));
-        let waiting = !self.machine.poll_data().is_empty();
-        let interest = if waiting { Interest::Both } else { Interest::Readable };
         let waker = self.session.as_ref().map(|session| &*session.binding.waker);
-        self.socket.wait(interest, Some(due), waker).is_ok()
-    }
-
-    /// Sends what the socket takes; false if it is broken.
-    fn flush(&mut self) -> bool {
-        while !self.machine.poll_data().is_empty() {
-            match self.socket.write_some(&[IoSlice::new(self.machine.poll_data())]) {
-                Ok(0) => return true,
-                Ok(count) => self.machine.data_sent(count),
-                Err(_) => {
-                    self.machine.handle_close();
-                    return false;
-                }
-            }
-        }
-        true
+        self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_ok()
     }
 
     /// Events that came with the end, and the last word.
@@ -104,13 +83,7 @@ impl Connection<'_> {
         if self.is_unit {
             return;
         }
-        let until = Instant::now() + FAREWELL_MAX;
-        while self.flush() && !self.machine.poll_data().is_empty() && Instant::now() < until {
-            if self.socket.wait(Interest::Writable, Some(until), None).is_err() {
-                break;
-            }
-        }
-        self.socket.shut_down();
+        self.wire.finish(&mut self.machine, Instant::now() + FAREWELL_MAX);
     }
 
     fn handle(&mut self, event: ServerEvent) {
@@ -118,7 +91,7 @@ impl Connection<'_> {
         match (event, &mut self.session) {
             (ServerEvent::Unit(unit), _) => self.bind(unit),
             (ServerEvent::Wants(wishes), None) => {
-                match Session::begin(self.inner, machine, &wishes, &self.socket) {
+                match Session::begin(self.inner, machine, &wishes, &self.wire) {
                     Ok(session) => self.session = Some(session),
                     Err((reason, text)) => {
                         tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
@@ -150,7 +123,7 @@ impl Connection<'_> {
     }
 
     fn peer(&self) -> SocketAddr {
-        self.socket.peer_address()
+        self.wire.socket.peer_address()
     }
 
     fn note_end(&self, stopped: &Stopped) {
@@ -164,7 +137,7 @@ impl Connection<'_> {
     fn bind(&mut self, opening: UnitOpening) {
         let refusal = match self.inner.find(opening.token) {
             None => "no session has this token",
-            Some(binding) if binding.bind_chunks(opening.unit, self.socket.clone()) => {
+            Some(binding) if binding.bind_chunks(opening.unit, self.wire.socket.clone()) => {
                 self.is_unit = true;
                 return;
             }
@@ -174,6 +147,6 @@ impl Connection<'_> {
         let mut octets = Vec::new();
         Message::Refuse { reason: Reason::Token, text: refusal.into() }.write(&mut octets);
         // It is a courtesy, and a short one: a new connection has room for it.
-        let _ = self.socket.write_some(&[IoSlice::new(&octets)]);
+        let _ = self.wire.socket.write_some(&[IoSlice::new(&octets)]);
     }
 }

@@ -50,6 +50,7 @@ use self::work::Sent;
 use super::OnPanic;
 use super::error::TextureError;
 use super::lock;
+use super::sealing::{End, Sealing};
 
 /// Connections that may be served at once beside the units of sessions: who asks for more waits
 /// in the system's queue, or is closed.
@@ -84,6 +85,7 @@ pub struct TextureServer {
 /// What all threads of a server share.
 struct Inner {
     options: ServerOptions,
+    sealing: Sealing,
     layout: Layout,
     rate: FrameRate,
     timeline: Timeline,
@@ -121,11 +123,14 @@ impl TextureServer {
         let layout = *source.layout();
         let format = options.format.unwrap_or_else(|| layout.format());
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
+        let sealing = Sealing::new(options.security.as_ref(), End::Server);
+        let sealing = sealing.map_err(|error| TextureError::Failed(error.to_string()))?;
         let listener = TcpListener::bind(local, &options.tcp)?;
         let local = listener.local_address();
         let rate = source.rate();
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         let inner = Arc::new(Inner {
+            sealing,
             layout,
             rate,
             timeline: Timeline::new(Instant::now()),

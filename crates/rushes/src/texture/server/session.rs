@@ -5,7 +5,6 @@ use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
-use rushes_net::TcpSocket;
 use rushes_proto::delivery::control::Change;
 use rushes_proto::delivery::control::FormatSet;
 use rushes_proto::delivery::control::FrameNotice;
@@ -19,6 +18,7 @@ use rushes_proto::delivery::control::Wishes;
 use rushes_texture::Format;
 
 use super::super::OnPanic;
+use super::super::wire::Wire;
 use super::Inner;
 use super::binding::Binding;
 use super::choose;
@@ -57,7 +57,7 @@ impl Session {
         inner: &Arc<Inner>,
         machine: &mut Server,
         wishes: &Wishes,
-        socket: &TcpSocket,
+        wire: &Wire,
     ) -> Result<Self, Refusal> {
         let options = &inner.options;
         let (heeded, format) = inner.wanted();
@@ -66,7 +66,9 @@ impl Session {
             return Err(busy(options));
         }
         let token = super::token()?;
-        let binding = Binding::new(token, &choice, options, socket)?;
+        let security = inner.sealing.media(&wire.channel);
+        let security = security.map_err(|error| (Reason::Unsupported, error.to_string()))?;
+        let binding = Binding::new(token, &choice, (options, security), &wire.socket)?;
         let offer = choose::offer(&choice, &binding);
         if !inner.register(&binding) {
             return Err(busy(options));

@@ -1,0 +1,76 @@
+//! What two ends agree on, and what can be in the way.
+
+use core::fmt;
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use super::Refused;
+
+/// Where random octets come from: fills the slice that it is given.
+pub type Entropy<'a> = dyn FnMut(&mut [u8]) + 'a;
+
+/// Why no secret came of a peer's value.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum AgreementError {
+    /// It has another length than the agreement gives it.
+    #[error("a public value of {given} octets where {expected} belong")]
+    Length {
+        /// Octets that it should have.
+        expected: usize,
+        /// Octets that it has.
+        given: usize,
+    },
+    /// It is no element of the field, or no encoding of a key.
+    #[error("a public value out of range")]
+    OutOfRange,
+    /// It is 0, 1 or p - 1 (RFC 6189 section 4.4.1.2), or leads to a secret of zeros only
+    /// (RFC 7748 section 6): everyone would know the secret.
+    #[error("a public value that gives the secret away")]
+    Degenerate,
+    /// It is no point of the curve.
+    #[error("a public value off the curve")]
+    OffCurve,
+    /// The primitive, or the entropy, failed.
+    #[error("the cryptographic primitive refused its input")]
+    Refused,
+}
+
+impl From<Refused> for AgreementError {
+    fn from(_: Refused) -> Self {
+        Self::Refused
+    }
+}
+
+/// What two ends agreed on; zeroised on drop.
+pub struct Secret {
+    octets: Zeroizing<Vec<u8>>,
+}
+
+impl Secret {
+    pub(super) const fn new(octets: Zeroizing<Vec<u8>>) -> Self {
+        Self { octets }
+    }
+
+    pub(super) fn from_slice(octets: &[u8]) -> Self {
+        Self::new(Zeroizing::new(octets.to_vec()))
+    }
+
+    /// The octets, as the hashes of RFC 6189 section 4.4.1.4 take them.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.octets
+    }
+}
+
+impl AsRef<[u8]> for Secret {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").field("len", &self.octets.len()).finish_non_exhaustive()
+    }
+}

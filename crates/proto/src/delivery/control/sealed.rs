@@ -1,0 +1,250 @@
+//! A control connection under a secret that both ends know: a handshake, then records.
+
+use core::fmt;
+
+use zeroize::Zeroizing;
+
+use super::channel::ChannelError;
+use super::message::Message;
+use super::noise::{CipherState, Ephemeral, Exporter, Initiator, MESSAGE_LEN, Split, respond};
+use super::opening::SEALED;
+use super::{HEADER_LEN, VERSION, opening};
+pub use crate::crypto::Entropy;
+use crate::crypto::{HashAlgorithm, Refused, TAG_LEN, hkdf};
+
+/// Octets of what is sealed at a time, at most.
+const PLAIN_MAX: usize = 4096;
+
+/// Octets before a record.
+const LENGTH_LEN: usize = 2;
+
+/// Octets before the handshake's first message.
+const PROLOGUE_LEN: usize = 8;
+
+/// Octets of an answer that is not the handshake's second message.
+const REFUSAL_MAX: usize = HEADER_LEN + 2 + super::TEXT_LEN_MAX;
+
+/// What both ends of a control connection know, to show each other that they do. It never encrypts
+/// anything itself: each connection has fresh keys. Zeroised on drop; `Debug` prints none of it.
+#[derive(Clone)]
+pub struct ControlSecret(Zeroizing<[u8; 32]>);
+
+impl ControlSecret {
+    /// The secret that follows from `parts`, one after the other: they should hold 16 octets that
+    /// nobody can guess.
+    ///
+    /// # Errors
+    /// [`ChannelError::Refusal`] if the cryptographic primitive fails.
+    pub fn new(parts: &[&[u8]]) -> Result<Self, ChannelError> {
+        let ikm = Zeroizing::new(parts.concat());
+        let mut octets = Zeroizing::new([0; 32]);
+        let info: &[&[u8]] = &[b"Rushes texture control"];
+        hkdf(HashAlgorithm::Sha256, &[], &ikm, info, &mut *octets)?;
+        Ok(Self(octets))
+    }
+}
+
+impl fmt::Debug for ControlSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ControlSecret(..)")
+    }
+}
+
+impl From<Refused> for ChannelError {
+    fn from(_: Refused) -> Self {
+        Self::Refusal
+    }
+}
+
+/// What a sealed connection begins with.
+fn prologue() -> [u8; PROLOGUE_LEN] {
+    let mut octets = [0; PROLOGUE_LEN];
+    octets[..4].copy_from_slice(&opening::MAGIC);
+    octets[4..6].copy_from_slice(&VERSION.to_be_bytes());
+    octets[6] = SEALED;
+    octets
+}
+
+enum Step {
+    /// The server waits for the client's first message.
+    Accepting {
+        secret: ControlSecret,
+        ephemeral: Ephemeral,
+    },
+    /// The client waits for the server's answer.
+    Connecting(Box<Initiator>),
+    Open {
+        sending: CipherState,
+        receiving: CipherState,
+        exporter: Exporter,
+    },
+    Failed,
+}
+
+/// The state of one end.
+pub(super) struct Sealed {
+    step: Step,
+    /// Octets of a message or record that is not whole yet.
+    unread: Vec<u8>,
+}
+
+impl Sealed {
+    pub(super) fn connect(
+        secret: &ControlSecret,
+        entropy: &mut Entropy<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Self, ChannelError> {
+        let prologue = prologue();
+        out.extend_from_slice(&prologue);
+        let initiator = Initiator::new(&prologue, &secret.0, &ephemeral(entropy), out)?;
+        Ok(Self { step: Step::Connecting(Box::new(initiator)), unread: Vec::new() })
+    }
+
+    pub(super) fn accept(secret: &ControlSecret, entropy: &mut Entropy<'_>) -> Self {
+        let (secret, ephemeral) = (secret.clone(), ephemeral(entropy));
+        Self { step: Step::Accepting { secret, ephemeral }, unread: Vec::new() }
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        mut octets: &[u8],
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ChannelError> {
+        while !octets.is_empty() {
+            let missing = self.missing()?;
+            let (taken, rest) = octets.split_at(missing.min(octets.len()));
+            self.unread.extend_from_slice(taken);
+            octets = rest;
+            if let Err(error) = self.read(plain, out) {
+                self.step = Step::Failed;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Octets that are missing of what is read next.
+    fn missing(&self) -> Result<usize, ChannelError> {
+        let whole = match &self.step {
+            Step::Accepting { .. } => PROLOGUE_LEN + MESSAGE_LEN,
+            Step::Connecting(_) => self.answer_len(),
+            Step::Open { .. } => match self.unread.first_chunk() {
+                Some(len) => LENGTH_LEN + usize::from(u16::from_be_bytes(*len)),
+                None => LENGTH_LEN,
+            },
+            Step::Failed => return Err(ChannelError::Forged),
+        };
+        Ok(whole.saturating_sub(self.unread.len()))
+    }
+
+    /// Octets of the server's answer: a message, whose length its header says.
+    fn answer_len(&self) -> usize {
+        self.unread.first_chunk().map_or(HEADER_LEN, |[_, len @ ..]: &[u8; HEADER_LEN]| {
+            let [high, middle, low] = *len;
+            HEADER_LEN + (u32::from_be_bytes([0, high, middle, low]) as usize).min(REFUSAL_MAX)
+        })
+    }
+
+    /// Reads what is whole.
+    fn read(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        match &mut self.step {
+            Step::Accepting { .. } => self.read_hello(out),
+            Step::Connecting(_) => self.read_answer(),
+            Step::Open { receiving, .. } => {
+                let Some((len, record)) = self.unread.split_first_chunk::<LENGTH_LEN>() else {
+                    return Ok(());
+                };
+                let len = usize::from(u16::from_be_bytes(*len));
+                if !(TAG_LEN + 1..=PLAIN_MAX + TAG_LEN).contains(&len) {
+                    return Err(ChannelError::Forged);
+                }
+                if record.len() == len {
+                    receiving.decrypt(record, plain).map_err(|_| ChannelError::Forged)?;
+                    self.unread.clear();
+                }
+                Ok(())
+            }
+            Step::Failed => Err(ChannelError::Forged),
+        }
+    }
+
+    fn read_hello(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let prologue = prologue();
+        if self.unread.iter().zip(&prologue).any(|(octet, own)| octet != own) {
+            return Err(refuse(ChannelError::NoKey, out));
+        }
+        let Some(message) = self.unread.get(PROLOGUE_LEN..) else { return Ok(()) };
+        let Ok(message) = message.try_into() else { return Ok(()) };
+        let step = std::mem::replace(&mut self.step, Step::Failed);
+        let Step::Accepting { secret, ephemeral } = step else { return Ok(()) };
+        let mut answer = Vec::new();
+        let split = respond(&prologue, &secret.0, &ephemeral, message, &mut answer);
+        let split = split.map_err(|_| refuse(ChannelError::OtherKey, out))?;
+        Message::Sealed(answer.try_into().map_err(|_| Refused)?).write(out);
+        self.open(split, false);
+        Ok(())
+    }
+
+    fn read_answer(&mut self) -> Result<(), ChannelError> {
+        let message = match Message::parse(&self.unread) {
+            Ok(None) if self.unread.len() < REFUSAL_MAX => return Ok(()),
+            Ok(Some((Message::Sealed(message), _))) => message,
+            Ok(Some((Message::Refuse { reason, text }, _))) => {
+                return Err(ChannelError::Refused { reason, text });
+            }
+            Ok(_) | Err(_) => return Err(ChannelError::NoAnswer),
+        };
+        let step = std::mem::replace(&mut self.step, Step::Failed);
+        let Step::Connecting(initiator) = step else { return Ok(()) };
+        let split = initiator.finish(&message).map_err(|_| ChannelError::OtherKey)?;
+        self.open(split, true);
+        Ok(())
+    }
+
+    fn open(&mut self, split: Split, is_client: bool) {
+        let Split { of_client, of_server, exporter } = split;
+        let (sending, receiving) =
+            if is_client { (of_client, of_server) } else { (of_server, of_client) };
+        self.step = Step::Open { sending, receiving, exporter };
+        self.unread.clear();
+    }
+
+    /// Seals octets, as many as it says: none before the keys are agreed on.
+    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> usize {
+        let Step::Open { sending, .. } = &mut self.step else { return 0 };
+        let mut sealed = 0;
+        for plain in plain.chunks(PLAIN_MAX) {
+            out.extend_from_slice(&((plain.len() + TAG_LEN) as u16).to_be_bytes());
+            if sending.encrypt(plain, out).is_err() {
+                self.step = Step::Failed;
+                break;
+            }
+            sealed += plain.len();
+        }
+        sealed
+    }
+
+    pub(super) fn export(&self, label: &[u8], out: &mut [u8]) -> bool {
+        let Step::Open { exporter, .. } = &self.step else { return false };
+        exporter.export(label, out).is_ok()
+    }
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sealed").finish_non_exhaustive()
+    }
+}
+
+/// Tells the client why, in the clear, as there is no key.
+fn refuse(error: ChannelError, out: &mut Vec<u8>) -> ChannelError {
+    Message::Refuse { reason: error.reason(), text: error.to_string() }.write(out);
+    error
+}
+
+fn ephemeral(entropy: &mut Entropy<'_>) -> Ephemeral {
+    let mut octets = Zeroizing::new([0; 32]);
+    entropy(&mut *octets);
+    octets
+}
