@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive a stream into a file
     Recv(RecvArgs),
-    /// Say what a capture holds, and take streams out of it
+    /// Report what a capture holds, and extract streams from it
     Inspect(InspectArgs),
     /// Frames in texture formats: encode, decode, send, receive
     Texture(TextureArgs),
@@ -141,14 +141,14 @@ pub(crate) struct StreamArgs {
     pub(crate) frame_size: usize,
 }
 
-/// How lost packets come again.
+/// How lost packets are recovered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum RecoveryName {
-    /// They do not
+    /// No recovery
     Off,
-    /// Asked for, and sent again in a stream of their own (RFC 4588)
+    /// Requested, and retransmitted in a stream of their own (RFC 4588)
     Rtx,
-    /// Asked for, and sent again as they were
+    /// Requested, and retransmitted unchanged
     Verbatim,
 }
 
@@ -174,7 +174,7 @@ pub(crate) struct ControlArgs {
     /// The remote port for RTCP, where it is not the one after the stream's
     #[arg(long, value_name = "PORT", help_heading = "Control")]
     pub(crate) rtcp_port: Option<u16>,
-    /// How lost packets come again; both sides must agree
+    /// How lost packets are recovered; both sides must agree
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Control")]
     pub(crate) recovery: Option<RecoveryName>,
     /// The payload type of retransmissions with --recovery rtx; both sides must agree. By default
@@ -196,7 +196,7 @@ pub(crate) struct ControlArgs {
     pub(crate) keep_alive: Option<Duration>,
 }
 
-/// How a command speaks.
+/// The output of a command.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct OutputArgs {
     /// Print one JSON object on the standard output
@@ -210,10 +210,10 @@ pub(crate) struct OutputArgs {
     pub(crate) stats_interval: Option<Duration>,
 }
 
-/// When frames go out.
+/// When frames are sent.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TimingArgs {
-    /// Frames per second, for example 30 or 29.97; opus keeps its own time without
+    /// Frames per second, for example 30 or 29.97; by default opus keeps its own time
     #[arg(long, value_parser = parse_rate, help_heading = "Timing", value_name = "RATE")]
     pub(crate) fps: Option<f64>,
     /// Send as fast as possible, whatever the receiver does
@@ -287,12 +287,12 @@ pub(crate) struct SendArgs {
     /// Write the description and send nothing
     #[arg(long, requires = "sdp")]
     pub(crate) dry_run: bool,
-    /// Let the network device read what is sent where it lies, instead of copying it; for real
-    /// devices and large frames (on loopback it only costs), in 512 KiB of memory
+    /// Let the network device read sent data in place instead of copying it; for real devices and
+    /// large frames (on loopback it only costs), in 512 KiB of memory
     #[arg(long, help_heading = "Network")]
     pub(crate) zero_copy: bool,
-    /// End when nothing could be sent for so long because of the network: no route, an interface
-    /// that is down, a firewall. Until then the frames are lost, and the exit code is 1
+    /// End when nothing could be sent for this long because of the network: no route, an interface
+    /// that is down, a firewall. Frames until then are lost, and the exit code is 1
     #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",
         help_heading = "Network")]
     pub(crate) give_up: Duration,
@@ -340,9 +340,9 @@ pub(crate) struct RecvArgs {
         conflicts_with = "sdp"
     )]
     pub(crate) from: Option<Endpoint>,
-    /// Description of the stream (SDP): its codec, port, payload type and all else come from
-    /// there; of several media, the first that can be received or that --codec names. Lines that
-    /// cannot be used are named and left out. The SSRC that it names is the only one accepted
+    /// Description of the stream (SDP): its codec, port, payload type and all else come from there;
+    /// of several media, the first that can be received or that --codec names. Lines that cannot be
+    /// used are reported and skipped. The SSRC that it names is the only one accepted
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback"])]
@@ -355,14 +355,14 @@ pub(crate) struct RecvArgs {
     /// Accept this SSRC only, decimal or 0x hexadecimal
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
-    /// Listen to this host only, and to this port of it if one is named; what others send is counted
-    /// and looked at no further
+    /// Accept packets from this host only, and from this port of it if one is named; other packets
+    /// are counted and ignored
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(crate) peer: Option<Peer>,
     /// What is received as one frame
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,
-    /// How long a frame may wait for packets that are asked for again (with --recovery, by default
+    /// How long a frame may wait for packets that are requested again (with --recovery, by default
     /// 500ms): three round trips repair nearly everything
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) latency: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What RTCP brought, counted for the report at the end.
+//! RTCP received from peers, counted for the report at the end.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -48,8 +48,8 @@ impl Latency {
         self.note(mapping, frame.timestamp(), NtpTime::from_unix(wall));
     }
 
-    /// Takes a frame of `timestamp` that came at `now`; nothing, if the sender's clock is no
-    /// wall clock.
+    /// Takes a frame of `timestamp` that came at `now`; ignored if the sender's clock is no wall
+    /// clock.
     fn note(&mut self, mapping: ClockMapping, timestamp: RtpTimestamp, now: NtpTime) {
         let Some(nanos) = mapping.latency(timestamp, now) else { return };
         let latency = nanos as f64 / 1e9;
@@ -81,7 +81,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// Takes what has come.
+    /// Takes the events received so far.
     pub(crate) fn listen(&mut self, stream: &MediaStream) {
         let rtcp = stream.rtcp();
         while let Some(event) = rtcp.poll_event() {
@@ -129,7 +129,7 @@ impl Heard {
         self.goodbyes.iter().any(|(ssrc, _)| *ssrc == source)
     }
 
-    /// All of it, with what is known of the peers.
+    /// All of it, with the state of the peers.
     pub(crate) fn report(&self, stream: &MediaStream) -> Value {
         let statistics = stream.rtcp().statistics();
         let peers: Vec<Value> = stream
@@ -194,7 +194,7 @@ impl Heard {
     }
 }
 
-/// Packets that `source` says it has sent, once it said goodbye.
+/// Packets that `source` has sent by its own count, once it has said goodbye.
 pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
     let peers = stream.rtcp().peers();
     let peer = peers.into_iter().find(|peer| peer.ssrc == source && peer.left)?;

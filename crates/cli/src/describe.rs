@@ -14,12 +14,12 @@ use crate::source::Source;
 /// Frames of a file that are searched for parameter sets.
 const FRAMES_MAX: usize = 100;
 
-/// What a description gives a receiver.
+/// The settings of a receiver from a description.
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) builder: StreamBuilder,
     pub(crate) codec: Codec,
-    /// Parameter sets, to stand before the first frame if that has none.
+    /// Parameter sets, to be written before the first frame if that has none.
     pub(crate) parameter_sets: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn read(
         }
     }
     if quiet {
-        // Now they are why nothing can be received.
+        // Now they are the reason why nothing can be received.
         warn(file, &warnings);
     }
     let nothing = || match codec {
@@ -82,14 +82,14 @@ fn described(
     Ok(Some(Described { builder, codec, parameter_sets }))
 }
 
-/// Says on the error output which lines of `file` cannot be used.
+/// Reports on the error output which lines of `file` cannot be used.
 pub(crate) fn warn(file: &Path, warnings: &[Warning]) {
     for warning in warnings {
         eprintln!("rushes: {}: {warning}", file.display());
     }
 }
 
-/// Takes all sources but `ssrc` and that of its retransmissions from what `media` announces.
+/// Removes all sources but `ssrc` and that of its retransmissions from `media`.
 fn keep_source(media: &mut Media, ssrc: Ssrc) {
     let rtx = media.rtx_ssrc(ssrc);
     media.ssrcs.retain(|source| source.ssrc == ssrc || Some(source.ssrc) == rtx);
@@ -120,7 +120,7 @@ fn create(file: &Path) -> std::io::Result<File> {
     options.write(true).create_new(true).open(file)
 }
 
-/// How the source is named, with the parameter sets that it begins with.
+/// The encoding of the source, with the parameter sets that it begins with.
 fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
     let mut reader = source.open()?;
     let mut found = None;

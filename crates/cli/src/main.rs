@@ -32,13 +32,13 @@ use crate::args::{Cli, Command};
 /// How a command ended, short of an error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
-    /// What was asked for happened.
+    /// The command succeeded.
     Done,
-    /// It did not, and the report says why.
+    /// It failed, and the report has the reason.
     Fell,
 }
 
-/// A command line that no parser can tell from a right one.
+/// An error in the command line that the parser cannot detect.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error and its causes, each said once: many errors quote their cause already.
+/// The error and its causes, each once: many errors quote their cause already.
 fn explain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,20 +1,20 @@
-//! A network that is away for a while: a sender goes on, and says so.
+//! Network outages: a sender continues, and reports them.
 
 use std::time::{Duration, Instant};
 
 use rushes::Error;
 use serde_json::{Value, json};
 
-/// What could not be sent, and since when.
+/// The frames that could not be sent, and the time since the outage began.
 #[derive(Debug)]
 pub(crate) struct Outage {
-    /// How long one may last.
+    /// Maximum duration of one outage.
     give_up: Duration,
     quiet: bool,
     since: Option<Instant>,
     outages: u64,
     frames: u64,
-    /// Frames before the one that lasts.
+    /// Frames lost in earlier outages.
     frames_before: u64,
     time: Duration,
 }
@@ -32,10 +32,10 @@ impl Outage {
         }
     }
 
-    /// Takes how the sending of a frame went; whether it was sent.
+    /// Takes the result of sending a frame; returns whether it was sent.
     ///
     /// # Errors
-    /// The error, unless it is one that may pass and has not lasted too long.
+    /// The error, unless it is transient and the outage has not lasted too long.
     pub(crate) fn take(&mut self, sent: Result<(), Error>) -> anyhow::Result<bool> {
         let now = Instant::now();
         let error = match sent {

@@ -1,4 +1,4 @@
-//! What is printed at the end: words for people on the error output, JSON on the standard output.
+//! The report at the end: text on the error output, JSON on the standard output.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write, stdout};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use rushes::Statistics;
 use serde_json::{Value, json};
 
-/// Prints a line on the standard output. Whoever reads it may stop reading: that is no error.
+/// Prints a line on the standard output. A reader that stops reading causes no error.
 pub(crate) fn say(line: impl Display) -> std::io::Result<()> {
     match writeln!(stdout(), "{line}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -68,7 +68,7 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
     })
 }
 
-/// One line of statistics on the way.
+/// One line of statistics while a command runs.
 pub(crate) fn interval(time: f64, statistics: &Statistics) -> Value {
     json!({ "time": time, "sent": sent(statistics), "received": received(statistics) })
 }

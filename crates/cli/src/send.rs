@@ -30,7 +30,7 @@ const LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long to wait before sending is tried again where nothing else says so.
+/// Pause before the next attempt to send, where no schedule sets one.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     let interrupt = Interrupt::listen()?;
     let source = Source::new(Some(&args.file), &args.stream)?;
-    // A file that cannot be read is told before anything is sent.
+    // A file that cannot be read is reported before anything is sent.
     let mut reader = source.open()?;
     let builder = build(args, &source)?;
     if let Some(file) = &args.sdp {
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
                 wait_until(due, &mut stream, &mut heard, &interrupt)?;
             }
             if !outage.take(stream.push_frame(frame.data, None))? && args.timing.flat_out {
-                // The file is not to be over before the network is back.
+                // The file must not end before the network is back.
                 let due = Instant::now() + OUTAGE_PAUSE;
                 wait_until(due, &mut stream, &mut heard, &interrupt)?;
             }
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     end(args, &mut stream)?;
     heard.listen(&stream);
     if !args.control.no_rtcp {
-        // A receiver that is told of the end reports on all of it when it leaves.
+        // A receiver that knows of the end reports on all of it when it leaves.
         stream.rtcp().send_bye("")?;
         passing(heard.await_reports(&mut stream, &interrupt))?;
     }
@@ -115,8 +115,8 @@ fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
     if is_complete { Outcome::Done } else { Outcome::Fell }
 }
 
-/// Sees to it that a lost tail is noticed: with RTCP the goodbye's report counts the packets,
-/// without it packets that carry nothing follow. (They would disturb others' Opus decoders.)
+/// Makes a lost tail detectable: with RTCP the goodbye's report counts the packets, without it
+/// packets without payload follow. (They would disturb others' Opus decoders.)
 fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
     if args.control.no_rtcp {
         for _ in 0..FAREWELLS {
@@ -135,7 +135,7 @@ fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lets an error pass that is the network's, where nothing can be made up for.
+/// Ignores transient network errors, where there is nothing to repeat.
 fn passing(outcome: Result<(), Error>) -> Result<(), Error> {
     match outcome {
         Err(error) if error.is_transient() => {
@@ -188,9 +188,9 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     if let Some(ssrc) = args.control.rtx_ssrc {
         builder = builder.rtx_ssrc(ssrc);
     }
-    // A description tells the receiver the key, so that nobody has to think of one.
+    // A description carries the key to the receiver, so a random one is made if none is given.
     let secured = match args.sdp {
-        // One made up now would not be that of a later run.
+        // A key made now would not be that of a later run.
         Some(_) if !args.dry_run => args.security.security_or_random()?,
         _ => args.security.security()?,
     };

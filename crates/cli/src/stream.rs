@@ -1,4 +1,4 @@
-//! What all commands set on a stream.
+//! The settings that all commands share.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use rushes::{Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder
 use crate::Usage;
 use crate::args::{ControlArgs, RecoveryName, StreamArgs};
 
-/// Sets what `args` say on a stream of `session`.
+/// Applies `args` to a stream of `session`.
 pub(crate) fn set(
     mut builder: StreamBuilder,
     session: &Session,
@@ -40,7 +40,7 @@ pub(crate) fn set(
     }
 }
 
-/// Sets of `args` what a description does not say.
+/// Applies the part of `args` that a description does not determine.
 pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> StreamBuilder {
     builder = builder
         .socket_buffer(args.socket_buffer)
@@ -52,7 +52,7 @@ pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> St
     }
 }
 
-/// Sets of `args` where RTCP goes and whether the path is kept open.
+/// Applies the part of `args` on RTCP addresses and keep-alives.
 pub(crate) fn set_addresses(mut builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
     builder = builder.rtcp(!args.no_rtcp);
     if let Some(port) = args.rtcp_port {
@@ -64,7 +64,7 @@ pub(crate) fn set_addresses(mut builder: StreamBuilder, args: &ControlArgs) -> S
     builder
 }
 
-/// Sets what `args` say of RTCP.
+/// Applies the part of `args` on RTCP.
 pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
     let mut builder = set_addresses(builder, args).rtcp_mux(args.rtcp_mux);
     if let Some(recovery) = args.recovery {
@@ -77,7 +77,7 @@ pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamB
     builder
 }
 
-/// Checks what `args` say of the retransmissions of a stream with `payload_type` and perhaps `ssrc`.
+/// Checks the retransmission options of a stream with `payload_type` and perhaps `ssrc`.
 pub(crate) fn check_rtx(
     args: &ControlArgs,
     payload_type: PayloadType,
@@ -103,7 +103,7 @@ pub(crate) fn check_rtx(
     }
 }
 
-/// A context with the name that `args` say.
+/// A context with the canonical name that `args` give.
 pub(crate) fn context(args: &ControlArgs) -> Result<Context, Error> {
     args.cname.as_deref().map_or_else(|| Ok(Context::new()), Context::with_cname)
 }

@@ -49,8 +49,8 @@ impl UdpSocket {
     /// Returns when the kernel has taken all of them. While its buffer is full it waits, until
     /// `deadline`; a deadline in the past means not to wait. Nothing is allocated.
     ///
-    /// Word that nobody listens (ICMP) is counted as [`refused`](crate::Counters::refused) and does
-    /// not stop the batch.
+    /// An ICMP message that the destination port is closed is counted as
+    /// [`refused`](crate::Counters::refused) and does not stop the batch.
     ///
     /// # Errors
     /// A [`SendError`] says how many datagrams the kernel had taken; the rest can be sent again from
@@ -143,8 +143,8 @@ impl UdpSocket {
         })
     }
 
-    /// Does what lets the parcel be tried again, or says why there is nothing to do. `true` if the
-    /// call failed only because of the word that nobody listens.
+    /// Does what lets the parcel be tried again, or returns why nothing can be done. `true` if the
+    /// call failed only because of an ICMP message that the port is closed.
     fn cope(
         &self,
         path: SendPath,

@@ -44,7 +44,7 @@ pub struct Link<T> {
     queued: usize,
     /// By the time of arrival and by `serial`.
     flying: BTreeMap<(Duration, u64), Delivery<T>>,
-    /// Orders what has the same time.
+    /// Orders deliveries with the same time.
     serial: u64,
     last_push: Duration,
     /// The latest arrival of the datagrams that keep their order.

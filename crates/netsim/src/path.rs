@@ -96,7 +96,7 @@ pub enum Lag {
     /// Held back until so many later datagrams have been sent, or until none has been sent for
     /// [`HOLD_IDLE`](crate::HOLD_IDLE).
     Places(RangeInclusive<u32>),
-    /// So much longer under way.
+    /// Delayed by this much on the way.
     Time(RangeInclusive<Duration>),
 }
 

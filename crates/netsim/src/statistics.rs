@@ -1,4 +1,4 @@
-//! Every datagram, counted.
+//! Counters that account for every datagram.
 
 use std::ops::Add;
 

@@ -11,7 +11,7 @@ use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
 use thiserror::Error;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -65,7 +65,7 @@ pub enum Error {
     /// The stream cannot send: its session has no peer, or the stream no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
-    /// The keys of a description are of no use, or the stream's cannot be described.
+    /// The keys of a description cannot be used, or those of the stream cannot be described.
     #[cfg(feature = "srtp")]
     #[error(transparent)]
     Sdes(#[from] crate::sdes::SdesError),
@@ -105,7 +105,7 @@ pub enum Error {
     /// The stream's keys are not agreed on yet.
     #[error("the stream has no keys yet")]
     NoKeys,
-    /// The port for RTCP, one above the stream's, could not be had.
+    /// The port for RTCP, one above the stream's, could not be opened.
     #[error(
         "port {port} for RTCP, next to the stream's own: {source}; \
          or let RTCP share the stream's port (rtcp_mux), or do without it (rtcp)"
@@ -147,7 +147,7 @@ pub enum Error {
         /// The local port.
         port: u16,
     },
-    /// What a description asks for cannot be done.
+    /// A description asks for something that is not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// A thread could not be started.
@@ -156,12 +156,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the network is in the way and the same may go well later: no route, no neighbour, an
-    /// interface that is down, a queue without room. The stream is as good as before; the frame that
-    /// was being sent is lost, and the receiver counts its packets.
+    /// Whether the network caused the error and it may pass: no route, no neighbour, an interface
+    /// that is down, a full queue. The stream remains usable; the frame that was being sent is
+    /// lost, and the receiver counts its packets as lost.
     ///
-    /// An application that sends live media counts it and goes on with the next frame, until it has
-    /// lasted too long.
+    /// An application that sends live media counts such errors and goes on with the next frame,
+    /// until they have lasted too long.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Send(error) => error.is_transient(),

@@ -23,8 +23,8 @@ struct Origin {
     heard: Instant,
 }
 
-/// The addresses from which media sources report (RFC 3550 section 8.2): nobody else speaks for
-/// them, unless it is authentic.
+/// The addresses from which media sources report (RFC 3550 section 8.2): reports from elsewhere
+/// count only if they are authentic.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     list: Vec<Origin>,
@@ -32,10 +32,10 @@ pub(crate) struct Origins {
 
 impl Origins {
     /// Whether a report of `ssrc` that came from `from` at `now` is the source's own. `expected` is
-    /// where it should come from, as far as its media shows.
+    /// the address that its media suggests.
     ///
-    /// Another host is never the source's. Another port of its host is until the source reports
-    /// from the expected one: some senders use a socket of its own for RTCP.
+    /// Another host is never admitted. Another port of the same host is, until the source reports
+    /// from the expected one: some senders use a separate socket for RTCP.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
@@ -63,14 +63,14 @@ impl Origins {
         is_own
     }
 
-    /// Forgets a source that has left: it may come again from elsewhere.
+    /// Forgets a source that has left: it may return from another address.
     pub(crate) fn forget(&mut self, ssrc: Ssrc) {
         self.list.retain(|known| known.ssrc != ssrc);
     }
 }
 
-/// Calls `of` for every participant that a datagram of RTCP speaks for, until it returns `false`;
-/// whether it never did. Feedback speaks for nobody: some peers write the SSRC of the media there.
+/// Calls `of` for every participant that an RTCP datagram reports for, until it returns `false`;
+/// returns whether it never did. Feedback is exempt: some peers write the SSRC of the media there.
 pub(crate) fn all_speakers(datagram: &[u8], mut of: impl FnMut(Ssrc) -> bool) -> bool {
     let Ok(compound) = Compound::parse(datagram) else { return true };
     compound.packets().flatten().all(|packet| match packet {

@@ -40,8 +40,8 @@ impl Default for Pacing {
     }
 }
 
-/// Sleeps until `deadline`; not at all if it is past. It may wake up to about 0.1 ms late; whoever
-/// keeps an absolute schedule does not add that up.
+/// Sleeps until `deadline`; not at all if it is past. It may wake up to about 0.1 ms late, which
+/// does not add up in an absolute schedule.
 pub fn sleep_until(deadline: Instant) {
     let time = deadline.saturating_duration_since(Instant::now());
     if !time.is_zero() {
@@ -78,7 +78,7 @@ const CATCH_UP_TIME: Duration = Duration::from_millis(2);
 /// The same in octets, for fast streams: half of a small switch's queue.
 const CATCH_UP_LEN: usize = 256 << 10;
 
-/// Bits a second from which on what a sleep is late by, made up for, would be a burst of its own.
+/// Bits a second from which on making up for a late sleep would be a burst of its own.
 const EXACT_RATE: u64 = 1_000_000_000;
 
 /// What a sender that waits exactly catches up by: a batch.
@@ -253,7 +253,7 @@ mod tests {
             let most = CATCH_UP_LEN + 2 * 65_000;
             assert!((4 * 65_000..=most).contains(&share(micros)), "{micros}");
         }
-        // Whoever waits exactly is late only where it got no turn.
+        // A sender that waits exactly is late only where it was not scheduled.
         for micros in [110, 500, 4_000] {
             let late = Duration::from_micros(micros);
             let burst = burst(Pacing::Rate(10_000_000_000), over, late);
@@ -271,7 +271,7 @@ mod tests {
         for (share, end) in [(0.5, 20), (1.0, 20)] {
             let mut pacer = Pacer::new(Pacing::Share(share), Some(interval), start).unwrap();
             pacer.start(start, 100_000);
-            // Nobody gave it a turn for most of the interval.
+            // It was not scheduled for most of the interval.
             let now = start + Duration::from_millis(18);
             let due = (0..100).filter_map(|_| pacer.due(now, 1000)).last();
             let latest = start + Duration::from_millis(end);

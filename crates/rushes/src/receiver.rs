@@ -16,10 +16,10 @@ use crate::rtcp::Rtcp;
 use crate::sending::Sending;
 use crate::stats::Statistics;
 
-/// A function that is told of losses and sources.
+/// The application's function for events of a receiver.
 pub(crate) type EventHook = Box<dyn FnMut(Event) + Send>;
 
-/// The receiving half of a stream. Whoever pulls a frame reads the socket, on its own thread.
+/// The receiving half of a stream. The thread that pulls a frame reads the socket.
 pub struct StreamReceiver {
     pub(crate) shared: SharedReceiver,
     pub(crate) spin: Duration,
@@ -28,15 +28,15 @@ pub struct StreamReceiver {
     pub(crate) on_error: Option<ErrorHook>,
 }
 
-/// A function that is told why a hook's thread cannot read the socket.
+/// The application's function for errors of a hook's thread.
 pub(crate) type ErrorHook = Box<dyn FnMut(&Error) + Send>;
 
-/// How often a reader looks for a frame after its deadline: events that wait may end one look before
-/// the socket is read, and those of what is read the next. A sender that causes ever more of them
-/// must not keep it for ever.
+/// How often a reader checks for a frame after its deadline: waiting events may end one check
+/// before the socket is read, and new events the next. A sender that causes ever more events must
+/// not keep it for ever.
 const LATE_LOOKS: u32 = 2;
 
-/// What both halves and a hook's owner may look at.
+/// State that both halves and a hook's owner share.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedReceiver {
     pub(crate) port: Arc<Port>,
@@ -82,20 +82,20 @@ impl StreamReceiver {
         Ok(None)
     }
 
-    /// Waits no longer for packets that are missing: frames that are whole can be pulled at once,
-    /// the others are dropped and counted. For the end of a reception.
+    /// Stops waiting for missing packets: complete frames can be pulled at once, the others are
+    /// dropped and counted. For the end of a reception.
     pub fn flush(&mut self) {
         self.shared.inbox.lock().flush();
     }
 
-    /// Sets a function to be told, on the thread that pulls, of packets lost, frames dropped and
-    /// sources that come and go, at the moment each is known.
+    /// Sets a function that is called, on the thread that pulls, when packets are lost, frames
+    /// dropped, or sources come and go, as soon as that is known.
     pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) {
         self.on_event = Some(Box::new(hook));
     }
 
-    /// Sets a function to be told, on the thread of [`on_frame`](Self::on_frame), that the socket
-    /// cannot be read: at once, and once a second while that lasts. Whoever pulls gets the error.
+    /// Sets a function that gets socket errors on the thread of [`on_frame`](Self::on_frame):
+    /// at once, and once a second while they last. Pulling returns them instead.
     pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) {
         self.on_error = Some(Box::new(hook));
     }

@@ -1,6 +1,6 @@
 //! RTCP of one stream, where it meets sockets, clocks and the application's hooks.
 //!
-//! No thread belongs to it: whoever reads the port, or pushes a frame, drives it when it is due.
+//! It has no thread: the one that reads the port, or pushes a frame, drives it when it is due.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -36,31 +36,31 @@ use crate::sending::Sending;
 /// Events that wait for [`poll`](Reporter::poll_event); older ones are forgotten.
 const EVENTS_MAX: usize = 256;
 
-/// When to try again what a full send buffer had no room for.
+/// Pause before the next attempt when the send buffer is full.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// How long a goodbye waits for room in the send buffer.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(20);
 
-/// When to report although there is no media yet.
+/// Time after which a report is sent although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
 
 /// How often arrivals are reported.
 const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often to look whether there is somebody to report to.
+/// How often to check whether a peer is known.
 const NOBODY_YET: Duration = Duration::from_millis(50);
 
 /// Own addresses remembered.
 const ECHOES_MAX: usize = 16;
 
-/// A function that is told of reports.
+/// The application's function for control events.
 pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;
 
-/// What a reporter is told before it starts.
+/// The configuration of a reporter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReporterConfig {
-    /// Where reports go; without it, where the peer's come from.
+    /// The destination of reports; by default the address that the peer's reports come from.
     pub(crate) to: Option<SocketAddr>,
     /// The port of a peer that is not known yet.
     pub(crate) port: Option<u16>,
@@ -78,7 +78,7 @@ pub(crate) struct Reporter {
     rested: Condvar,
 }
 
-/// The application's hook, and who runs it.
+/// The application's hook, and the thread that runs it.
 #[derive(Default)]
 struct Hooked {
     /// `None` while it runs, too.
@@ -86,7 +86,7 @@ struct Hooked {
     running: Option<ThreadId>,
 }
 
-/// A hook that runs; it goes back when that is over, unless there is another by then.
+/// A running hook; it is put back when it returns, unless it was replaced meanwhile.
 struct Running<'a> {
     reporter: &'a Reporter,
     hook: Option<ReportHook>,
@@ -127,7 +127,7 @@ struct State {
     next_arrivals: Instant,
     next_keep_alive: Option<Instant>,
     opened: Instant,
-    /// Whether the first report may go.
+    /// Whether the first report may be sent.
     announced: bool,
 }
 
@@ -162,7 +162,7 @@ impl Reporter {
         }
     }
 
-    /// Does something with the participant, if there is one.
+    /// Calls `act` with the participant, if there is one.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Participant) -> T) -> Option<T> {
         self.state().participant.as_mut().map(act)
     }
@@ -175,7 +175,7 @@ impl Reporter {
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
             return;
         }
-        // What is authentic comes from whom it says, wherever that is.
+        // An authentic datagram is its sender's own, wherever it comes from.
         let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
         if !participant.is_secured() && !all_speakers(datagram, is_own) {
             port.note_foreign();
@@ -214,7 +214,7 @@ impl Reporter {
         media.is_some_and(|media| media.ip() == from.ip())
     }
 
-    /// Whether what came from `from` may speak for `ssrc`: where media of it is received, only the
+    /// Whether a datagram from `from` may report for `ssrc`: if media of it is received, only the
     /// source itself may.
     fn is_of_source(
         &self,
@@ -228,7 +228,7 @@ impl Reporter {
         origins.admit(now, ssrc, expected, from)
     }
 
-    /// Sends what is due at `now`; when something will be due next.
+    /// Sends what is due at `now`; returns when something is due next.
     pub(crate) fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let requests = self.look_at_receiver(&mut state, port, now);
@@ -247,7 +247,7 @@ impl Reporter {
         if let Some(participant) = participant {
             let sent = self.sending.media();
             if !*announced {
-                // The first report goes with the first media, so that it has something to say.
+                // The first report is sent with the first media, so that it is not empty.
                 let silent = sent.packets == 0 && receptions.is_empty();
                 *announced = !silent || now.saturating_duration_since(opened) >= ANNOUNCE_AFTER;
                 if *announced {
@@ -262,7 +262,7 @@ impl Reporter {
                     due = earlier(due, Some(now + FULL_PAUSE));
                 }
             } else {
-                // Until somebody is heard there is nobody to report to.
+                // There is no destination until a peer is heard.
                 due = earlier(due, Some(now + NOBODY_YET));
             }
             while let Some(event) = participant.poll_event() {
@@ -289,7 +289,7 @@ impl Reporter {
         }
         while let Some(mut running) = self.take_hook() {
             let Some(hook) = &mut running.hook else { return };
-            // Until another takes its place.
+            // Until it is replaced.
             while lock(&self.hook).hook.is_none() {
                 let event = lock(&self.events).pop_front();
                 let Some(event) = event else { return };
@@ -298,8 +298,8 @@ impl Reporter {
         }
     }
 
-    /// The hook, to be run by this thread; `None` if there is none, or it runs already: one that
-    /// drives the stream must not be called while it runs.
+    /// The hook, to be run by this thread; `None` if there is none, or it runs already: a hook that
+    /// drives the stream must not be called again while it runs.
     fn take_hook(&self) -> Option<Running<'_>> {
         let mut hooked = lock(&self.hook);
         let Hooked { hook, running } = &mut *hooked;
@@ -308,7 +308,7 @@ impl Reporter {
         Some(Running { reporter: self, hook: Some(hook) })
     }
 
-    /// Whether something waits to be told, and somebody to be told it.
+    /// Whether events wait, and a hook is set.
     pub(crate) fn has_events(&self) -> bool {
         let hooked = lock(&self.hook);
         let has_hook = hooked.hook.is_some() || hooked.running.is_some();
@@ -316,8 +316,8 @@ impl Reporter {
         has_hook && !lock(&self.events).is_empty()
     }
 
-    /// Another hook. One that another thread runs has returned by then; one that sets another in its
-    /// place is not called again.
+    /// Replaces the hook, after waiting for one that runs on another thread. A hook that replaces
+    /// itself is not called again.
     pub(crate) fn set_hook(&self, hook: ReportHook) {
         let own = std::thread::current().id();
         let mut hooked = lock(&self.hook);
@@ -335,7 +335,7 @@ impl Reporter {
 
     /// Leaves the session, if that is allowed at once.
     pub(crate) fn leave(&self, port: &Port, now: Instant, reason: &str) {
-        // Whoever has sent says goodbye: the participant must know that we have.
+        // Only participants that have sent say goodbye: this one must know that it has.
         self.serve(port, now);
         self.with(|participant| {
             if !participant.is_gone() {
@@ -343,20 +343,20 @@ impl Reporter {
             }
         });
         self.serve(port, now);
-        // Without the lock, so that whoever reads the port is not held up.
+        // Without the lock, so that the thread that reads the port is not held up.
         while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_PATIENCE {
             sleep_until(Instant::now() + FULL_PAUSE);
             self.serve(port, Instant::now());
         }
     }
 
-    /// Sends again what is asked for and had no room before; when to try the rest.
+    /// Retransmits requested packets that had no room before; returns when to try the rest.
     fn serve_wanted(&self, port: &Port, now: Instant) -> Option<Instant> {
         self.sending.serve(port.socket());
         self.sending.has_wanted().then(|| now + FULL_PAUSE)
     }
 
-    /// Asks for missing packets, notes conflicts, and counts what was received.
+    /// Requests missing packets, notes conflicts, and collects reception statistics.
     fn look_at_receiver(&self, state: &mut State, port: &Port, now: Instant) -> Option<Instant> {
         let State { participant, receptions, sequences, arrivals, next_arrivals, echoes, .. } =
             state;
@@ -392,7 +392,7 @@ impl Reporter {
         earlier(receiver.requests_due(), arrivals_due)
     }
 
-    /// Tells of the key that media leaves under.
+    /// Reports an event of the key for media sent.
     pub(crate) fn tell_of_key(&self, event: Event) {
         let event = match event {
             Event::KeyExpiring { left } => ControlEvent::KeyExpiring { left },
@@ -402,7 +402,7 @@ impl Reporter {
         self.queue(event);
     }
 
-    /// What an event means here, before the application hears of it.
+    /// Acts on an event, before the application gets it.
     fn note(&self, port: &Port, event: ControlEvent) {
         match &event {
             ControlEvent::Collision { new, .. } => {
@@ -425,13 +425,13 @@ impl Reporter {
         events.push_back(event);
     }
 
-    /// Where reports go: as told, or back to where the peer's come from.
+    /// The destination of reports: as configured, or where the peer's reports come from.
     fn destination(&self, port: &Port, learnt: Option<SocketAddr>) -> Option<SocketAddr> {
         if self.config.to.is_some() {
             return self.config.to;
         }
         let media = self.media_source(port);
-        // Reports of hosts that send no media draw nothing away from one that does.
+        // Reports of a host without media do not redirect ours from one that sends media.
         let is_a_source = |at: &SocketAddr| self.inbox.lock().has_source_at(at.ip());
         let learnt = learnt.filter(|at| media.is_none() || is_a_source(at));
         let mut address = learnt.or(media)?;
@@ -457,7 +457,7 @@ impl Reporter {
         Some(address)
     }
 
-    /// Sends an empty datagram, which opens a path and which nobody reads (RFC 6263 section 4.1).
+    /// Sends an empty datagram, which opens a path and is otherwise ignored (RFC 6263 section 4.1).
     fn keep_alive(&self, port: &Port, now: Instant) {
         if let Some(to) = self.sending.to() {
             port.send_empty(to);
@@ -470,8 +470,8 @@ impl Reporter {
     }
 }
 
-/// Sends what `participant` has to say; `false` if the send buffer is full. The one report that it
-/// had no room for waits in `unsent`.
+/// Sends the datagrams of `participant`; `false` if the send buffer is full. The one that it had no
+/// room for waits in `unsent`.
 fn send_reports(
     participant: &mut Participant,
     port: &Port,
@@ -492,21 +492,21 @@ fn send_reports(
     true
 }
 
-/// Who sent a datagram of RTCP.
+/// The sender of an RTCP datagram.
 fn sender(datagram: &[u8]) -> Option<Ssrc> {
     let octets = datagram.get(4..)?.first_chunk::<4>()?;
     Some(Ssrc(u32::from_be_bytes(*octets)))
 }
 
-/// Whether a packet with our own SSRC, which came from `from`, is simply our own: sent from our
-/// port and an address of this machine.
+/// Whether a packet with our own SSRC, which came from `from`, is an echo: sent from our port and
+/// an address of this machine.
 fn is_echo(echoes: &mut Vec<SocketAddr>, port: &Port, from: SocketAddr) -> bool {
     if echoes.contains(&from) {
         return true;
     }
     let own = [Some(port.local_address()), port.control_address()];
     let is_own_port = own.iter().flatten().any(|own| own.port() == from.port());
-    // One address for each of the machine's networks, and each port: asked for once.
+    // One address for each of the machine's networks, and each port: looked up once.
     let own = is_own_port && echoes.len() < ECHOES_MAX && rushes_net::is_local(from.ip());
     if own {
         echoes.push(from);

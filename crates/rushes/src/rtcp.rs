@@ -1,4 +1,4 @@
-//! RTCP as the application meets it.
+//! RTCP for the application.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use rushes_proto::rtcp::BitRateLimit;
 use crate::error::Error;
 use crate::reporter::Reporting;
 
-/// A stream's RTCP: what its peers report, and what it asks of them.
+/// A stream's RTCP: the reports of its peers, and the requests to them.
 ///
 /// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook, as
 /// often as RFC 3550 section 6.2 allows. Cheap to clone; a clone is the same stream's.
@@ -27,12 +27,12 @@ pub struct Rtcp {
 }
 
 impl Rtcp {
-    /// Sets a function to be told of every report and request, on whichever thread reads the
+    /// Sets a function that is called with every report and request, on the thread that reads the
     /// stream's port. It may call the stream. Without one, events wait for
     /// [`poll_event`](Self::poll_event).
     ///
     /// A hook that owns a clone of this handle keeps the stream's RTCP alive after the stream is
-    /// dropped; better let it send what it hears elsewhere.
+    /// dropped; better let it pass its events on.
     pub fn on_event(&self, hook: impl FnMut(ControlEvent) + Send + 'static) {
         self.reporting.reporter.set_hook(Box::new(hook));
         self.reporting.reporter.dispatch();
@@ -61,7 +61,7 @@ impl Rtcp {
     }
 
     /// Whether a peer that has reported on our media, and has not left, is still to report on the
-    /// last packet sent: then what [`peers`](Self::peers) says of losses is not the last of it.
+    /// last packet sent: until then the losses in [`peers`](Self::peers) are not final.
     pub fn awaits_reports(&self) -> bool {
         let Some(last) = self.reporting.reporter.sending.sent().last_sequence else { return false };
         let is_behind = |peer: &RemoteStatistics| {
@@ -103,7 +103,7 @@ impl Rtcp {
         self.act(|participant, now| participant.request_bit_rate(now, limit))
     }
 
-    /// Tells media sources what the path is estimated to carry together, in bits per second
+    /// Sends media sources an estimate of what the path can carry in all, in bits per second
     /// (REMB).
     ///
     /// # Errors
@@ -122,8 +122,8 @@ impl Rtcp {
         if added { Ok(()) } else { Err(Error::RtcpBusy) }
     }
 
-    /// Leaves: says BYE, at once in sessions of fewer than 50. Dropping the stream does so too,
-    /// without a reason.
+    /// Sends BYE, immediately below 50 members (RFC 3550 section 6.3.7). Dropping the stream does
+    /// so too, without a reason.
     ///
     /// # Errors
     /// [`Error::NoRtcp`].
@@ -135,7 +135,7 @@ impl Rtcp {
         Ok(())
     }
 
-    /// Does something, and sends at once what may go at once.
+    /// Calls `act`, and sends what may be sent at once.
     fn act(
         &self,
         act: impl FnOnce(&mut rushes_proto::control::Participant, Instant),

@@ -75,16 +75,16 @@ pub enum SdesError {
         /// What is wrong.
         reason: PolicyError,
     },
-    /// The stream is secured in a way that RFC 4568 has no words for.
+    /// The stream is secured in a way that RFC 4568 cannot express.
     #[error("{0} cannot be said in a description")]
     Undescribable(&'static str),
 }
 
 impl Security {
-    /// The `a=crypto` line that tells others the key this end sends under.
+    /// The `a=crypto` line with the key that this end sends under.
     ///
     /// # Errors
-    /// [`SdesError::Undescribable`] if RFC 4568 has no words for it.
+    /// [`SdesError::Undescribable`] if RFC 4568 cannot express it.
     pub fn to_crypto(&self, tag: u32) -> Result<Crypto, SdesError> {
         let Some(Given { policy, send, .. }) = self.given() else {
             return Err(SdesError::Undescribable("what is agreed on by ZRTP"));
@@ -113,7 +113,7 @@ impl Security {
     /// go back under the writer's key, which is the only one that the writer knows.
     ///
     /// # Errors
-    /// [`SdesError`] says what stands against the line.
+    /// [`SdesError`] if the line cannot be used.
     pub fn from_crypto(line: &Crypto) -> Result<Self, SdesError> {
         Self::read(line, false)
     }

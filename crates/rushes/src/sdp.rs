@@ -1,5 +1,5 @@
-//! Session descriptions: what a stream says of itself, and streams that are set up from what
-//! others say of theirs.
+//! Session descriptions (SDP): describing a stream, and setting up a stream from the description of
+//! another.
 //!
 //! ```
 //! use rushes::sdp::{self, Description};
@@ -125,8 +125,7 @@ fn nal_units(octets: &[u8]) -> Vec<&[u8]> {
 }
 
 impl StreamBuilder {
-    /// Describes the stream for those who are to receive it, as `encoding` (see [`encoding_of`])
-    /// says of its media.
+    /// Describes the stream for its receivers, and its media by `encoding` (see [`encoding_of`]).
     ///
     /// Its SSRC is named only if it was set: a random one may change. That of its retransmissions
     /// ([`rtx_ssrc`](Self::rtx_ssrc)) is named beside it, grouped with it (RFC 5576), if both were
@@ -177,7 +176,7 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
-        // What those do that read it (RFC 8866 section 6.7.1).
+        // The direction is that of the receivers (RFC 8866 section 6.7.1).
         media.direction = Direction::RecvOnly;
         if media.kind == MediaKind::Video {
             media.frame_rate = self.frame_rate.map(FrameRate::per_second);
@@ -205,17 +204,17 @@ impl StreamBuilder {
 
 impl Context {
     /// A stream that receives what `media` describes: its codec, payload type and port, the
-    /// multicast group if there is one, where its RTCP is, and whether lost packets may be asked
-    /// for. What the description does not say is as in any other stream.
+    /// multicast group if there is one, the place of its RTCP, and whether lost packets may be
+    /// requested. Settings that the description lacks are as in any other stream.
     ///
-    /// If the description names the SSRC of the stream ([`Media::ssrc`]), that is the only one that
-    /// is accepted, and if it names that of its retransmissions, too, that is the only one of
-    /// those. Otherwise any sender to the port is heard: a description names where media goes.
-    /// [`Media::senders`] has the addresses that it may come from, for those that want to check.
+    /// If the description names the SSRC of the stream ([`Media::ssrc`]), only that one is
+    /// accepted, and if it names that of its retransmissions too, only that one for those.
+    /// Otherwise any sender is accepted: a description names the destination of media.
+    /// [`Media::senders`] has the addresses of permitted senders, for applications that check them.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] says what stands against the media, `Error::Sdes` what stands against
-    /// its keys if it is secured.
+    /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and
+    /// its keys cannot be used.
     pub fn described(&self, media: &Media) -> Result<StreamBuilder, Error> {
         let format = media.supported()?;
         let codec = codec_of(format)

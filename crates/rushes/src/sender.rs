@@ -51,8 +51,8 @@ impl StreamSender {
         self.push_frame_captured(frame, timestamp, Instant::now())
     }
 
-    /// Sends one frame that was captured at `captured`, which sender reports tell the receiver:
-    /// with it, streams of several devices are presented in step (see
+    /// Sends one frame that was captured at `captured`. Sender reports carry that time to the
+    /// receiver, which presents streams of several devices in step with it (see
     /// [`LipSync`](crate::LipSync)).
     ///
     /// # Errors
@@ -132,8 +132,8 @@ impl StreamSender {
 
     /// Waits until `deadline`, answering requests and reports meanwhile.
     ///
-    /// Whoever only sends should wait with this between frames: without a thread that pulls,
-    /// requests are otherwise not seen before the next push.
+    /// An application that only sends should wait with this between frames: without a thread that
+    /// pulls, requests are otherwise not seen before the next push.
     ///
     /// # Errors
     /// [`Error::Net`] if the socket cannot be read.
@@ -146,7 +146,7 @@ impl StreamSender {
         Rtcp { reporting: self.reporting.clone() }
     }
 
-    /// The timestamp of the next frame that is given none.
+    /// The timestamp of the next frame that is pushed without one.
     pub fn next_timestamp(&self) -> RtpTimestamp {
         self.sending.lock().sender.next_timestamp()
     }
@@ -156,7 +156,7 @@ impl StreamSender {
         self.sending.ssrc()
     }
 
-    /// Where frames go, if anywhere.
+    /// The destination of frames, if there is one.
     pub fn destination(&self) -> Option<SocketAddr> {
         self.sending.to()
     }
@@ -176,7 +176,7 @@ impl StreamSender {
         self.reporting.port.socket().counters()
     }
 
-    /// Sends what was asked for meanwhile, and looks for reports if nobody else does.
+    /// Retransmits what was requested meanwhile, and reads reports if no other thread does.
     fn attend(&self) {
         let port = &self.reporting.port;
         self.sending.serve(port.socket());

@@ -1,4 +1,4 @@
-//! What a stream sends with: the media sender, its batch, and what it keeps to send again.
+//! The sending state of a stream: the media sender, its batch, and its retransmissions.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -30,10 +30,10 @@ use rushes_proto::stream::Sender;
 /// Packets that may wait to be sent again.
 const WANTED_MAX: usize = 4096;
 
-/// A sender that the pushing thread and, for retransmissions, the thread that reads may use.
+/// A sender shared by the thread that pushes and, for retransmissions, the thread that reads.
 ///
-/// The pushing thread locks it once per frame. The other never waits for it: it leaves what is
-/// wanted behind, and the pushing thread sends it between two batches.
+/// The pushing thread locks it once per frame. The reading thread never waits for it: it queues the
+/// requested packets, and the pushing thread sends them between two batches.
 #[derive(Debug)]
 pub(crate) struct Sending {
     core: Mutex<SendCore>,
@@ -46,7 +46,7 @@ pub(crate) struct Sending {
     timeout: Duration,
 }
 
-/// What was sent, as others may see it.
+/// Counters of sent packets, readable without the sender's lock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) statistics: SendStatistics,
@@ -69,8 +69,8 @@ pub(crate) struct SendCore {
 }
 
 impl SendCore {
-    /// Waits for a slab to write to, if all are lent, for `timeout` at most; those that are back are
-    /// taken back.
+    /// Waits for a slab to write to if all are lent, for `timeout` at most, and takes back returned
+    /// slabs.
     pub(crate) fn make_ready(
         socket: &UdpSocket,
         batch: &mut Batch,
@@ -95,7 +95,7 @@ impl SendCore {
         Ok(())
     }
 
-    /// Sends what is in the batch; without a copy, where that is asked for and worth while.
+    /// Sends the batch; without a copy, if that is enabled and worth while.
     pub(crate) fn send(
         socket: &UdpSocket,
         batch: &mut Batch,
@@ -114,11 +114,11 @@ impl SendCore {
     }
 }
 
-/// Where retransmissions are written, and wait for room in the send buffer.
+/// The batch of retransmissions, which may wait for room in the send buffer.
 #[derive(Debug)]
 pub(crate) struct Again {
     batch: Batch,
-    /// Datagrams of the batch that are sent.
+    /// Datagrams of the batch that were sent already.
     sent: usize,
     /// Packets that the batch had no room for.
     wanted: Vec<SequenceNumber>,
@@ -129,7 +129,7 @@ impl Again {
         Self { batch: Batch::new(), sent: 0, wanted: Vec::new() }
     }
 
-    /// Writes wanted packets with `write`, which says whether there was room, and gives them to
+    /// Writes wanted packets with `write`, which returns whether there was room, and gives them to
     /// `send`, batch after batch; `false` if the send buffer is full before all are sent.
     fn serve(
         &mut self,
@@ -215,7 +215,7 @@ impl Sending {
         *lock(&self.sent)
     }
 
-    /// What a report says of the media.
+    /// The counts of sent media, for reports.
     pub(crate) fn media(&self) -> MediaSent {
         let sent = self.sent();
         MediaSent {
@@ -227,7 +227,7 @@ impl Sending {
         }
     }
 
-    /// Notes what was sent until `now`, and the frame if there was one; whether nothing was before.
+    /// Notes the counters at `now`, and the frame if any; returns whether nothing was sent before.
     pub(crate) fn note(
         &self,
         now: Instant,
@@ -255,7 +255,7 @@ impl Sending {
         self.any_wanted.load(Relaxed)
     }
 
-    /// Wants packets sent again; does so at once unless a frame is being sent.
+    /// Queues packets for retransmission; sends them at once unless a frame is being sent.
     pub(crate) fn send_again(&self, socket: &UdpSocket, sequences: &[SequenceNumber]) {
         {
             let mut wanted = lock(&self.wanted);
@@ -266,8 +266,8 @@ impl Sending {
         self.serve(socket);
     }
 
-    /// Sends what is wanted, as far as the send buffer has room, unless another thread has the
-    /// sender: that one will. It never waits: readers call it.
+    /// Sends wanted packets, as far as the send buffer has room, unless another thread has the
+    /// sender and will do so. It never waits, because readers call it.
     pub(crate) fn serve(&self, socket: &UdpSocket) {
         while self.any_wanted.load(Relaxed) {
             let mut core = match self.core.try_lock() {
@@ -293,7 +293,7 @@ impl Sending {
         }
     }
 
-    /// Sends what is wanted in the middle of a frame, without waiting for room.
+    /// Sends wanted packets in the middle of a frame, without waiting for room.
     pub(crate) fn serve_between(
         &self,
         socket: &UdpSocket,
@@ -315,8 +315,8 @@ impl Sending {
         }
     }
 
-    /// Writes wanted packets with `write`, which says whether there was room, and sends them;
-    /// `false` if the send buffer is full before all are sent: the rest goes on waiting.
+    /// Writes wanted packets with `write`, which returns whether there was room, and sends them;
+    /// `false` if the send buffer is full before all are sent: the rest remains queued.
     fn send_wanted(
         &self,
         socket: &UdpSocket,
@@ -347,7 +347,7 @@ impl Sending {
     }
 }
 
-/// Takes back the slabs that are, so that what is in them can be sent again.
+/// Takes back returned slabs, so that the packets in them can be retransmitted.
 fn take_back(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
     while let Ok(Some(loan)) = socket.reclaim(queue, Instant::now()) {
         batch.give_back(loan.number, loan.slab);

@@ -109,9 +109,9 @@ impl Session {
         self.known_agreement()?.sas()
     }
 
-    /// Tells whether the short authentication strings of both ends were found equal. If they were,
-    /// later sessions with the peer need no comparison, as long as both ends keep a cache; if not,
-    /// somebody is in between: close the streams.
+    /// Reports whether the short authentication strings of both ends were found equal. If they
+    /// were, later sessions with the peer need no comparison, as long as both ends keep a cache; if
+    /// not, there is an attacker in between: close the streams.
     ///
     /// `false` if there is no string yet.
     #[cfg(feature = "zrtp")]
@@ -119,8 +119,8 @@ impl Session {
         self.known_agreement().is_some_and(|agreement| agreement.verify_sas(are_equal))
     }
 
-    /// The next thing that is not as it should be with the session's key agreement, such as a peer
-    /// that was known by another secret. They are logged as well.
+    /// The next irregularity in the session's key agreement, such as a peer that was known by
+    /// another secret. All are logged as well.
     #[cfg(feature = "zrtp")]
     pub fn poll_zrtp_warning(&self) -> Option<Warning> {
         self.known_agreement()?.poll_warning()

@@ -96,8 +96,8 @@ impl MediaStream {
         }
     }
 
-    /// Sets a function to be told of losses and sources; see [`StreamReceiver::on_event`]. To be
-    /// set before [`on_frame`](Self::on_frame).
+    /// Sets a function that is called on losses and for sources; see [`StreamReceiver::on_event`].
+    /// To be set before [`on_frame`](Self::on_frame).
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook already.
@@ -111,7 +111,7 @@ impl MediaStream {
         }
     }
 
-    /// Sets a function to be told that a hook's thread cannot read the socket; see
+    /// Sets a function that is called when a hook's thread cannot read the socket; see
     /// [`StreamReceiver::on_error`]. To be set before [`on_frame`](Self::on_frame).
     ///
     /// # Errors
@@ -189,14 +189,14 @@ impl MediaStream {
         self.shared.statistics()
     }
 
-    /// What any thread may ask of the stream while others push and pull.
+    /// A handle for any thread to use while others push and pull.
     pub fn handle(&self) -> StreamHandle {
         StreamHandle { shared: self.shared.clone() }
     }
 }
 
-/// What any thread may do with a stream while others push and pull: read its counters, change its
-/// keys, answer requests. Cheap to clone. The stream's socket stays open as long as there is one.
+/// A handle to a stream for any thread, while others push and pull: it reads counters, changes
+/// keys, answers requests. Cheap to clone. The stream's socket stays open as long as there is one.
 #[derive(Clone, Debug)]
 pub struct StreamHandle {
     pub(crate) shared: SharedReceiver,

@@ -34,7 +34,7 @@ pub(crate) struct InspectArgs {
     /// Capture to read
     #[arg(value_name = "FILE.pcap")]
     pub(super) file: PathBuf,
-    /// Codec of all streams of which nothing else is given, or that of one SSRC, for example
+    /// Codec of all streams without a more specific option, or of one SSRC, for example
     /// 1f2e3d4c=h264; may be repeated
     #[arg(long, value_parser = parse_choice, value_name = "[SSRC=]CODEC", help_heading = "Stream")]
     pub(super) codec: Vec<CodecChoice>,
@@ -48,7 +48,7 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_parser = parse_duration, default_value = "50ms", value_name = "TIME",
         help_heading = "Stream")]
     pub(super) reorder_time: Duration,
-    /// Write what this SSRC sent: hexadecimal as printed or with 0x, or decimal
+    /// Extract the stream of this SSRC: hexadecimal as printed or with 0x, or decimal
     #[arg(long, value_name = "SSRC", requires = "output_file", help_heading = "Output")]
     pub(super) extract: Option<String>,
     /// File for the extracted stream: Annex B, Ogg Opus, or frames one after the other
@@ -62,7 +62,7 @@ pub(crate) struct InspectArgs {
     pub(super) quiet: bool,
 }
 
-/// What `--codec` says.
+/// The value of `--codec`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct CodecChoice {
     /// The SSRC as it was written, if only one is meant.

@@ -1,4 +1,4 @@
-//! Which codec a stream has: told, described, by its payload type, or guessed from its packets.
+//! The codec of a stream: given, described, implied by its payload type, or guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub(crate) const PREFIX_LEN: usize = 4;
 /// How the codec of a stream is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Known {
-    /// The command line says so.
+    /// The command line gives it.
     Told,
-    /// A session description says so.
+    /// A session description gives it.
     Described,
     /// The payload type has a fixed meaning (RFC 3551).
     Static,
@@ -32,7 +32,7 @@ pub(crate) enum Known {
     Default,
     /// Its payloads look like it.
     Guessed,
-    /// It is not.
+    /// It is unknown.
     Unknown,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Encodings {
 }
 
 impl Encodings {
-    /// What is known of the packets of `payload_type` from `ssrc` before any payload is looked at.
+    /// The encoding of `payload_type` from `ssrc`, if known before any payload is looked at.
     pub(crate) fn given(&self, ssrc: Ssrc, payload_type: u8) -> Option<Encoding> {
         let told = |codec: &Codec| Encoding::of(*codec, Known::Told);
         let source = self.by_source.get(&ssrc).map(told);
@@ -145,7 +145,7 @@ impl Encodings {
 /// The encodings that a session description lists, and which of its lines cannot be used.
 ///
 /// # Errors
-/// Why nothing of it can be used.
+/// If nothing of it can be used.
 pub(crate) fn codecs_from_sdp(
     description: &[u8],
 ) -> Result<(HashMap<u8, Encoding>, Vec<Warning>), SdpError> {

@@ -1,4 +1,4 @@
-//! A stream's codec from its packets, where nobody says what it is.
+//! Guesses a stream's codec from its packets, where it is not given.
 //!
 //! A codec is named only if the packets show signs of it that another codec or noise would not. The
 //! payload type that Rushes uses for a codec is no such sign: other senders use other numbers.
@@ -16,15 +16,15 @@ use super::unknown::Look;
 /// The share of good signs that a codec needs.
 const CONVINCING: f64 = 0.9;
 
-/// Good signs that the codec needs which Rushes sends as this payload type, and any other.
+/// Good signs needed by the codec whose default payload type it is, and by any other codec.
 const EVIDENCE_DEFAULT: u64 = 2;
 const EVIDENCE: u64 = 3;
 
-/// The usual clock of telephone events (RFC 4733 section 2.1); that of the audio beside them if it
-/// has another.
+/// The usual clock of telephone events (RFC 4733 section 2.1); they share the clock of the audio
+/// beside them if that has another.
 const TELEPHONE_HERTZ: u32 = 8000;
 
-/// What the first packets of a stream are, which are of `payload_type`.
+/// Guesses the encoding of the first packets of a stream, those of `payload_type`.
 pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
     let packets = in_order(payload_type, datagrams);
     if let Some(clock_rate) = ClockRate::new(TELEPHONE_HERTZ)
@@ -50,7 +50,7 @@ pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
     }
 }
 
-/// The packets of `payload_type` that have a payload, by their numbers, each once.
+/// The packets of `payload_type` that have a payload, in order of their numbers, each once.
 fn in_order<'d>(payload_type: u8, datagrams: &[&'d [u8]]) -> Vec<Packet<'d>> {
     let packets = datagrams.iter().filter_map(|datagram| Packet::parse(datagram).ok());
     let mut packets: Vec<Packet<'d>> = packets

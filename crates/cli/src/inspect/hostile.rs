@@ -135,7 +135,7 @@ fn mutate(capture: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Reads a capture to its end, and what was found in words and in JSON.
+/// Reads a capture to its end, and writes the findings as text and as JSON.
 fn read(capture: Vec<u8>) -> Result<Report, CaptureError> {
     let len = capture.len();
     let mut reader = CaptureReader::new(Cursor::new(capture))?;
@@ -171,7 +171,7 @@ fn the_captures_are_sound_before_they_are_damaged() {
 #[test]
 fn a_hundred_thousand_damaged_captures_are_read_without_a_panic() {
     let sound = [pcap(101), pcap(1), pcapng()];
-    // So many captures, of which some are read to their end.
+    // Counts how many of `count` damaged captures are read to their end.
     let read_many = |seed, count| {
         let mut random = Random(seed);
         let damaged = (0..count).map(|n| {
@@ -186,6 +186,6 @@ fn a_hundred_thousand_damaged_captures_are_read_without_a_panic() {
         halves.map(|half| half.join().unwrap()).iter().sum()
     });
     let broken = 100_000 - whole;
-    // Both ways are well travelled.
+    // Both outcomes occur often.
     assert!(whole > 10_000 && broken > 10_000, "{whole} {broken}");
 }

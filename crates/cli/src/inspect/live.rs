@@ -49,7 +49,7 @@ impl Live {
         config.frame = FrameSettings { delivery: Delivery::Unit, ..FrameSettings::default() };
         config.reorder_time = reorder_time;
         config.reorder_len_max = REORDER_LEN_MAX;
-        // A capture is over when it ends, however long a stream was silent in it.
+        // Silence does not end a stream within a capture.
         config.source_timeout = Duration::MAX;
         let receiver = Receiver::new(encoding.format(), config).ok()?;
         let census = Census::new(encoding.nal_codec(), encoding.codec);
@@ -65,8 +65,7 @@ impl Live {
         })
     }
 
-    /// Takes a packet of the stream, which came in at `now`. Without `whole`, only its header is
-    /// believed.
+    /// Takes a packet of the stream, received at `now`. Without `whole`, only its header is used.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -104,7 +103,7 @@ impl Live {
         self.drain(extraction)
     }
 
-    /// Gives up on what is still missing, and takes what that sets free.
+    /// Gives up on packets that are still missing, and takes the frames that this releases.
     pub(crate) fn finish(&mut self, extraction: Option<&mut Extraction>) -> Result<(), FileError> {
         while let Some(due) = self.receiver.poll_timeout() {
             self.receiver.handle_timeout(due);
@@ -120,7 +119,7 @@ impl Live {
         self.receiver.statistics().discards.get(Discard::Duplicate)
     }
 
-    /// Lets everything happen that was due before `now`.
+    /// Handles all timeouts due before `now`.
     fn wait_until(&mut self, now: Instant) {
         while let Some(due) = self.receiver.poll_timeout().filter(|due| *due <= now) {
             self.receiver.handle_timeout(due);

@@ -55,7 +55,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::say;
 
-/// Packets between two looks at the clock and at Ctrl-C.
+/// Packets between two checks of the clock and of Ctrl-C.
 const LOOK_EVERY: u64 = 1024;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Reads the capture to its end, or to where that is impossible.
+/// Reads the capture to its end, or as far as possible.
 fn read(
     reader: &mut CaptureReader,
     intake: &mut Intake,
@@ -130,7 +130,7 @@ fn failure(error: CaptureError) -> Failure {
     Failure { packet: error.packet(), reason: error.to_string() }
 }
 
-/// That the capture cut packets which matter, if it did.
+/// Reports that the capture cut packets which matter, if it did.
 fn cut(intake: &Intake) -> Option<Failure> {
     let cut = intake.cut?;
     let (packet, kept, original) = (cut.packet, cut.kept, cut.original);
@@ -200,7 +200,7 @@ fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {
     Ok(Some(Extraction::new(ssrcs, path.clone())))
 }
 
-/// Gives the extracted file its name, or says why there is none.
+/// Gives the extracted file its name, or reports why there is none.
 fn finish_extraction(
     args: &InspectArgs,
     intake: &mut Intake,

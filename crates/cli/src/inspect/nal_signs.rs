@@ -5,16 +5,16 @@ use rushes::proto::rtp::Packet;
 
 use super::guess::{Score, follows};
 
-/// The share of timestamps that have a slice, at least.
+/// Minimum share of timestamps that have a slice.
 const WITH_SLICE: f64 = 0.5;
 
-/// The share of pictures whose first slice is marked as their first, at least.
+/// Minimum share of pictures whose first slice is marked as the first.
 const WITH_FIRST: f64 = 0.8;
 
 /// The type of H.266's picture header.
 const PICTURE_HEADER: u8 = 19;
 
-/// What a payload holds.
+/// The content of a payload.
 enum Content<'p> {
     Units(Vec<&'p [u8]>),
     /// A part of a unit: the unit's header, and the octets after it if it is the first part.
@@ -26,28 +26,28 @@ enum Content<'p> {
     },
 }
 
-/// What the packet before leaves open.
+/// The state after the packet before.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Before {
-    /// It is missing.
+    /// That packet is missing.
     Unknown,
     Whole,
     /// A part of the unit with this header; more is to come.
     Part(NalHeader),
 }
 
-/// The picture whose packets are looked at.
+/// The picture being examined.
 #[derive(Clone, Copy, Default)]
 struct Picture {
     has_slice: bool,
     /// Whether no packet is missing before it.
     is_from_start: bool,
-    /// H.266: a picture header of its own came.
+    /// H.266: whether a separate picture header came.
     has_header: bool,
 }
 
-/// How well `packets` read as `codec`: each has plausible headers and continues the one before, and
-/// pictures consist of slices of which the first says that it is.
+/// How well `packets` fit `codec`: each has plausible headers and continues the one before, and
+/// pictures consist of slices, the first of which is marked as such.
 pub(super) fn score_units(codec: NalCodec, packets: &[Packet<'_>]) -> Score {
     let mut signs = Signs::new(codec);
     let mut last: Option<&Packet<'_>> = None;
@@ -78,7 +78,7 @@ struct Signs {
     packets: Score,
     /// Timestamps with a slice and without.
     pictures: Score,
-    /// Slices that are their picture's first and say so, or do not.
+    /// First slices of pictures: those marked as first, and the others.
     first_slices: Score,
 }
 
@@ -146,7 +146,7 @@ impl Signs {
         }
     }
 
-    /// The signs of the packets, unless the pictures are none.
+    /// The score of the packets, or zero if the pictures are implausible.
     fn score(&self) -> Score {
         let Score { good, bad } = self.first_slices;
         let has_first = good + bad == 0 || self.first_slices.share() >= WITH_FIRST;
@@ -157,14 +157,14 @@ impl Signs {
 
 /// Whether a slice is its picture's first: `first_mb_in_slice` is 0 (H.264 section 7.3.3),
 /// `first_slice_segment_in_pic_flag` (H.265 section 7.3.6.1), or the picture header is in it (H.266
-/// section 7.3.7). Each is the first bit; `None` if the header goes on before it.
+/// section 7.3.7). Each is the first bit; `None` after an extended NAL unit header.
 fn is_first_slice(codec: NalCodec, header: NalHeader, body: &[u8]) -> Option<bool> {
     let is_extended = codec == NalCodec::H264 && matches!(header.nal_type, 20 | 21);
     let first = body.first().filter(|_| !is_extended)?;
     Some(first & 0x80 != 0)
 }
 
-/// What a payload holds; `None` if it is malformed or of a mode that must be agreed on.
+/// The content of a payload; `None` if it is malformed or of a mode that must be agreed on.
 fn content(codec: NalCodec, payload: &[u8]) -> Option<Content<'_>> {
     let header = codec.header(payload)?;
     let rest = payload.get(codec.header_len()..)?;
@@ -177,7 +177,7 @@ fn content(codec: NalCodec, payload: &[u8]) -> Option<Content<'_>> {
                 NalCodec::H265 => fu_header & 0x3f,
                 NalCodec::H264 | NalCodec::H266 => fu_header & 0x1f,
             };
-            // H.264 keeps a bit at zero; H.266 has one for a picture's end, at its last part only.
+            // Reserved in H.264; in H.266 it marks a picture's end, on a last fragment only.
             let is_reserved = match codec {
                 NalCodec::H264 => fu_header & 0x20 != 0,
                 NalCodec::H265 => false,

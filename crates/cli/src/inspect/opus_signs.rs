@@ -8,13 +8,13 @@ use super::guess::{Score, follows};
 /// Ticks in the shortest Opus frame, 2.5 ms.
 const OPUS_TICKS: i32 = 120;
 
-/// Of so many packets one at least must be followed by silence of no length.
+/// At least one packet in this many must be followed by the next without silence in between.
 const PAIRS_A_SIGN: u64 = 4;
 
-/// Payloads of more octets than this that are all the same are no speech.
+/// Payloads longer than this, of one repeated octet, are not speech.
 const SAME_MAX: usize = 3;
 
-/// How well timestamps step by just the time that each packet lasts.
+/// How well the steps of the timestamps match the durations of the packets.
 pub(super) fn score_opus(packets: &[Packet<'_>]) -> Score {
     let mut score = Score::default();
     let mut pairs = 0;
@@ -37,11 +37,11 @@ pub(super) fn score_opus(packets: &[Packet<'_>]) -> Score {
             _ => score.bad += 1,
         }
     }
-    // Timestamps that never agree with the durations are of something else.
+    // Timestamps that rarely match the durations are of another codec.
     if score.good * PAIRS_A_SIGN < pairs { Score::default() } else { score }
 }
 
-/// Samples of silence, which have a valid first octet by chance.
+/// Whether a payload is plain silence, whose first octet is valid by chance.
 fn is_monotonous(payload: &[u8]) -> bool {
     payload.len() > SAME_MAX && payload.iter().all(|octet| *octet == payload[0])
 }

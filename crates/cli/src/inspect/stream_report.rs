@@ -42,7 +42,7 @@ pub(crate) struct StreamReport {
     pub(crate) rtcp: Option<SourceReport>,
 }
 
-/// How its packets fared.
+/// How its packets were received.
 #[derive(Debug, Serialize)]
 pub(crate) struct Reception {
     pub(crate) packets: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Reception {
     pub(crate) jitter_ms: Option<f64>,
 }
 
-/// How much of it there was in what time.
+/// Sizes and rates.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rates {
     pub(crate) wire_octets: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Rates {
     pub(crate) media_bits_per_second: Option<f64>,
 }
 
-/// What its packets held.
+/// Content of its packets.
 #[derive(Debug, Serialize)]
 pub(crate) struct Content {
     pub(crate) markers: u64,
@@ -113,7 +113,7 @@ pub(crate) struct OpusPackets {
 }
 
 impl StreamReport {
-    /// What is known of a stream; `None` if its receiver never believed it.
+    /// The findings on a stream; `None` if its receiver never believed it.
     pub(super) fn new(stream: &Stream, intake: &Intake) -> Option<Self> {
         let (live, tally) = (stream.live.as_ref()?, &stream.tally);
         let statistics = live.statistics();
@@ -182,7 +182,7 @@ impl Rates {
         let seconds = if captured > 0.0 { captured } else { media };
         let rate = |octets: u64, time: f64| (time > 0.0).then(|| octets as f64 * 8.0 / time);
         let payload = statistics.payload_octets;
-        // Of packets that were cut, nobody knows it.
+        // The length of cut packets' payload is unknown.
         let whole = tally.cut == 0;
         Self {
             wire_octets: tally.wire_octets,

@@ -29,7 +29,7 @@ const DISTANCE_MAX: u16 = 100;
 const PROBE_PACKETS: usize = 192;
 const PROBE_OCTETS: usize = 256 << 10;
 
-/// What tells one stream from another.
+/// The key of a stream.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Key {
     pub(crate) source: SocketAddr,
@@ -63,7 +63,7 @@ struct Kept {
     sequence: SequenceNumber,
 }
 
-/// What can be counted of a stream without knowing its codec.
+/// Counters of a stream that do not depend on its codec.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) packets: u64,
@@ -170,7 +170,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Keeps a packet of a source that is no stream yet; all of its packets once it is one.
+    /// Keeps a packet of a source that is no stream yet; returns all its packets once it is one.
     fn consider(
         &mut self,
         key: Key,
@@ -188,7 +188,7 @@ impl Streams {
             kept.clear();
         }
         if kept.iter().filter(|kept| kept.sequence == sequence).count() > 1 {
-            // The same again and again is no stream, however often.
+            // One packet repeated many times is not a stream.
             self.unclaimed += 1;
         } else {
             kept.push(Kept::copy(arrival, sequence));

@@ -2,10 +2,10 @@
 
 use rushes::proto::rtp::Packet;
 
-/// Packets that a guess needs.
+/// Minimum number of packets for a guess.
 const PACKETS_MIN: usize = 3;
 
-/// What one packet says of its event.
+/// One packet's report of its event.
 #[derive(Clone, Copy)]
 struct Report {
     event: u8,
@@ -13,7 +13,7 @@ struct Report {
     duration: u16,
 }
 
-/// What a payload says of an event; `None` if it is of none. The bit R is zero (section 2.3.3).
+/// The event report in a payload, if it is one. The bit R is zero (section 2.3.3).
 fn report(payload: &[u8]) -> Option<Report> {
     let [event, flags, high, low] = *payload else { return None };
     let duration = u16::from_be_bytes([high, low]);

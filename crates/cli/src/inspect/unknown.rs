@@ -1,4 +1,4 @@
-//! What can be said of a stream whose codec is not known.
+//! The visible properties of a stream whose codec is unknown.
 
 use rushes::proto::rtp::Packet;
 use serde::Serialize;
@@ -6,17 +6,17 @@ use serde::Serialize;
 use super::guess::follows;
 use super::text::count;
 
-/// Packets from which noise can be told from headers.
+/// Minimum number of packets to distinguish noise from headers.
 const NOISE_PACKETS: usize = 32;
 
-/// How far a bit's count may be from that of a coin, in standard deviations. Of 32 packets, a bit
-/// that is always the same is 5.7 away.
+/// Maximum deviation of a bit's count from half of the packets, in standard deviations of fair coin
+/// tosses. In 32 packets, a constant bit deviates by 5.7.
 const DEVIATIONS: f64 = 5.0;
 
-/// The share of packets that a pattern of markers explains.
+/// Minimum share of packets that must fit a pattern of markers.
 const MOST: f64 = 0.95;
 
-/// The first packets of a stream, as they look to somebody who cannot read them.
+/// The properties of a stream's first packets that are visible without the codec.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct Look {
     packets: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Look {
     octets_median: usize,
     octets_most: usize,
     markers: Markers,
-    /// Whether the payloads begin like noise, so perhaps are encrypted.
+    /// Whether the payloads begin like noise, and so may be encrypted.
     random: bool,
 }
 
@@ -91,8 +91,8 @@ impl Markers {
     }
 }
 
-/// Whether each of the first bits is set as often as a coin shows heads, where every codec has a
-/// header, and differs as often from the one two octets later, as in samples it does not.
+/// Whether each of the first 32 bits is set in about half of the packets, unlike a codec's header,
+/// and differs in about half from the bit two octets later, unlike uncompressed samples.
 fn is_random(packets: &[Packet<'_>]) -> bool {
     let heads = packets.iter().filter_map(|packet| packet.payload().first_chunk());
     let heads: Vec<u32> = heads.map(|head| u32::from_be_bytes(*head)).collect();

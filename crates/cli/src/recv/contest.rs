@@ -1,10 +1,9 @@
-//! Which of several sources a reception is of.
+//! Selection of the source that a reception writes.
 //!
-//! Anybody can send to an open port, and the first who does is not always the one that is meant. So
-//! the frames of other sources are kept for a while. One that sends twice as much as the one that is
-//! written takes its place from the beginning: of a stranger's few packets nothing is left. A sender
-//! that was killed and comes again is another source of the same host: it goes on where the first
-//! one ended.
+//! Any host can send to an open port, and the first source is not always the intended one. So
+//! frames of other sources are kept for a while. A source that sends twice as much as the one being
+//! written replaces it, and the file starts again with its first frame. A sender that is killed and
+//! restarted is a new source of the same host: it continues the file where the first one ended.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -12,19 +11,19 @@ use std::time::{Duration, Instant};
 use rushes::proto::stream::{ReceiveStatistics, SourceStatistics};
 use rushes::{RtpTimestamp, Ssrc};
 
-/// Octets of a source that nobody can take the place of any more, and that are kept of each.
+/// Octets after which a source can no longer be replaced, and the most that are kept of each.
 const SETTLED: u64 = 4 << 20;
 
-/// What a kept frame takes besides its octets.
+/// The memory that a kept frame takes besides its octets.
 const FRAME_COST: u64 = 64;
 
 /// Sources of one file that are remembered.
 const WRITTEN_MAX: usize = 64;
 
-/// How many times as much another source must have sent.
+/// How many times the octets written another source must have sent to replace the current one.
 const MORE: u64 = 2;
 
-/// How many times as much shows that what came before on the same host was no stream.
+/// The same for a successor on the same host, which normally continues the file.
 const NOTHING: u64 = 16;
 
 /// How long a source must be silent before another of its host is taken for its successor.
@@ -38,7 +37,7 @@ pub(super) struct Kept {
     pub(super) octets: Vec<u8>,
 }
 
-/// A frame that has come.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming<'f> {
     pub(super) ssrc: Ssrc,
@@ -54,14 +53,14 @@ impl Incoming<'_> {
     }
 }
 
-/// Another source is written from now on.
+/// A change of the source that is written.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) before: Ssrc,
     pub(super) now: Ssrc,
-    /// Whether the file goes on; otherwise it begins again.
+    /// Whether the file continues; otherwise it starts again.
     pub(super) goes_on: bool,
-    /// What came of it so far.
+    /// The frames kept of the new source.
     pub(super) frames: Vec<Kept>,
 }
 
@@ -70,13 +69,13 @@ pub(super) struct Change {
 pub(super) enum Turn {
     /// Write it.
     Write,
-    /// Nothing: it is kept, or of no interest.
+    /// Do nothing: it is kept, or ignored.
     Wait,
-    /// Write what the change says; the frame is among it.
+    /// Write the frames of the change, which include this one.
     Change(Change),
 }
 
-/// What was received of one source.
+/// Counters of one source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) packets: u64,
@@ -112,7 +111,7 @@ struct Contender {
     address: Option<SocketAddr>,
     first: Instant,
     last: Instant,
-    /// What was counted before the receiver forgot it and heard it anew, and since.
+    /// Counters from before the receiver last forgot the source; `counts` has those since.
     earlier: Counts,
     counts: Counts,
     /// Octets of its frames.
@@ -177,18 +176,18 @@ impl Contender {
 #[derive(Debug, Default)]
 pub(super) struct Contest {
     contenders: Vec<Contender>,
-    /// The one that is written.
+    /// The source being written.
     current: Option<Ssrc>,
     /// Whether the receiver has ended it.
     has_ended: bool,
-    /// Those that the file begins with, and what came of them.
+    /// The sources before it in the file, and their counters.
     before: Vec<(Ssrc, Counts)>,
     /// Octets of their frames.
     octets_before: u64,
 }
 
 impl Contest {
-    /// Takes what the receiver has counted. Those that it has forgotten are forgotten here too, so
+    /// Takes the receiver's counters. Sources that it has forgotten are forgotten here too, so
     /// there are no more of them than it remembers.
     pub(super) fn look(&mut self, statistics: &ReceiveStatistics) {
         let ReceiveStatistics { sources, ended, .. } = statistics;
@@ -248,7 +247,7 @@ impl Contest {
             }
             Some(_) if fits => self.rival(n),
             Some(_) if self.is_successor(n, false) && self.contenders[n].is_kept => {
-                // It has sent so much that nobody else is meant.
+                // It has sent so much that it must be the intended source.
                 let mut change = self.go_on(n);
                 change.frames.push(frame.copy());
                 Turn::Change(change)
@@ -265,7 +264,7 @@ impl Contest {
         self.octets_before + self.current().map_or(0, |current| current.octets)
     }
 
-    /// Whether another source takes the file over from its beginning.
+    /// Decides whether another source takes over the file from its beginning.
     fn rival(&mut self, n: usize) -> Turn {
         let written = self.octets();
         let rival = &self.contenders[n];
@@ -278,11 +277,11 @@ impl Contest {
         Turn::Change(self.change_to(n, false))
     }
 
-    /// Whether the source began when the current one fell silent, and where that was.
+    /// Whether the source began after the current one fell silent, on the same host.
     fn is_successor(&self, n: usize, has_left: bool) -> bool {
         let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
-        // One that says goodbye and goes on under another SSRC does so at the same address (RFC 3550
-        // section 8.2); one that was killed has another port.
+        // A sender that says goodbye and changes its SSRC keeps its address (RFC 3550 section 8.2);
+        // one that was killed and restarted has another port.
         let is_there =
             if has_left { next.address == current.address } else { next.host() == current.host() };
         let is_later = next.first >= current.last && next.last > current.last;
@@ -329,7 +328,7 @@ impl Contest {
     fn change_to(&mut self, n: usize, goes_on: bool) -> Change {
         let now = self.contenders[n].ssrc;
         let before = self.current.replace(now).unwrap_or(now);
-        // They are needed again if a third one turns out to be meant.
+        // Kept as well: the source may be replaced and later take over again.
         let frames = self.contenders[n].frames.clone();
         if goes_on {
             self.contenders.retain(|contender| contender.ssrc != before);
@@ -355,7 +354,7 @@ impl Contest {
         }
     }
 
-    /// Each source of the file in its order, and what came of it.
+    /// The sources of the file in order, and their counters.
     pub(super) fn sources(&self) -> impl Iterator<Item = (Ssrc, Counts)> {
         let current = self.current().map(|current| (current.ssrc, current.total()));
         self.before.iter().copied().chain(current)

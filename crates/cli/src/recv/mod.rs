@@ -48,8 +48,8 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     stream_into(args, build(args)?, &interrupt, |_| Ok(Nobody))
 }
 
-/// Receives a stream until it ends: into the file, if there is to be one, and for the audience
-/// that gathers once it is known what frames are.
+/// Receives a stream until it ends: into the file, if there is to be one, and for the audience,
+/// which `gather` makes once the codec is known.
 fn stream_into<A: Audience>(
     args: &RecvArgs,
     Described { builder, codec, parameter_sets }: Described,
@@ -60,7 +60,7 @@ fn stream_into<A: Audience>(
     let tells = !args.output.quiet && !args.output.json;
     let opened = zrtp::open(builder, interrupt, |address| {
         if tells {
-            // In one piece, for whoever reads the address from a pipe.
+            // In one write, for programs that read the address from a pipe.
             std::io::stderr().write_all(format!("listening on {address}\n").as_bytes())?;
         }
         Ok(())
@@ -77,7 +77,7 @@ fn stream_into<A: Audience>(
     }
     let mut received = Received::default();
     let ended = Reception::new(args, &mut stream, &mut writer, &mut received).run(interrupt);
-    // What came whole is kept before an error is told.
+    // Complete frames are saved before an error is reported.
     let media = writer.media.filter(|_| received.frames > 0);
     let finished = media.map_or(Ok(()), MediaWriter::finish);
     ended?;
@@ -129,7 +129,7 @@ fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
 }
 
-/// What is set however the stream was found.
+/// Settings that do not depend on how the stream was found.
 fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
     let mut builder = builder.delivery(args.delivery.into());
     if let Some(limit) = args.latency {
@@ -145,13 +145,13 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuild
         builder = builder.remote_rtx_ssrc(ssrc);
     }
     if let (Some(peer), Some(host)) = (&args.peer, peer_host(args)?) {
-        // Of a peer that was named one packet is enough.
+        // A peer given by the user is believed from its first packet on.
         builder = builder.only_from(host, peer.port).probation(1);
     }
     Ok(builder)
 }
 
-/// The address of the peer that was named, if one was.
+/// The address of the peer that the user gave, if any.
 fn peer_host(args: &RecvArgs) -> anyhow::Result<Option<IpAddr>> {
     let Some(Peer { host, .. }) = &args.peer else { return Ok(None) };
     let host = resolve(host, 0)?.ip();
@@ -162,7 +162,7 @@ fn peer_host(args: &RecvArgs) -> anyhow::Result<Option<IpAddr>> {
     Ok(Some(host))
 }
 
-/// A session that hears `host`: a group to join, or a local address to bind to.
+/// A session that listens on `host`: a group to join, or a local address to bind to.
 fn listen(host: Option<&str>, args: &RecvArgs) -> anyhow::Result<Session> {
     let context = stream::context(&args.control)?;
     let Some(host) = host else {

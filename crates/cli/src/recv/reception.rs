@@ -1,4 +1,4 @@
-//! A reception on its way: frames as they come, from whom, and when it is over.
+//! A reception in progress: its frames, their sources, and when it ends.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::control::{Heard, Latency};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 
-/// How often Ctrl-C is looked for, and what was counted.
+/// How often Ctrl-C and the counters are checked.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long it may take after Ctrl-C, or at the end, to take what waits, as more may come all the
+/// Maximum time after Ctrl-C, or at the end, for taking frames that wait: more may arrive all the
 /// time.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 
@@ -23,10 +23,10 @@ const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 pub(super) enum End {
     /// The sender said goodbye.
     Bye,
-    /// Nothing came for so long that nothing more is expected.
+    /// Nothing was received for so long that nothing more is expected.
     #[default]
     Silence,
-    /// The user has asked for it.
+    /// The user asked to end it.
     Signal,
 }
 
@@ -40,7 +40,7 @@ impl End {
     }
 }
 
-/// What came.
+/// The results of a reception.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     /// Frames written, and octets in them.
@@ -91,7 +91,7 @@ impl<'a, A: Audience> Reception<'a, A> {
         Self { args, stream, writer, received, looked: None, packets: 0 }
     }
 
-    /// Receives until it is over.
+    /// Receives until the reception ends.
     pub(super) fn run(mut self, interrupt: &Interrupt) -> anyhow::Result<()> {
         let mut progress = Progress::new(self.args.output, None);
         let mut asked: Option<Instant> = None;
@@ -99,7 +99,7 @@ impl<'a, A: Audience> Reception<'a, A> {
             if asked.is_none() && interrupt.came() {
                 asked = Some(Instant::now());
             }
-            // Whoever asks for the end gets what waits already.
+            // After Ctrl-C, only the frames that wait already are taken.
             let patience = if asked.is_some() { Duration::ZERO } else { PATIENCE };
             if asked.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
                 break End::Signal;
@@ -111,7 +111,7 @@ impl<'a, A: Audience> Reception<'a, A> {
             if let Some(frame) = frame {
                 self.take(&frame)?;
             }
-            // Packets that complete no frame are no silence either.
+            // Packets count as activity even if they complete no frame.
             if asked.is_some() && is_quiet && self.packets == packets {
                 break End::Signal;
             }
@@ -125,7 +125,7 @@ impl<'a, A: Audience> Reception<'a, A> {
         Ok(())
     }
 
-    /// Looks at what was counted and reported, when it is time to, or the source of a frame is new.
+    /// Checks counters and reports, when that is due or the source of a frame is new.
     fn look(&mut self, frame: Option<&Frame>) {
         let now = Instant::now();
         let is_due =
@@ -168,7 +168,7 @@ impl<'a, A: Audience> Reception<'a, A> {
         Ok(())
     }
 
-    /// Writes another source from now on.
+    /// Switches to another source.
     fn change(&mut self, change: Change) -> anyhow::Result<()> {
         let Change { before, now, goes_on, frames } = change;
         if !self.args.output.quiet {
@@ -186,14 +186,14 @@ impl<'a, A: Audience> Reception<'a, A> {
         Ok(())
     }
 
-    /// Goes on with the successor of a source that is over, if there is one; otherwise, whether the
-    /// reception is over.
+    /// Continues with the successor of a source that is over, if there is one; otherwise returns
+    /// how the reception ended, if it has.
     fn next_source_or_end(&mut self) -> anyhow::Result<Option<End>> {
         let now = Instant::now();
         let received = &mut *self.received;
         let Some(last) = received.contest.last_heard() else { return Ok(None) };
         let has_left = received.has_left();
-        // After a goodbye the library waits for what is missing and under way, then ends the source.
+        // After a goodbye, the library waits for missing and late packets, then ends the source.
         let is_over = has_left && received.contest.has_ended()
             || now.saturating_duration_since(last) >= self.args.idle_timeout;
         if let Some(change) = received.contest.succession(now, has_left, is_over) {
@@ -204,7 +204,7 @@ impl<'a, A: Audience> Reception<'a, A> {
         Ok(is_over.then_some(end))
     }
 
-    /// Takes what is whole of the last frames.
+    /// Takes the last complete frames.
     fn finish(&mut self) -> anyhow::Result<()> {
         self.stream.flush()?;
         let start = Instant::now();
@@ -220,7 +220,7 @@ impl<'a, A: Audience> Reception<'a, A> {
     }
 }
 
-/// What is told of a change.
+/// The message about a change.
 fn words(before: Ssrc, now: Ssrc, goes_on: bool) -> String {
     if goes_on {
         format!("source {before} has ended; the file goes on with {now} of the same host")

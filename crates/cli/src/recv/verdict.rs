@@ -1,4 +1,4 @@
-//! What is said of a reception at its end, and the exit code.
+//! The report at the end of a reception, and the exit code.
 
 use rushes::{MediaStream, Statistics};
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ use crate::control::sent_by;
 use crate::report;
 use crate::zrtp;
 
-/// What is known of the sources that were written, and of them alone: what others send says nothing
-/// of the file.
+/// Results of the sources that were written, and of them alone: other sources do not matter for the
+/// file.
 pub(super) struct Verdict {
     counts: Counts,
-    /// Packets that were sent and did not come: missing in between, or after the last or before
-    /// the first that came, if the sender's last report counts more.
+    /// Packets that were sent and not received: missing in between, or after the last or before the
+    /// first received, if the sender's last report counts more.
     lost: u64,
     is_complete: bool,
     statistics: Statistics,
@@ -36,7 +36,7 @@ impl Verdict {
         Self { counts, lost, is_complete, statistics: stream.statistics() }
     }
 
-    /// Says it all.
+    /// Prints the report, and returns the outcome.
     pub(super) fn print(
         &self,
         args: &RecvArgs,
@@ -80,7 +80,7 @@ impl Verdict {
         })
     }
 
-    /// What was received, of the sources that are written where that can be told apart.
+    /// The counters of the reception: of the written sources alone, where they can be separated.
     fn received(&self, received: &Received) -> Value {
         let mut object = report::received(&self.statistics);
         let Counts { packets, packets_lost, frames, frames_dropped } = self.counts;
@@ -103,7 +103,7 @@ impl Verdict {
         object
     }
 
-    /// What was received of others.
+    /// The counters of other sources.
     fn others(&self) -> Value {
         let receive = &self.statistics.receive;
         json!({

@@ -23,7 +23,7 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         let text = "--window needs whole access units: leave --delivery nal-unit out";
         return Err(Usage(text.to_owned()).into());
     }
-    // No window flashes up for what cannot be shown.
+    // No window opens for a codec that cannot be shown.
     let described = build(args)?;
     decoder::check(described.codec)?;
     decoder::find()?;
@@ -61,7 +61,7 @@ impl Drop for Closing {
     }
 }
 
-/// Has receiving end when the window does, also by a panic.
+/// Ends the reception when the window ends, also by a panic.
 pub(crate) struct Asking<'a>(pub(crate) &'a Interrupt);
 
 impl Drop for Asking<'_> {
@@ -70,7 +70,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// What is received while the window is there.
+/// The reception while the window is open.
 struct Watching<'scope, 'env> {
     args: &'env RecvArgs,
     /// The stream, until it is received.
@@ -82,7 +82,7 @@ struct Watching<'scope, 'env> {
     thread: Option<ScopedJoinHandle<'scope, anyhow::Result<Outcome>>>,
 }
 
-/// What the statistics say of the stream.
+/// Statistics of the stream.
 #[derive(Default)]
 struct Seen {
     width: AtomicU64,

@@ -3,15 +3,15 @@
 use rushes::file::MediaWriter;
 use rushes::{Codec, RtpTimestamp, sdp};
 
-/// Whoever is shown a stream.
+/// A consumer of the stream besides the file.
 pub(super) trait Audience {
     /// The next octets of the stream: a frame, or what must be known before the first.
     fn octets(&mut self, octets: &[u8]);
 
-    /// So many packets are missing so far.
+    /// The number of packets missing so far.
     fn lost(&mut self, packets: u64);
 
-    /// Nothing more comes.
+    /// The stream has ended.
     fn finish(self) -> anyhow::Result<()>;
 }
 
@@ -27,7 +27,7 @@ impl Audience for Nobody {
     }
 }
 
-/// Where frames go, and what a description says must stand before the first.
+/// Where frames go, and parameter sets to write before the first if it has none.
 pub(super) struct Writer<A> {
     pub(super) media: Option<MediaWriter>,
     pub(super) audience: A,
@@ -68,8 +68,8 @@ impl<A: Audience> Writer<A> {
         Ok(())
     }
 
-    /// Another source is written from now on: the file goes on with it, or begins again. What a
-    /// pipe or an audience was given stays.
+    /// Switches to another source: the file continues with it, or starts again. Frames already
+    /// given to a pipe or an audience stay there.
     pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<()> {
         if !goes_on {
             self.is_begun = false;

@@ -1,4 +1,4 @@
-//! What others say, and what follows from it.
+//! Handling of the packets of other participants.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -34,8 +34,8 @@ const LIMITS_MAX: usize = 16;
 const ROUND_TRIP_MAX: u32 = 60 << 16;
 
 impl Participant {
-    /// Takes one packet of a compound. Of those under our own SSRC only what they say of our media
-    /// counts: some peers name the source of the media as the sender of their feedback.
+    /// Takes one packet of a compound. Packets under our own SSRC count only as far as they concern
+    /// our media: some peers name the source of the media as the sender of their feedback.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<'_>) {
         match packet {
             Packet::SenderReport(report) if self.is_own(report.ssrc()) => {}

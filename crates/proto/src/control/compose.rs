@@ -1,4 +1,4 @@
-//! Reports in the making: what one datagram says, in which order (RFC 3550 section 6.1).
+//! Writing reports: the packets of one datagram, and their order (RFC 3550 section 6.1).
 
 use std::time::Instant;
 
@@ -36,8 +36,8 @@ impl Participant {
         self.statistics.reports_sent += 1;
     }
 
-    /// Feedback before its time: with the least of a report that RFC 4585 section 3.1 asks for, or
-    /// without one (RFC 5506). `false` if there was nothing to say.
+    /// Early feedback: with the minimal report that RFC 4585 section 3.1 asks for, or without one
+    /// (RFC 5506). `false` if there was nothing to send.
     pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) -> bool {
         self.writer.clear();
         if !self.config.reduced_size {

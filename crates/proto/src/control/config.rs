@@ -1,4 +1,4 @@
-//! What a participant is told: before it starts, and of its media when it reports.
+//! Configuration of a participant, and the counts of its media for reports.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::time::NtpTime;
 use crate::time::RtpTimestamp;
 use crate::timer::TimerConfig;
 
-/// What a [`Participant`](super::Participant) is told before it starts.
+/// Configuration of a [`Participant`](super::Participant).
 #[derive(Clone, Debug)]
 pub struct ParticipantConfig {
     /// Its synchronisation source.
@@ -19,7 +19,7 @@ pub struct ParticipantConfig {
     pub retransmission: Option<Ssrc>,
     /// Its canonical name, the same for all streams of one clock (RFC 7022); at most 255 octets.
     pub cname: String,
-    /// What else it says of itself, sent in turn (RFC 3550 section 6.3.9).
+    /// Its other SDES items, sent in turn (RFC 3550 section 6.3.9).
     pub description: Vec<(SdesKind, String)>,
     /// The rate of its media's timestamps, and of those it receives.
     pub clock_rate: ClockRate,
@@ -33,7 +33,7 @@ pub struct ParticipantConfig {
     pub packet_len_max: usize,
     /// Octets of IP and UDP headers, which count against the bandwidth (RFC 3550 section 6.2).
     pub header_len: usize,
-    /// Whether feedback may go without a report before it (RFC 5506).
+    /// Whether feedback may be sent without a report before it (RFC 5506).
     pub reduced_size: bool,
     /// Other participants whose reports are kept.
     pub sources_max: usize,

@@ -38,12 +38,12 @@ pub(super) struct Conflicts {
 }
 
 impl Conflicts {
-    /// Judges a packet with our SSRC that came from `from` at `now`; `None` if there is nothing
-    /// new to say of it.
+    /// Judges a packet with our SSRC that came from `from` at `now`; `None` if there is nothing new
+    /// to report.
     pub(super) fn judge(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
         self.addresses.retain(|(_, last)| now.saturating_duration_since(*last) < MEMORY);
         if let Some((_, last)) = self.addresses.iter_mut().find(|(address, _)| *address == from) {
-            // Told once a second at most: a loop repeats every packet.
+            // Reported once a second at most: a loop repeats every packet.
             let told = now.saturating_duration_since(*last) < Duration::from_secs(1);
             if !told {
                 *last = now;

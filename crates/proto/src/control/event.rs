@@ -1,4 +1,4 @@
-//! What a participant learns from others.
+//! Events of a participant.
 
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Loss;
@@ -10,7 +10,7 @@ use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use std::time::Duration;
 
-/// How a key frame is asked for.
+/// How a key frame is requested.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyFrameRequest {
     /// Pictures were lost (PLI, RFC 4585 section 6.3.1).
@@ -19,7 +19,7 @@ pub enum KeyFrameRequest {
     FullIntra,
 }
 
-/// Something that another participant said, or that became of one.
+/// A message from another participant, or a change of its state or ours.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ControlEvent {
@@ -27,7 +27,7 @@ pub enum ControlEvent {
     SenderReport {
         /// Who reports.
         from: Ssrc,
-        /// What it says of itself.
+        /// Its sender information.
         info: SenderInfo,
     },
     /// A report block about this participant's media.
@@ -46,11 +46,11 @@ pub enum ControlEvent {
         /// The time.
         round_trip: Duration,
     },
-    /// A source description of a participant that is new, or says something new.
+    /// A source description of a participant that is new, or with a change.
     SourceDescription {
         /// The participant.
         from: Ssrc,
-        /// What it says.
+        /// Its items.
         items: Vec<(SdesKind, String)>,
     },
     /// A participant leaves.
@@ -78,9 +78,9 @@ pub enum ControlEvent {
     },
     /// A receiver needs a picture that it can decode without others.
     KeyFrameRequested {
-        /// Who asks; some peers write the SSRC of our own media here.
+        /// The requester; some peers write the SSRC of our own media here.
         from: Ssrc,
-        /// How.
+        /// The kind of request.
         request: KeyFrameRequest,
     },
     /// Packets of this participant's media did not reach a receiver (generic NACK).
@@ -97,11 +97,11 @@ pub enum ControlEvent {
         /// The parts.
         losses: Vec<Loss>,
     },
-    /// A receiver says which picture it has (RPSI).
+    /// A receiver reports which picture it has (RPSI).
     ReferencePicture {
-        /// Who says so.
+        /// The receiver.
         from: Ssrc,
-        /// The picture, in the codec's own words.
+        /// The picture, in the codec's own terms.
         picture: Vec<u8>,
     },
     /// A receiver wants at most so many bits per second (TMMBR). It is answered by itself, and
@@ -112,9 +112,9 @@ pub enum ControlEvent {
         /// The limit; its source is this participant.
         limit: BitRateLimit,
     },
-    /// A sender names the limits that it keeps (TMMBN).
+    /// A sender reports the limits that it keeps (TMMBN).
     BitRateNotified {
-        /// Who says so.
+        /// The sender.
         from: Ssrc,
         /// The limits, each with the receiver that asked for it.
         limits: Vec<BitRateLimit>,
@@ -137,20 +137,20 @@ pub enum ControlEvent {
         packets: Vec<PacketReport>,
     },
     /// Datagrams were refused because they are not authentic, came before, or are under a key that
-    /// is used up; only of secured participants, told once a second at most.
+    /// is used up; only of secured participants, reported once a second at most.
     Refused {
-        /// How many since this was last told.
+        /// How many since the last report.
         datagrams: u64,
     },
-    /// A master key, of our media or of anybody's reports, has a sixteenth of its lifetime left,
-    /// or less.
+    /// A master key, of our media or of any participant's reports, has a sixteenth of its lifetime
+    /// left, or less.
     KeyExpiring {
         /// Packets that it may still protect.
         left: u64,
     },
-    /// A master key, of our media or of anybody's reports, is used up.
+    /// A master key, of our media or of any participant's reports, is used up.
     KeyExpired,
-    /// This participant's SSRC is another's too: it goes on under a new one (RFC 3550 section 8.2).
+    /// This participant's SSRC is in use elsewhere too: it takes a new one (RFC 3550 section 8.2).
     Collision {
         /// The SSRC until now.
         old: Ssrc,

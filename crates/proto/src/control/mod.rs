@@ -1,9 +1,9 @@
-//! The RTP control protocol as one participant lives it: what to report and when, what others
-//! report, who collides with whom (RFC 3550 sections 6 and 8, RFC 4585, RFC 5104).
+//! The RTP control protocol of one participant: its reports and their times, the reports of others,
+//! and collisions of SSRCs (RFC 3550 sections 6 and 8, RFC 4585, RFC 5104).
 //!
 //! [`Participant`] is driven: datagrams and time go in, datagrams and [`ControlEvent`]s come out.
-//! How packets look is `rtcp`'s, when they may be sent is `timer`'s; the media itself is
-//! `stream`'s, of which only counts are told here ([`MediaSent`], [`Reception`]).
+//! The module `rtcp` has the packets' formats, `timer` decides when they may be sent, and `stream`
+//! has the media, of which only counts are needed here ([`MediaSent`], [`Reception`]).
 
 mod answer;
 mod clock;

@@ -77,7 +77,7 @@ pub struct ControlStatistics {
     pub interval: Duration,
 }
 
-/// One participant: its own SSRC, and what it knows of the others.
+/// One participant: its own SSRC, and the state of the others.
 ///
 /// After [`handle_datagram`](Self::handle_datagram) and whenever
 /// [`poll_timeout`](Self::poll_timeout) has passed, call
@@ -105,7 +105,7 @@ pub struct Participant {
     /// A goodbye under an SSRC that was given up.
     farewell: Option<Ssrc>,
     gone: bool,
-    /// Leaving, the timer forgets that we sent; the last report should still say how much.
+    /// When leaving, the timer forgets that we sent; the last report should still have the counts.
     left_sending: bool,
     pub(super) writer: Writer,
     pub(super) blocks: Vec<ReportBlock>,
@@ -181,7 +181,7 @@ impl Participant {
         outcome
     }
 
-    /// Takes a datagram that is not, or no longer, protected; it came as `len` octets.
+    /// Takes a datagram after its protection, if any, was removed; it came as `len` octets.
     fn handle_clear(
         &mut self,
         now: Instant,
@@ -221,8 +221,8 @@ impl Participant {
         ssrc == self.ssrc || self.config.retransmission == Some(ssrc)
     }
 
-    /// The participant `ssrc`, which said something at `now`; `None` if there is no place for it,
-    /// or if it is this one.
+    /// The participant `ssrc`, heard at `now`; `None` if there is no place for it, or if it is this
+    /// one.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -235,15 +235,15 @@ impl Participant {
     /// Notes that media, a sender report or a source description under our own SSRC came from
     /// `from`, another transport address.
     ///
-    /// Once proves nothing: anybody can write one packet. The second from the same address within
-    /// ten seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
+    /// One packet proves nothing: any host can send it. The second from the same address within ten
+    /// seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
     pub fn handle_conflict(&mut self, now: Instant, from: SocketAddr) {
         match self.conflicts.judge(now, from) {
             None => {}
             Some(Conflict::Loop) => self.tell(ControlEvent::Loop { ssrc: self.ssrc }),
             Some(Conflict::Collision) => {
                 let (old, new) = (self.ssrc, Ssrc(self.random()));
-                // Nobody knows an SSRC that has never sent anything.
+                // An SSRC that has never sent anything is unknown to others.
                 if self.statistics.reports_sent > 0 || self.sent > 0 {
                     self.farewell = Some(old);
                 }
@@ -328,7 +328,7 @@ impl Participant {
             Due::Nothing => return false,
             Due::Report => self.write_report(now, sent, received),
             Due::Feedback => {
-                // What was urgent may have gone with a report meanwhile.
+                // The urgent feedback may have gone with a report meanwhile.
                 if !(self.pending.is_urgent() && self.write_feedback(now, sent)) {
                     self.timer.cancel_feedback();
                     return false;
@@ -346,7 +346,7 @@ impl Participant {
         true
     }
 
-    /// The next thing that others said.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ControlEvent> {
         self.events.pop_front()
     }
@@ -374,13 +374,13 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
-    /// Tells `sources` what the path is estimated to carry, in bits per second (REMB).
+    /// Sends `sources` an estimate of what the path can carry, in bits per second (REMB).
     pub fn send_estimate(&mut self, now: Instant, bit_rate: u64, sources: &[Ssrc]) {
         self.pending.estimate(bit_rate, sources);
         self.timer.want_feedback(now);
     }
 
-    /// Reports when the packets of `media` from `begin` on came, or that they did not (RFC 8888).
+    /// Reports when the packets of `media` from `begin` on arrived, if they did (RFC 8888).
     pub fn report_arrivals(
         &mut self,
         now: Instant,
@@ -397,7 +397,7 @@ impl Participant {
         self.pending.add_app(app)
     }
 
-    /// Leaves: says BYE when the rules allow, in small sessions at once (RFC 3550 section 6.3.7).
+    /// Sends BYE when the rules allow: at once in small sessions (RFC 3550 section 6.3.7).
     pub fn leave(&mut self, now: Instant, reason: &str) {
         reason.clone_into(&mut self.reason);
         self.left_sending = self.timer.we_sent();
@@ -481,7 +481,7 @@ impl Participant {
         }
     }
 
-    /// Tells of those who were silent for too long.
+    /// Reports participants that were silent for too long.
     fn note_left(&mut self, now: Instant) {
         self.expire_limits(now);
         while let Some(from) = self.timer.poll_left() {
@@ -492,7 +492,7 @@ impl Participant {
         }
     }
 
-    /// Octets of the datagram in hand, as they count against the bandwidth.
+    /// Octets of the datagram being written, as they count against the bandwidth.
     fn sent_len(&self) -> usize {
         let trailer = self.security.as_ref().map_or(0, |security| security.protector.overhead());
         self.writer.len() + trailer + self.config.header_len
@@ -537,7 +537,7 @@ fn claims(packet: &Packet<'_>, own: Ssrc) -> bool {
     }
 }
 
-/// Who sent a packet, if one participant did.
+/// The sender of a packet, if it is one participant.
 fn sender(packet: &Packet<'_>) -> Option<Ssrc> {
     match packet {
         Packet::SenderReport(report) => Some(report.ssrc()),

@@ -1,4 +1,4 @@
-//! What is to be said with the next report, or before it.
+//! Feedback and packets to be sent with the next report, or before it.
 
 use super::event::KeyFrameRequest;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 
-/// Entries of each kind that may wait; what comes beyond is not said.
+/// Entries of each kind that may wait; further ones are dropped.
 const WAITING_MAX: usize = 64;
 
 /// Packets of one source that one NACK asks for.
@@ -54,7 +54,7 @@ pub(super) struct Pending {
     missing: Vec<(Ssrc, Vec<SequenceNumber>)>,
     key_frames: Vec<(Ssrc, KeyFrameRequest, u8)>,
     bit_rates: Vec<BitRateLimit>,
-    /// What we answer to requests for a bit rate: the limits in force.
+    /// Our answer to requests for a bit rate: the limits in force.
     pub(super) limits: Option<Vec<BitRateLimit>>,
     /// Whether a reference time waits for its first answer.
     pub(super) delays: bool,
@@ -133,7 +133,7 @@ impl Pending {
     }
 
     /// Writes the arrivals that wait, counted back from `now`, as far as `len_max` octets reach;
-    /// the rest goes on waiting.
+    /// the rest remains.
     pub(super) fn write_arrivals(
         &mut self,
         writer: &mut Writer,
@@ -169,7 +169,7 @@ impl Pending {
         room
     }
 
-    /// Writes what waits as far as `len_max` octets reach; the rest goes on waiting.
+    /// Writes waiting feedback as far as `len_max` octets reach; the rest remains.
     pub(super) fn write(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
         let before = writer.len();
         let mut spare = std::mem::take(&mut self.spare);

@@ -1,4 +1,4 @@
-//! What is known of the other participants.
+//! The state of the other participants.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::time::ClockRate;
 /// Why a participant is worth its place in a full table.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Standing {
-    /// It only says that it exists.
+    /// It is known to exist, and no more.
     #[default]
     Heard,
     /// It reports on our media.
@@ -141,10 +141,10 @@ impl Remotes {
         Self { list: Vec::new(), max: max.max(1) }
     }
 
-    /// The participant `ssrc`, which said something at `now`; `None` if there is no place for it.
+    /// The participant `ssrc`, heard at `now`; `None` if there is no place for it.
     ///
-    /// A full table gives the place of whoever has the least standing and was silent longest, but
-    /// never to one that has no more standing than the last of those with some.
+    /// A full table gives away the place of the participant with the least standing that was silent
+    /// longest, but never to one that has no more standing than the last of those with some.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -166,7 +166,7 @@ impl Remotes {
         if self.list.len() >= self.max {
             let least = |n: &usize| (self.list[*n].standing, self.list[*n].heard);
             let n = (0..self.list.len()).min_by_key(least)?;
-            // Newcomers without standing may push each other out, and nobody else.
+            // Newcomers without standing may replace each other, and no other participant.
             if self.list[n].standing > standing {
                 return None;
             }
@@ -207,7 +207,7 @@ impl Remotes {
     }
 }
 
-/// What is known of another participant.
+/// The state of another participant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RemoteStatistics {
@@ -215,7 +215,7 @@ pub struct RemoteStatistics {
     pub ssrc: Ssrc,
     /// Whether it said BYE.
     pub left: bool,
-    /// Its canonical name; empty before it was told.
+    /// Its canonical name; empty if unknown.
     pub cname: String,
     /// Its last sender report.
     pub sender: Option<SenderInfo>,

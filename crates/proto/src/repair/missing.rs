@@ -1,4 +1,4 @@
-//! Which packets of one source are missing, and when each is to be asked for.
+//! Which packets of one source are missing, and when to request each.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::seq::SequenceNumber;
 /// How a receiver asks for missing packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestTiming {
-    /// How long a packet may merely be late before it is asked for.
+    /// How long a packet may merely be late before it is requested.
     pub delay: Duration,
-    /// How often one packet is asked for.
+    /// Maximum number of requests for one packet.
     pub attempts_max: u8,
-    /// Packets asked for at a time; of a longer gap, only the newest.
+    /// Packets requested at a time; of a longer gap, only the newest.
     pub packets_max: usize,
-    /// How long a missing packet is waited for at most. It is waited for as long as four requests
-    /// take, by the round-trip time measured, and until that is known for the whole limit; an
-    /// answer that could not come in time is not asked for.
+    /// Maximum time to wait for a missing packet. The wait is as long as four requests take at the
+    /// measured round-trip time, or this limit until that is known; a packet is not requested if
+    /// its answer could not arrive in time.
     pub latency_max: Duration,
 }
 
@@ -38,10 +38,10 @@ impl Default for RequestTiming {
 /// A year is for ever, and does not overflow an instant.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Packets given up whose answers may still come, and show how long an answer takes.
+/// Packets given up whose late answers may still show how long an answer takes.
 const GIVEN_UP_MAX: usize = 64;
 
-/// Requests that a packet is waited for, if the latency allows: more where many are lost.
+/// Requests that the wait for a packet allows, within the latency: more where many are lost.
 const REQUESTS_AWAITED: u32 = 4;
 const REQUESTS_AWAITED_IF_LOSSY: u32 = 8;
 
@@ -49,21 +49,20 @@ const REQUESTS_AWAITED_IF_LOSSY: u32 = 8;
 /// twice as long as the one before.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
-/// How often packets are asked for that may never have been sent.
+/// Maximum number of requests for a packet that may never have been sent.
 const HEAD_ATTEMPTS: u8 = 2;
 
-/// How often the last request that can be answered in time is repeated, and how long after it at
-/// the least: nothing comes of it if it is lost. More often where many first requests remain
-/// without an answer.
+/// How often the last request that can be answered in time is repeated, in case it is lost, and how
+/// long after it at least. More often where many first requests remain unanswered.
 const LAST_REPEATS: u8 = 2;
 const LAST_REPEATS_IF_LOSSY: u8 = 10;
 const LOSSY_BELOW: f32 = 0.8;
 const REPEAT_AFTER: Duration = Duration::from_millis(10);
 
-/// What was asked for, and what became of it.
+/// Requests made, and their outcome.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RepairCounts {
-    /// Requests made, repetitions counted.
+    /// Requests made, repetitions included.
     pub requested: u64,
     /// Packets that came after they were asked for.
     pub recovered: u64,
@@ -87,7 +86,7 @@ struct Entry {
     sequence: ExtendedSequence,
     /// When it was found missing: the first packet after it came.
     since: Instant,
-    /// When to ask (again); `None` if that is hopeless.
+    /// When to request it (again); `None` if it is not to be requested any more.
     due: Option<Instant>,
     first_asked: Option<Instant>,
     attempts: u8,
@@ -129,7 +128,7 @@ impl Missing {
         }
     }
 
-    /// Notes the round-trip time as reports have it: an answer that comes sooner is none.
+    /// Sets the round-trip time measured by reports: a packet that comes sooner is not an answer.
     pub fn set_round_trip(&mut self, time: Duration) {
         self.round_trip.set_least(time);
     }
@@ -159,7 +158,7 @@ impl Missing {
         }
     }
 
-    /// Notes at `now` that the `packets` from `first` on did not come before the one after them.
+    /// Notes at `now` that the `packets` from `first` on are missing: the one after them has come.
     pub fn note_gap(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
         if packets == 0 {
             return;
@@ -206,8 +205,8 @@ impl Missing {
         }
     }
 
-    /// Notes a packet that came when it was given up, which happens for ever if the round-trip time
-    /// is taken to be shorter than it is.
+    /// Notes a packet that came after it was given up. With too short a round-trip time, that would
+    /// happen to every packet.
     fn note_late_answer(&mut self, now: Instant, sequence: ExtendedSequence) {
         if let Some(n) = self.given_up.iter().position(|(given_up, _)| *given_up == sequence)
             && let Some((_, asked)) = self.given_up.remove(n)
@@ -216,7 +215,7 @@ impl Missing {
         }
     }
 
-    /// Forgets everything before `sequence`, which is no longer waited for.
+    /// Forgets all packets before `sequence`, which are no longer waited for.
     #[inline]
     pub fn forget_before(&mut self, sequence: ExtendedSequence) {
         while self.entries.front().is_some_and(|entry| entry.sequence < sequence) {
@@ -248,7 +247,7 @@ impl Missing {
         }
     }
 
-    /// Whether `sequence` is missing; [`None`] for the 16 bits that travel if it is not.
+    /// The missing packet with the 16-bit number `sequence`; [`None`] if it is not missing.
     pub fn find(&self, sequence: SequenceNumber) -> Option<ExtendedSequence> {
         let mut entries = self.entries.iter();
         entries.find(|entry| entry.sequence.sequence() == sequence).map(|entry| entry.sequence)
@@ -259,7 +258,7 @@ impl Missing {
         self.next_due
     }
 
-    /// Adds to `out` what is to be asked for at `now`, in order. Each packet is due again when its
+    /// Adds to `out` the packets to request at `now`, in order. Each packet is due again when its
     /// answer should have come; the last request that can be answered in time is repeated.
     pub fn take_due(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
         if self.next_due.is_none_or(|due| due > now) {
@@ -299,7 +298,7 @@ impl Missing {
         }
     }
 
-    /// What was asked for, and what became of it.
+    /// Requests made, and their outcome.
     pub fn counts(&self) -> RepairCounts {
         self.counts
     }

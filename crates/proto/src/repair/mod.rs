@@ -1,8 +1,8 @@
-//! Repair: what a receiver asks for again, and what a sender keeps to answer.
+//! Repair: requests for missing packets, and the sent packets kept to answer them.
 //!
-//! [`Missing`] decides when a lost packet is asked for, [`History`] finds a packet that was sent,
-//! and [`rtx`] is the payload format in which it travels again (RFC 4588). When a request may be
-//! sent is `timer`'s to say, how it looks is `rtcp`'s.
+//! [`Missing`] decides when a lost packet is requested, [`History`] finds a packet that was sent,
+//! and [`rtx`] is the payload format in which it is retransmitted (RFC 4588). The module `timer`
+//! decides when a request may be sent, and `rtcp` has its format.
 
 mod history;
 mod missing;

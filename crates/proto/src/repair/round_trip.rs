@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-/// What is added to the smoothed time at the least before a request is repeated: requests
-/// themselves wait for their turn.
+/// The least that is added to the smoothed time before a request is repeated: requests themselves
+/// wait for their turn to be sent.
 const MARGIN: Duration = Duration::from_millis(10);
 
-/// So many answers in a row that come too soon show that the path has become shorter.
+/// This many answers in a row that arrive too soon show that the path has become shorter.
 const SOONER_MAX: u8 = 8;
 
 /// The time from a request to its answer, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// The round-trip time of reports: no answer comes sooner.
+    /// The round-trip time measured by reports: no answer comes sooner.
     least: Option<Duration>,
     smoothed: Option<Duration>,
     deviation: Duration,
-    /// Whether a request that was made once was answered.
+    /// Whether any packet that was requested only once was answered.
     is_sure: bool,
     /// Packets in a row that came sooner than answers can.
     sooner: u8,
@@ -39,8 +39,8 @@ impl RoundTrip {
             self.smoothed = None;
         }
         self.sooner = 0;
-        // Which of several requests was answered is not known (RFC 6298 section 3); before
-        // anything else is, the longest time that it can be is a beginning.
+        // After several requests, which one was answered is unknown (RFC 6298 section 3); until a
+        // better value is known, the longest possible time serves.
         let is_sure = attempts == 1;
         match self.smoothed {
             Some(smoothed) if self.is_sure => {
@@ -58,8 +58,8 @@ impl RoundTrip {
         }
     }
 
-    /// Notes that an answer came `time` after the first request, too late: the time was taken to be
-    /// shorter than it is.
+    /// Notes that an answer came too late, `time` after the first request: the known time is too
+    /// short.
     pub(super) fn raise(&mut self, time: Duration) {
         if self.time().is_none_or(|known| known < time) {
             (self.smoothed, self.deviation, self.is_sure) = (Some(time), Duration::ZERO, false);
@@ -73,7 +73,7 @@ impl RoundTrip {
         self.smoothed.max(self.least)
     }
 
-    /// After how long without an answer a request is to be repeated, if that is known.
+    /// The time without an answer after which a request is repeated, if known.
     #[inline]
     pub(super) fn retry(&self) -> Option<Duration> {
         Some(self.time()? + MARGIN.max(self.deviation * 4))

@@ -12,7 +12,7 @@ use crate::payload::PacketInfo;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
-/// Where a source reports: the receiver's counters and events.
+/// The receiver's counters and events, which its sources update.
 pub(super) struct Report<'r> {
     pub(super) statistics: &'r mut ReceiveStatistics,
     pub(super) events: &'r mut VecDeque<Event>,
@@ -41,7 +41,7 @@ impl Kept {
     }
 }
 
-/// A source on probation: its packets are kept, so that belief loses none (RFC 3550 A.1 would).
+/// A source on probation. Its packets are kept until it is believed (RFC 3550 A.1 would drop them).
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) ssrc: Ssrc,
@@ -65,8 +65,8 @@ impl Candidate {
 
     /// Takes a packet; `true` once enough of them are close to each other.
     ///
-    /// The RFC asks for packets in sequence; close ones are as good a sign, and networks that
-    /// reorder the first two are not held up.
+    /// The RFC asks for consecutive packets. Close ones are as good a sign, and a network that
+    /// reorders the first two causes no delay.
     pub(super) fn take(
         &mut self,
         packet: Arrived<'_>,

@@ -1,4 +1,4 @@
-//! What a stream is told before it starts.
+//! Configuration of streams.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Default for FrameRate {
     }
 }
 
-/// What a [`Sender`](super::Sender) is told.
+/// Configuration of a [`Sender`](super::Sender).
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// The stream's own synchronisation source, random (RFC 3550 section 8.1).
@@ -79,7 +79,7 @@ pub struct SenderConfig {
     pub payload_type: PayloadType,
     /// The sequence number of the first packet, random (RFC 3550 section 5.1).
     pub first_sequence: SequenceNumber,
-    /// The timestamp of the first frame that is given none, random (RFC 3550 section 5.1).
+    /// The timestamp of the first frame without one of its own, random (RFC 3550 section 5.1).
     pub first_timestamp: RtpTimestamp,
     /// The rate of automatic timestamps, in ticks per second.
     pub clock_rate: ClockRate,
@@ -104,7 +104,7 @@ impl SenderConfig {
 /// Octets that all sources of a receiver may hold by default, beyond one frame of the largest size.
 pub const MEMORY_BESIDE_A_FRAME: usize = 64 << 20;
 
-/// What a [`Receiver`](super::Receiver) is told.
+/// Configuration of a [`Receiver`](super::Receiver).
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
     /// The payload type to accept; packets of another are counted and ignored.
@@ -123,8 +123,8 @@ pub struct ReceiverConfig {
     /// How long a missing packet is waited for, counted from the first packet after it; longer
     /// where it is [asked for](Self::requests).
     pub reorder_time: Duration,
-    /// How long an unfinished frame is kept when nothing comes of its source. What is whole of it
-    /// is then delivered, the rest dropped.
+    /// How long an unfinished frame is kept while its source sends nothing. Whatever is complete is
+    /// then delivered, the rest dropped.
     pub frame_time: Duration,
     /// Octets that the windows and unfinished frames of all sources hold together; a source that
     /// delivers more than others keeps its frames when others have to give way. At least
@@ -185,7 +185,7 @@ impl ReceiverConfig {
     }
 }
 
-/// Why a stream cannot be made as it was told.
+/// Why a stream cannot be made from a configuration.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -197,7 +197,7 @@ pub enum ConfigError {
         /// Octets in the largest frame.
         frame: usize,
     },
-    /// No source may be followed.
+    /// The limit of sources is zero.
     #[error("a receiver must follow at least one source")]
     NoSources,
     /// The datagrams' length is out of range.

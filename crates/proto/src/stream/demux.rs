@@ -47,7 +47,7 @@ impl Demux {
 
     /// The stream that `datagram` is for; `None` if no stream takes it.
     ///
-    /// With a single stream that is always the one: it counts what it does not take.
+    /// A single stream gets every datagram: it counts those that it does not accept.
     #[inline]
     pub fn route(&self, datagram: &[u8]) -> Option<u64> {
         if let [(id, _)] = self.routes[..] {

@@ -1,9 +1,9 @@
-//! The way in of a packet that goes on with the unit in hand, which is what nearly every one of a
-//! large frame does: it is copied, or decrypted, where it belongs in the frame, after one look at it.
+//! The fast path of received packets that continue the current unit, as nearly all of a large frame
+//! do: the payload is copied, or decrypted, straight to its place in the frame.
 //!
-//! Where that is must be known before anything is authentic, so it is guessed: the packet is the
-//! next one, of the frame in hand, and what it holds goes on with the unit. Nothing counts before
-//! the tag was found right; where the guess was wrong after all, the payload is copied out.
+//! The place must be known before the packet is authenticated, so it is guessed: the packet is the
+//! next one, belongs to the current frame and continues its unit. Nothing is counted before the tag
+//! is verified; after a wrong guess the payload is copied out.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -18,15 +18,15 @@ use crate::srtp::UnprotectError;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// A source whose packets of a run need no look at who sent them.
+/// The source of a run of packets, whose origin needs no further check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     source: usize,
     ssrc: Ssrc,
 }
 
-/// The fixed header of a packet that is as nearly all are: without padding, extension and
-/// contributing sources, and no report by its second octet (RFC 5761 section 4).
+/// The fixed header of an ordinary packet: without padding, extension and contributing sources, and
+/// not RTCP by its second octet (RFC 5761 section 4).
 #[derive(Clone, Copy)]
 struct Usual {
     sequence: SequenceNumber,
@@ -58,8 +58,8 @@ impl Usual {
 }
 
 impl Receiver {
-    /// The source that was heard last, if what comes from `from` under its SSRC is taken without
-    /// another look at who it is. Good until a packet went any other way.
+    /// The source that was heard last, if packets from `from` under its SSRC are accepted without
+    /// another check. Valid until a packet takes any other path.
     #[inline]
     pub(super) fn lane(&self, from: Option<SocketAddr>) -> Option<Lane> {
         let source = self.sources.get(self.recent)?;
@@ -70,8 +70,8 @@ impl Receiver {
         is_taken.then_some(Lane { source: self.recent, ssrc })
     }
 
-    /// Takes a clear datagram into its frame, and says whether it went on with the unit in hand;
-    /// `None`, and nothing changes, if it must go the usual way.
+    /// Takes a clear datagram into its frame, and returns whether it continued the current unit;
+    /// `None`, with nothing changed, if it must take the usual path.
     #[inline]
     pub(super) fn take_clear(&mut self, lane: Lane, now: Instant, datagram: &[u8]) -> Option<bool> {
         let usual = self.usual(lane, datagram)?;
@@ -94,9 +94,9 @@ impl Receiver {
         Some(went_on)
     }
 
-    /// Takes those at the front of `datagrams` that differ from `last`, which just
-    /// [went on](Self::take_clear) with the unit in hand, only in what follows the head of the
-    /// payload, and in being the next each; how many. They go on with it too, so nobody is asked.
+    /// Takes the leading `datagrams` that differ from `last`, which just
+    /// [continued](Self::take_clear) the current unit, only by consecutive numbers and after the
+    /// head of the payload; returns how many. They continue the unit as well.
     #[inline]
     pub(super) fn take_more(
         &mut self,
@@ -145,8 +145,8 @@ impl Receiver {
         Some(count)
     }
 
-    /// Takes a protected datagram into its frame, or says why it was refused; `None`, and nothing
-    /// changes, if it must go the usual way.
+    /// Takes a protected datagram into its frame, or returns why it was refused; `None`, with
+    /// nothing changed, if it must take the usual path.
     #[inline]
     pub(super) fn take_direct(
         &mut self,
@@ -178,7 +178,7 @@ impl Receiver {
         Some(Ok(()))
     }
 
-    /// The header of a packet of media of the lane's source, if it is a usual one.
+    /// The header of a media packet of the lane's source, if it is ordinary.
     #[inline]
     fn usual(&self, lane: Lane, datagram: &[u8]) -> Option<Usual> {
         let usual = Usual::of(datagram)?;

@@ -1,4 +1,4 @@
-//! Sources that have ended: what was counted of them, and which packets are theirs still.
+//! Sources that have ended: their counters, and which late packets still belong to them.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::repair::RepairCounts;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
-/// Sources that are remembered one by one.
+/// Ended sources that are remembered individually.
 const REMEMBERED_MAX: usize = 16;
 
 /// The sources that have ended.
@@ -29,7 +29,7 @@ pub(super) struct Ended {
 pub(super) struct EndedSource {
     pub(super) statistics: SourceStatistics,
     run: Former,
-    /// The packet that would continue a row of old ones, and their number so far.
+    /// The packet that would continue a run of old ones, and the length of that run.
     row: (SequenceNumber, u16),
 }
 
@@ -46,8 +46,8 @@ impl Ended {
         self.last.push_back(EndedSource { statistics, run: source.run(), row });
     }
 
-    /// Whether a packet is one that a source sent before it ended: it must not begin it anew. Many
-    /// in a row, some time after, do: the source sends its stream once more.
+    /// Whether a source sent this packet before it ended; such a packet must not start it again.
+    /// Only many consecutive ones after a silence do: the source is repeating its stream.
     pub(super) fn includes(
         &mut self,
         ssrc: Ssrc,

@@ -11,12 +11,12 @@ use super::inbound::Inbound;
 /// its media show that it lives.
 const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
 
-/// How long what was sent before a goodbye may be under way behind it, at the least and at the most.
+/// Minimum and maximum time to wait after a goodbye for packets that were sent before it.
 const LINGER: Duration = Duration::from_millis(250);
 const LINGER_MAX: Duration = Duration::from_secs(10);
 
 impl Inbound {
-    /// Whether its media or its reports show that it lives.
+    /// Whether recent media or reports show that the source is alive.
     pub(super) fn is_live(&self, now: Instant) -> bool {
         let within = |last: Instant, time| now.saturating_duration_since(last) < time;
         within(self.last_heard, GIVES_WAY_AFTER.min(self.source_timeout))
@@ -28,10 +28,10 @@ impl Inbound {
         self.window.gap_since()?.checked_add(self.wait())
     }
 
-    /// When an unfinished frame is to be given up, if nothing is held that may go on with it.
+    /// When an unfinished frame is to be given up, if no held packet may continue it.
     fn frame_deadline(&self) -> Option<Instant> {
         let is_alone = self.builder.is_in_frame() && self.window.is_empty();
-        // What is asked for may go on with it, too.
+        // A requested packet may continue it, too.
         let time = self.frame_time.max(self.wait());
         is_alone.then(|| self.last_joined.checked_add(time))?
     }
@@ -47,7 +47,7 @@ impl Inbound {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Gives up on what is due at `now`; whether the source is over.
+    /// Gives up on gaps and frames that are due at `now`; returns whether the source is over.
     pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) -> bool {
         while self.gap_deadline().is_some_and(|deadline| deadline <= now) {
             self.give_up_gap(report);
@@ -59,7 +59,7 @@ impl Inbound {
         self.end_deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    /// Notes that the source said goodbye at `now`: what is under way may still come.
+    /// Notes that the source said goodbye at `now`; packets under way may still arrive.
     pub(super) fn leave(&mut self, now: Instant) {
         self.leaves = now.checked_add(self.wait().clamp(LINGER, LINGER_MAX));
         self.origin.leave();
@@ -76,8 +76,8 @@ impl Inbound {
         report.events.push_back(Event::SourceEnded { ssrc: self.ssrc() });
     }
 
-    /// Gives up on what is missing, and on the frame in hand, so that their memory can be used for
-    /// others.
+    /// Gives up on missing packets and on the current frame, to free their memory for other
+    /// sources.
     pub(super) fn give_way(&mut self, report: &mut Report<'_>) {
         self.flush(report);
         self.depacketiser.finish(&mut self.builder);
@@ -87,13 +87,13 @@ impl Inbound {
         self.note_dropped(report);
     }
 
-    /// Delivers what is whole and gives up on the rest, as if nothing more came.
+    /// Delivers complete frames and gives up on the rest, as if no packet followed.
     pub(super) fn finish(&mut self, report: &mut Report<'_>) {
         self.flush(report);
         self.end_frame(report);
     }
 
-    /// Delivers what is held, giving up on what is missing between.
+    /// Delivers the held packets, giving up on those missing in between.
     pub(super) fn flush(&mut self, report: &mut Report<'_>) {
         while !self.window.is_empty() {
             self.give_up_gap(report);
@@ -101,7 +101,7 @@ impl Inbound {
         }
     }
 
-    /// Ends the frame in hand, of which nothing more comes.
+    /// Ends the current frame, for which no further packet is expected.
     pub(super) fn end_frame(&mut self, report: &mut Report<'_>) {
         self.depacketiser.finish(&mut self.builder);
         self.builder.finish_source();

@@ -1,11 +1,11 @@
-//! What a receiver tells besides frames.
+//! Events of a receiver.
 
 use super::stats::Discard;
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// Something that happened to a receiver, told at the moment it is known.
+/// An event of a receiver, reported as soon as it is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -16,8 +16,8 @@ pub enum Event {
         /// Its sampling instant.
         timestamp: RtpTimestamp,
     },
-    /// A source's SSRC is used from another address too; what comes from there is discarded (RFC
-    /// 3550 section 8.2). Told once a second at most.
+    /// A source's SSRC is used from another address too; packets from there are discarded (RFC 3550
+    /// section 8.2). Reported once a second at most.
     Conflict {
         /// The source.
         ssrc: Ssrc,
@@ -39,12 +39,12 @@ pub enum Event {
         /// How many there are.
         packets: u64,
     },
-    /// Packets of a secured stream were refused. Told once a second at most for each reason.
+    /// Packets of a secured stream were refused. Reported once a second at most for each reason.
     Refused {
         /// Why: [`Discard::Authentication`], [`Discard::Replayed`], [`Discard::KeyExpired`] or
         /// [`Discard::UnknownKey`].
         reason: Discard,
-        /// How many since this was last told.
+        /// How many since the last report.
         packets: u64,
     },
     /// A source has ended: it said goodbye, was silent for long, or gave way to another.
@@ -52,9 +52,9 @@ pub enum Event {
         /// The source.
         ssrc: Ssrc,
     },
-    /// A source goes on with sequence numbers far from those before (RFC 3550 appendix A.1), as a
-    /// sender does that was started again. What it has sent in between is not known; its counts
-    /// begin anew.
+    /// A source continues with sequence numbers far from those before (RFC 3550 appendix A.1), as
+    /// after a restart of the sender. Packets that it sent in between are unknown; its counts begin
+    /// anew.
     SourceRestarted {
         /// The source.
         ssrc: Ssrc,

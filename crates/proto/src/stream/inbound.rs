@@ -45,7 +45,7 @@ pub(super) struct Inbound {
     arrivals: Option<Arrivals>,
     pub(super) origin: Origin,
     pub(super) depacketiser: Box<dyn Depacketiser>,
-    /// Payloads are taken as they come; the window only says which have.
+    /// Payloads are taken as they arrive; the window only records which have.
     unordered: bool,
     pub(super) builder: FrameBuilder,
     pub(super) reorder_time: Duration,
@@ -53,9 +53,9 @@ pub(super) struct Inbound {
     pub(super) source_timeout: Duration,
     pub(super) since: Instant,
     pub(super) last_heard: Instant,
-    /// When the last packet came that is in a frame.
+    /// When the last packet that joined a frame arrived.
     pub(super) last_joined: Instant,
-    /// When a report of its own came last.
+    /// When its own last report arrived.
     pub(super) last_report: Option<Instant>,
     pub(super) sender_count: SenderCount,
     /// When it is over, once it has said goodbye.
@@ -178,8 +178,8 @@ impl Inbound {
         }
     }
 
-    /// Octets at the head of a payload that may go straight into its frame: that of a packet next
-    /// in order, of the frame in hand.
+    /// The length of the payload's head, if the rest may go straight into the frame: the packet is
+    /// the next one, and a unit of its frame is unfinished.
     #[inline]
     pub(super) fn direct_head_len(
         &self,
@@ -192,15 +192,15 @@ impl Inbound {
         self.depacketiser.head_len()
     }
 
-    /// The frame in hand, to be decrypted into.
+    /// The current frame, to decrypt into.
     #[inline]
     pub(super) fn builder(&mut self) -> &mut FrameBuilder {
         &mut self.builder
     }
 
-    /// Takes the packet that [`direct_head_len`](Self::direct_head_len) allowed: of its payload
-    /// only the head is with it, and `len` octets lie in the frame; all of it is in `whole`, where it
-    /// still is. Whether it went on with the unit in hand, as was guessed.
+    /// Takes a packet that [`direct_head_len`](Self::direct_head_len) allowed. `packet` has only
+    /// the head of its payload; the other `len` octets are already in the frame. `whole` is the
+    /// entire payload, if still available. Returns whether it continued the unit, as was guessed.
     #[inline]
     pub(super) fn take_direct(
         &mut self,
@@ -232,7 +232,7 @@ impl Inbound {
         true
     }
 
-    /// Counts `packets` packets that came next, one after the other, and are in the frame in hand.
+    /// Counts the next `packets` packets, which are consecutive and already in the current frame.
     #[inline]
     pub(super) fn count_more(&mut self, packets: usize, info: &PacketInfo) {
         for _ in 0..packets {
@@ -254,7 +254,7 @@ impl Inbound {
         self.builder.pop()
     }
 
-    /// What became of the run of packets: later ones of it are late.
+    /// The end of the run of packets: any further packet of the run is late.
     pub(super) fn run(&self) -> Former {
         self.window.run()
     }
@@ -294,7 +294,7 @@ impl Inbound {
         }
     }
 
-    /// Counts a packet that came, whatever becomes of it.
+    /// Counts a received packet, whatever its verdict.
     #[inline]
     fn note(&mut self, place: ExtendedSequence, info: &PacketInfo) {
         self.received += 1;
@@ -333,7 +333,7 @@ impl Inbound {
     fn hold(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         while !self.window.fits(place, packet.payload.len()) {
             if self.window.first_held().is_none_or(|held| held > place) {
-                // Only what is missing before it stands in its way.
+                // No packet before it is held, so only missing ones are given up.
                 let (first, packets) = self.window.skip_to(place);
                 self.note_lost(first, packets, report);
             } else {
@@ -350,7 +350,7 @@ impl Inbound {
         self.window.hold(place, packet.info, packet.payload);
     }
 
-    /// Follows the source to where it jumped, with the packet before if that was kept.
+    /// Follows the source to its new sequence numbers, from the packet before if that was kept.
     fn restart(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.flush(report);
         self.end_frame(report);
@@ -384,7 +384,7 @@ impl Inbound {
         }
     }
 
-    /// Hands on a payload that was held, unless that was done when it came.
+    /// Hands on a held payload, unless that was done on its arrival.
     #[inline]
     fn join_held(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         if !self.unordered {
@@ -400,7 +400,7 @@ impl Inbound {
         report.statistics.packets += 1;
         report.statistics.payload_octets += payload.len() as u64;
         if payload.is_empty() {
-            // A keep-alive, or padding alone: it takes a number and belongs to no frame.
+            // A keep-alive, or padding alone: it uses a sequence number, but belongs to no frame.
             self.builder.idle(info.timestamp);
             self.note_dropped(report);
             return;

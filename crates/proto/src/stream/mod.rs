@@ -1,7 +1,7 @@
 //! Streams: the straight paths of a packet out and in.
 //!
 //! [`Sender`] and [`Receiver`] mirror each other: split / join, write / parse, place / handle.
-//! Time and randomness are arguments, datagrams are slices; who carries them is not known here.
+//! Time and randomness are arguments and datagrams are slices: there are no sockets here.
 
 mod arrivals;
 mod candidate;
@@ -35,8 +35,8 @@ pub use send::{Outgoing, Retransmission, Sender};
 pub use sender_count::SentSoFar;
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 
-/// Octets in the smallest UDP payload that a stream may be told to keep to: room for headers and
-/// a little more, and less than an MTU of 100 octets leaves over IPv6.
+/// Octets in the smallest UDP payload that may be configured: room for headers and a little more,
+/// and less than an MTU of 100 octets leaves over IPv6.
 pub const PACKET_LEN_MIN: usize = 40;
 
 /// Octets in the largest UDP payload over IPv4.

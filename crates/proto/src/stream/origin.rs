@@ -4,13 +4,13 @@ use core::net::SocketAddr;
 use std::time::Duration;
 use std::time::Instant;
 
-/// How long a source must be silent at its address before it may speak from another.
+/// How long a source must be silent at its address before it may send from another.
 const MOVE_AFTER: Duration = Duration::from_secs(1);
 
-/// How long after a conflict was reported the next one is.
+/// Minimum time between two reported conflicts.
 const REPORT_AGAIN: Duration = Duration::from_secs(1);
 
-/// What a source did last, as far as it decides whether it may have moved.
+/// The last activity of a source, which decides whether it may have moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Presence {
     pub(super) last_heard: Instant,
@@ -23,7 +23,7 @@ pub(super) struct Presence {
 pub(super) struct Origin {
     /// `None` until it is known, and after a goodbye.
     address: Option<SocketAddr>,
-    /// Where the source was when it said goodbye.
+    /// The address of the source when it said goodbye.
     left_from: Option<SocketAddr>,
     conflict_reported: Option<Instant>,
 }
@@ -38,9 +38,9 @@ impl Origin {
         self.address = address;
     }
 
-    /// Whether a packet that came from `from` at `now` is the source's: it keeps to the address it
-    /// was first heard at until it falls silent there. After its goodbye it comes again from its own
-    /// host, if it does. An authentic packet is the source's wherever it comes from.
+    /// Whether a packet from `from` at `now` is the source's. A source keeps the address at which
+    /// it was first heard until it falls silent there; after its goodbye it may return from any
+    /// port of its host. An authentic packet is the source's wherever it comes from.
     #[inline]
     pub(super) fn admits(
         &self,
@@ -60,13 +60,13 @@ impl Origin {
         self.address.is_none() || is_silent
     }
 
-    /// Follows the source to `from`; whether that is another address than it left from.
+    /// Follows the source to `from`; returns whether it left from another address.
     pub(super) fn follow(&mut self, from: Option<SocketAddr>) -> bool {
         self.address = from;
         self.left_from != from
     }
 
-    /// Notes a goodbye: the source may come again from another address at once.
+    /// Notes a goodbye: the source may return from another address at once.
     pub(super) fn leave(&mut self) {
         self.left_from = self.address.take().or(self.left_from);
     }

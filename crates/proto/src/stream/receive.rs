@@ -42,15 +42,15 @@ use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
-/// Events that wait to be collected; older ones are forgotten, and counted.
+/// Events that may wait to be collected; the oldest are forgotten, and counted.
 const EVENTS_MAX: usize = 256;
 
 /// The receiving half of a stream: many sources, each put in order and joined into frames.
 ///
-/// It is driven, never driving: after [`handle_datagram`](Self::handle_datagram) or
+/// The caller drives it: after [`handle_datagram`](Self::handle_datagram) or
 /// [`handle_timeout`](Self::handle_timeout), drain [`poll_frame`](Self::poll_frame) and
 /// [`poll_event`](Self::poll_event), then wait until [`poll_timeout`](Self::poll_timeout) or the
-/// next datagram. Time is whatever the caller says it is.
+/// next datagram. Time is whatever the caller passes in.
 ///
 /// # Limits
 /// Memory is bounded by [`ReceiverConfig`]: per source, a window and one unfinished frame, and of
@@ -74,10 +74,10 @@ pub struct Receiver {
     /// The last sender report of a source that is not followed yet.
     pub(super) early_report: Option<(Ssrc, IpAddr, SentSoFar)>,
     pub(super) own_ssrc: Option<Ssrc>,
-    /// Others that are ours or were: what we sent must not come back as somebody else's.
+    /// Other SSRCs that are or were ours: our own packets must not come back as another source's.
     pub(super) own_others: VecDeque<Ssrc>,
     conflict: Option<SocketAddr>,
-    /// `None` if packets come clear.
+    /// `None` if packets are not protected.
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
@@ -126,7 +126,7 @@ impl Receiver {
         self
     }
 
-    /// What takes packets out of protection, if anything does.
+    /// The context that unprotects packets, if the stream is secured.
     #[cfg(feature = "srtp")]
     pub fn unprotector(&mut self) -> Option<&mut crate::srtp::Unprotector> {
         self.security.as_mut().map(|security| security.unprotector())
@@ -194,18 +194,18 @@ impl Receiver {
     }
 
     /// Takes a BYE of source `ssrc` that came at `now` from the host `from` (RFC 3550 section 6.6):
-    /// packets under way are still waited for, then the source ends. It may come again from another
-    /// address at once. From another host than the source's own the BYE counts for nothing.
+    /// packets under way are still waited for, then the source ends. It may return from another
+    /// address at once. A BYE from another host than the source's is ignored.
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc, from: IpAddr) {
         if let Some(n) = self.source_at(ssrc, from) {
             self.sources[n].leave(now);
         }
     }
 
-    /// Notes that a report of source `ssrc` came at `now` from the host `from`: the source lives,
-    /// even if it sends no media. A sender report says in `sent` how much it has sent, which shows
-    /// whether packets after the newest one are missing. From another host than the source's own it
-    /// counts for nothing.
+    /// Notes a report of source `ssrc` that came at `now` from the host `from`: the source is
+    /// alive, even if it sends no media. The counts of a sender report, in `sent`, show whether
+    /// packets after the newest one are missing. A report from another host than the source's is
+    /// ignored.
     pub fn handle_report(
         &mut self,
         now: Instant,
@@ -223,9 +223,9 @@ impl Receiver {
         }
     }
 
-    /// Sets the round-trip time to source `ssrc`, as reports have it (RFC 3550 section 6.4.1, RFC 3611
-    /// section 4.5): how long a missing packet is waited for, and when it is asked for again, follow
-    /// from it.
+    /// Sets the round-trip time to source `ssrc`, as measured by reports (RFC 3550 section 6.4.1,
+    /// RFC 3611 section 4.5). It decides how long a missing packet is waited for, and when it is
+    /// requested again.
     pub fn set_round_trip(&mut self, ssrc: Ssrc, time: Duration) {
         if let Some(n) = self.find(ssrc) {
             self.sources[n].set_round_trip(time);
@@ -248,8 +248,8 @@ impl Receiver {
         self.conflict.is_some()
     }
 
-    /// Adds to `out` the packets of one source to be asked for at `now`, and says which source;
-    /// to be called until there is none.
+    /// Adds to `out` the packets of one source to request at `now`, and returns that source; to be
+    /// called until it returns `None`.
     pub fn poll_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) -> Option<Ssrc> {
         let due = |source: &&mut Inbound| source.requests_due().is_some_and(|due| due <= now);
         let source = self.sources.iter_mut().find(due)?;
@@ -257,7 +257,7 @@ impl Receiver {
         Some(source.ssrc())
     }
 
-    /// Where the source that was heard last sends from, if that was told.
+    /// The transport address of the source that was heard last, if known.
     pub fn source_address(&self) -> Option<SocketAddr> {
         self.sources
             .get(self.recent)
@@ -265,13 +265,13 @@ impl Receiver {
             .and_then(|source| source.origin.address())
     }
 
-    /// Where source `ssrc` sends from, if it is believed and that was told.
+    /// The transport address of source `ssrc`, if it is believed and its address known.
     pub fn address_of(&self, ssrc: Ssrc) -> Option<SocketAddr> {
         self.find(ssrc).and_then(|n| self.sources[n].origin.address())
     }
 
-    /// Adds to `out` when the packets of one source came, or that they did not, and says which
-    /// source and from which packet on; to be called until there is none.
+    /// Adds to `out` the arrival times of packets of one source, `None` for missing ones, and
+    /// returns the source and its first packet in `out`; to be called until it returns `None`.
     pub fn poll_arrivals(
         &mut self,
         out: &mut Vec<Option<Instant>>,
@@ -298,8 +298,8 @@ impl Receiver {
         }
     }
 
-    /// Waits no longer for packets that are missing, of any source: what is whole is finished, the
-    /// rest is dropped and counted. For the end of a reception.
+    /// Stops waiting for missing packets, of all sources: complete frames are finished, the others
+    /// dropped and counted. For the end of a reception.
     pub fn flush(&mut self) {
         for n in 0..self.sources.len() {
             self.with_source(n, Inbound::finish);
@@ -320,7 +320,7 @@ impl Receiver {
         self.sources.iter_mut().find_map(Inbound::poll_frame)
     }
 
-    /// The next thing to tell the application.
+    /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -356,12 +356,12 @@ impl Receiver {
         }
     }
 
-    /// What the receiver was told.
+    /// The receiver's configuration.
     pub fn config(&self) -> &ReceiverConfig {
         &self.config
     }
 
-    /// What was received of each believed source, for the reports on it.
+    /// Statistics of each believed source, for reception reports.
     pub fn receptions(&self) -> impl Iterator<Item = SourceStatistics> {
         self.sources.iter().map(Inbound::statistics)
     }
@@ -415,7 +415,7 @@ impl Receiver {
         self.consider(arrived, from)
     }
 
-    /// Whether what comes this far is its source's own.
+    /// Whether packets are authenticated before they come this far.
     #[inline]
     pub(super) fn is_authentic(&self) -> bool {
         self.security.as_ref().is_some_and(|security| security.authenticates())

@@ -1,4 +1,4 @@
-//! What a source lacks: what its reports reveal, what is asked for, and what is retransmitted.
+//! Missing packets of a source: detected by its reports, requested, retransmitted.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -12,12 +12,12 @@ use crate::repair::RepairCounts;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 
-/// How long packets that a report counts may merely be under way.
+/// How long packets that a report counts may still be under way.
 const UNDER_WAY: Duration = Duration::from_millis(50);
 
 impl Inbound {
-    /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but says
-    /// nothing of the source's path.
+    /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but shows
+    /// nothing about the source's path.
     pub(super) fn take_retransmitted(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         let before = self.window.announced();
         let Some(placed) = self.window.judge_retransmitted(packet.sequence) else {
@@ -35,8 +35,8 @@ impl Inbound {
         self.missing.as_ref().is_some_and(|missing| missing.find(sequence).is_some())
     }
 
-    /// Notes what is missing, or no longer so, now that the newest packet is another than `before`
-    /// or not.
+    /// Notes the packets found missing, or no longer missing, by the arrival of `place` when the
+    /// newest packet was `before`.
     #[inline]
     pub(super) fn note_missing(
         &mut self,
@@ -64,12 +64,12 @@ impl Inbound {
         self.missing.as_ref().and_then(Missing::poll_timeout)
     }
 
-    /// What was asked for, and what became of it.
+    /// Requests made, and their outcome.
     pub(super) fn repairs(&self) -> RepairCounts {
         self.missing.as_ref().map(Missing::counts).unwrap_or_default()
     }
 
-    /// Notes the round-trip time to the source, as reports have it.
+    /// Sets the round-trip time to the source, as measured by reports.
     pub(super) fn set_round_trip(&mut self, time: Duration) {
         if let Some(missing) = &mut self.missing {
             missing.set_round_trip(time);
@@ -83,8 +83,8 @@ impl Inbound {
         self.reorder_time.max(recovering)
     }
 
-    /// Notes that a report of the source's own came, and what it says of its media: packets after
-    /// the newest one are missing, or none before the first one.
+    /// Notes a report of the source. Its packet count may show that packets after the newest one
+    /// are missing, or that none before the first one is.
     pub(super) fn handle_report(
         &mut self,
         now: Instant,
@@ -102,8 +102,8 @@ impl Inbound {
         self.settle_head(false, report);
     }
 
-    /// Waits no longer for packets before the first one if they cannot be missing: it
-    /// `is_beginning` a stream, or the source's report shows it.
+    /// Stops waiting for packets before the first one if none can be missing: the first one begins
+    /// a stream (`is_beginning`), or the source's report shows it.
     #[inline]
     pub(super) fn settle_head(&mut self, is_beginning: bool, report: &mut Report<'_>) {
         let is_settled = || is_beginning || self.sender_count.shows_no_head(&self.window);

@@ -14,7 +14,7 @@ use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
 impl Receiver {
-    /// Takes a packet of another payload type: a retransmission (RFC 4588), or none of ours.
+    /// Takes a packet of another payload type, which is a retransmission (RFC 4588) or discarded.
     pub(super) fn take_retransmission(
         &mut self,
         now: Instant,
@@ -40,7 +40,7 @@ impl Receiver {
     }
 
     /// The source that a retransmission stream from `from` belongs to. A new stream belongs to the
-    /// one source that misses the packet it brings (RFC 4588 section 5.3) and sends from there.
+    /// one source at that address that is missing the packet (RFC 4588 section 5.3).
     fn media_of(
         &mut self,
         stream: Ssrc,
@@ -60,7 +60,7 @@ impl Receiver {
                 return Ok(n);
             }
         }
-        // A new stream, or one whose source was followed by another.
+        // A new stream, or one that now serves another source.
         let misses = |(_, source): &(usize, &Inbound)| is_from(source) && source.misses(sequence);
         let mut missing = self.sources.iter().enumerate().filter(misses);
         let (n, source) = missing.next().ok_or(Discard::Retransmission)?;

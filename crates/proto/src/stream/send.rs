@@ -31,7 +31,7 @@ use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// How a packet travels when it is sent again.
+/// How packets are retransmitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retransmission {
     /// As it was, in the stream it belongs to.
@@ -47,7 +47,7 @@ pub enum Retransmission {
     },
 }
 
-/// What a sender keeps to send again.
+/// The state for retransmissions.
 #[derive(Debug)]
 pub(super) struct Repair {
     pub(super) history: History,
@@ -73,14 +73,14 @@ pub struct Sender {
     retransmitted_octets: u64,
 }
 
-/// What became of a packet.
+/// The outcome of writing a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Written {
     /// It is in the batch.
     Placed,
     /// It does not fit the batch.
     Full,
-    /// It could not be protected and must not go out clear, or its format is mistaken.
+    /// It could not be protected and must not be sent clear, or its format is faulty.
     Refused,
 }
 
@@ -120,10 +120,10 @@ impl Sender {
         self
     }
 
-    /// The sender, whose packets leave protected (RFC 3711); none leaves in any other way.
+    /// Protects all packets of the sender (RFC 3711).
     ///
     /// # Errors
-    /// [`ConfigError::PacketLen`] if the largest datagram is too small for what that adds.
+    /// [`ConfigError::PacketLen`] if the largest datagram is too small for the added octets.
     #[cfg(feature = "srtp")]
     pub fn secured(mut self, protector: Protector) -> Result<Self, ConfigError> {
         let len = self.config.packet_len_max;
@@ -134,8 +134,8 @@ impl Sender {
         Ok(self)
     }
 
-    /// Goes on under another master key, from the next packet on. Packets under the key before
-    /// can no longer be sent again in a stream of their own.
+    /// Switches to another master key with the next packet. Packets under the key before can no
+    /// longer be retransmitted in a stream of their own.
     ///
     /// # Errors
     /// [`PolicyError`](crate::srtp::PolicyError) if the key does not fit, or nothing is secured.
@@ -156,7 +156,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What protects the packets, if anything does.
+    /// The protection of the packets, if the stream is secured.
     #[cfg(feature = "srtp")]
     pub fn protector(&mut self) -> Option<&mut Protector> {
         self.protector.as_deref_mut()
@@ -203,7 +203,7 @@ impl Sender {
         self.retransmitted_octets
     }
 
-    /// The SSRC that lost packets are sent again under, if it is one of their own (RFC 4588).
+    /// The SSRC of the retransmission stream, if there is one (RFC 4588).
     pub fn retransmission_ssrc(&self) -> Option<Ssrc> {
         match self.repair.as_ref()?.retransmission {
             Retransmission::Rtx { ssrc, .. } => Some(ssrc),
@@ -211,8 +211,8 @@ impl Sender {
         }
     }
 
-    /// Goes on under another synchronisation source, as after a collision (RFC 3550 section 8.2);
-    /// packets of the old one are not sent again.
+    /// Switches to another synchronisation source, as after a collision (RFC 3550 section 8.2);
+    /// packets of the old one are not retransmitted.
     pub fn set_ssrc(&mut self, ssrc: Ssrc) {
         self.config.ssrc = ssrc;
         if self.protector.is_some() {
@@ -224,7 +224,7 @@ impl Sender {
         }
     }
 
-    /// The next thing to know about the master key that packets leave under:
+    /// The next event of the master key for packets sent:
     /// [`Event::KeyExpiring`] or [`Event::KeyExpired`].
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.protector.as_mut()?.poll_event()?;
@@ -289,7 +289,7 @@ impl Sender {
         self.finish(batch);
     }
 
-    /// The timestamp of the next frame that is given none.
+    /// The timestamp of the next frame that is pushed without one.
     pub fn next_timestamp(&self) -> RtpTimestamp {
         let ticks = self.config.frame_rate.ticks(self.clock_frames, self.config.clock_rate);
         self.clock_base.plus(ticks)
@@ -305,7 +305,7 @@ impl Sender {
         self.statistics
     }
 
-    /// What the sender was told.
+    /// The sender's configuration.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
@@ -424,9 +424,9 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// A frame on its way out. Dropped before the last of its packets was made, the rest is not sent, and
-/// a sequence number is left out if any packet was made: no receiver can take what it has for a whole
-/// frame, nor what follows for the rest of it.
+/// A frame being sent. If it is dropped before its last packet was made, the rest is not sent, and
+/// if any packet was made, a sequence number is skipped: no receiver can take its part for a whole
+/// frame, nor later packets for the rest of it.
 #[derive(Debug)]
 pub struct Outgoing<'s, 'f> {
     sender: &'s mut Sender,
@@ -463,8 +463,8 @@ impl Outgoing<'_, '_> {
             match written.unwrap_or_else(|| sender.write(self.frame, self.timestamp, batch)) {
                 Written::Placed => {}
                 Written::Full => {
-                    // Formats that cannot split make packets longer than asked for; one that is
-                    // longer than a datagram can be is a mistake of its format.
+                    // Formats that cannot split frames may exceed the limit; a packet longer than a
+                    // datagram can be is a fault of its format.
                     self.waiting = !batch.is_empty();
                     self.done = batch.is_empty();
                     debug_assert!(self.waiting, "a payload longer than any datagram");
@@ -480,7 +480,7 @@ impl Outgoing<'_, '_> {
         !batch.is_empty()
     }
 
-    /// Sends a packet once more in the middle of the frame; see [`Sender::retransmit`].
+    /// Retransmits a packet in the middle of the frame; see [`Sender::retransmit`].
     ///
     /// # Errors
     /// As [`Sender::retransmit`].

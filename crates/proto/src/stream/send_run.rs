@@ -1,5 +1,5 @@
-//! The way out of packets that differ only in the octets of the frame that they have, which most of
-//! a large frame's are: all but the first and the last fragment of a unit.
+//! The fast path of sent packets that differ only in their part of the frame, as most of a large
+//! frame do: all but the first and the last fragment of a unit.
 
 use super::send::Sender;
 use super::send::Written;
@@ -9,9 +9,8 @@ use crate::rtp::HEADER_LEN;
 use crate::time::RtpTimestamp;
 
 impl Sender {
-    /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run), and
-    /// nothing but copying is to be done; `None` if not. A run that its format must not make is
-    /// refused.
+    /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run) and only
+    /// need to be copied; `None` if not. A run that its format must not make is refused.
     #[inline]
     pub(super) fn write_run(
         &mut self,

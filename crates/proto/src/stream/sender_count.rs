@@ -1,9 +1,9 @@
-//! What a source's reports say of how much it has sent.
+//! The packet counts in a source's sender reports.
 
 use super::window::Window;
 use crate::time::RtpTimestamp;
 
-/// What a sender report says of the media sent so far (RFC 3550 section 6.4.1).
+/// The media sent so far, as a sender report counts it (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SentSoFar {
     /// The sender's packet count, modulo 2³².
@@ -12,17 +12,17 @@ pub struct SentSoFar {
     pub at: RtpTimestamp,
 }
 
-/// How many packets that a report counts may be under way when a source begins.
+/// Counted packets that may be under way when a source begins.
 const UNDER_WAY_MAX: u32 = 4096;
 
-/// The packet count of a source, as far as it can be believed.
+/// The packet count of a source, as far as it is reliable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SenderCount {
-    /// Whether each packet is counted once: not if lost ones are sent again as they were, which
-    /// some senders count.
+    /// Whether each packet is counted once. Not so if lost packets are repeated unchanged, because
+    /// some senders count the repetitions.
     is_exact: bool,
     last: Option<SentSoFar>,
-    /// Whether the source has been followed since it began to send, by its first report.
+    /// Whether the source has been followed since it began to send, judged by its first report.
     since_beginning: Option<bool>,
 }
 
@@ -36,20 +36,20 @@ impl SenderCount {
         *self = Self::new(self.is_exact);
     }
 
-    /// Takes what a report says; how many packets were sent after the newest one that came, if that
-    /// can be known.
+    /// Takes the count of a report; returns the number of packets sent after the newest one
+    /// received, if that is certain.
     pub(super) fn take(&mut self, sent: SentSoFar, window: &Window) -> Option<u64> {
         let unseen = sent.packets.wrapping_sub(window.expected() as u32).cast_signed();
         self.last = Some(sent);
         let is_beginning = unseen.unsigned_abs() <= UNDER_WAY_MAX;
         let since_beginning = *self.since_beginning.get_or_insert(is_beginning);
-        // A report that later packets overtook says nothing of them.
+        // A report that later packets overtook does not count them.
         let is_known = self.is_exact && since_beginning && !window.is_after(sent.at);
         u64::try_from(unseen).ok().filter(|_| is_known)
     }
 
-    /// Whether no packet before the first one is to be waited for: as many have come as had been
-    /// sent, or so many more were sent that the source was joined late.
+    /// Whether no packet before the first one needs to be waited for: all packets sent have
+    /// arrived, or so many more were sent that the source was joined late.
     #[inline]
     pub(super) fn shows_no_head(&self, window: &Window) -> bool {
         let Some(sent) = self.last else { return false };

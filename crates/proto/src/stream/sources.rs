@@ -1,4 +1,4 @@
-//! The sources of a receiver: who is believed, who gives way, and the memory that all share.
+//! The sources of a receiver: which are believed, which give way, and the memory they share.
 
 use core::net::SocketAddr;
 use std::cmp::Reverse;
@@ -119,8 +119,8 @@ impl Receiver {
         }
     }
 
-    /// Has sources give up what is unfinished until the others fit: of those that hold more than
-    /// their share, first the one that has delivered least, and of equals the newest.
+    /// Makes sources give up unfinished frames until the rest fits: among those that hold more than
+    /// their share, the one that has delivered least comes first, and of equals the newest.
     #[cold]
     fn free_memory(&mut self) {
         for _ in 0..self.sources.len() {

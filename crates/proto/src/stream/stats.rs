@@ -1,4 +1,4 @@
-//! What is counted.
+//! Counters of streams.
 
 use core::net::SocketAddr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
 
-/// Why a datagram's way ended early.
+/// Why a datagram was discarded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Discard {
     Rtcp,
     /// Another payload type than the stream's.
     PayloadType,
-    /// Another source than the one that the stream was told to accept.
+    /// Another source than the configured one.
     OtherSource,
     /// A source beyond those that are followed.
     TooManySources,
@@ -58,7 +58,7 @@ pub enum Discard {
 }
 
 impl Discard {
-    /// All reasons, in the order of a packet's way.
+    /// All reasons, in the order of the checks.
     pub const ALL: [Self; 21] = [
         Self::KeepAlive,
         Self::NotRtp,
@@ -111,12 +111,12 @@ impl Discard {
     }
 }
 
-/// Datagrams by the reason that ended their way.
+/// Discarded datagrams by reason.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Discards([u64; Discard::ALL.len()]);
 
 impl Discards {
-    /// Datagrams that ended for `reason`.
+    /// Datagrams discarded for `reason`.
     pub fn get(&self, reason: Discard) -> u64 {
         self.0[reason as usize]
     }
@@ -140,7 +140,7 @@ impl Discards {
     }
 }
 
-/// What a sender has sent.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SendStatistics {
     /// Frames taken.
@@ -151,19 +151,19 @@ pub struct SendStatistics {
     pub payload_octets: u64,
     /// Octets of frames, as given.
     pub frame_octets: u64,
-    /// Packets sent once more because they were asked for; not among `packets`.
+    /// Packets retransmitted on request; not among `packets`.
     pub retransmitted: u64,
-    /// Frames not sent to their end, because sending failed before or the master key was used up. A
-    /// sequence number is left out behind each that was begun, so that receivers drop it.
+    /// Frames not sent completely, because sending failed or the master key was used up. A sequence
+    /// number is skipped after each that was begun, so that receivers drop it.
     pub frames_cut: u64,
     /// NAL units that were left out of the frames sent, because their type has no place in RTP (such
     /// as the metadata of Dolby Vision, type 62 of H.265) or they are shorter than their header.
     pub units_left_out: u64,
-    /// Requests for packets that are gone, or that came too often.
+    /// Requests refused: for packets that are gone, or that were requested too often.
     pub retransmissions_refused: u64,
 }
 
-/// What a receiver has received.
+/// Counters of a receiver.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ReceiveStatistics {
     /// Packets accepted: from a believed source, in time, for the first time.
@@ -174,14 +174,14 @@ pub struct ReceiveStatistics {
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
-    /// Of them, first frames of a source that may lack their beginning: it does not show whether
-    /// packets before the first one that came were lost.
+    /// Of them, first frames of a source that may lack their beginning: packets lost before the
+    /// first one received cannot be detected.
     pub frames_unsure: u64,
     /// Packets that were missing when they were no longer waited for.
     pub packets_lost: u64,
     /// Packets that came after a later one; duplicates apart.
     pub reordered: u64,
-    /// Requests made for missing packets, repetitions counted.
+    /// Requests made for missing packets, repetitions included.
     pub requested: u64,
     /// Missing packets that came after they were asked for.
     pub recovered: u64,
@@ -196,9 +196,9 @@ pub struct ReceiveStatistics {
     /// Frames dropped because their source had to give way in
     /// [`memory_max`](super::ReceiverConfig::memory_max).
     pub frames_displaced: u64,
-    /// Events that were not collected in time and forgotten.
+    /// Events forgotten because they were not collected in time.
     pub events_forgotten: u64,
-    /// Datagrams by the reason that ended their way.
+    /// Discarded datagrams by reason.
     pub discards: Discards,
     /// Each source that is followed and believed.
     pub sources: Vec<SourceStatistics>,
@@ -206,12 +206,12 @@ pub struct ReceiveStatistics {
     pub ended: Vec<SourceStatistics>,
 }
 
-/// What a receiver knows of one source.
+/// Statistics of one source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SourceStatistics {
     /// The source.
     pub ssrc: Ssrc,
-    /// The transport address that it sends from, if that was given.
+    /// The transport address that it sends from, if known.
     pub address: Option<SocketAddr>,
     /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not those
     /// retransmitted in a stream of their own.

@@ -1,8 +1,8 @@
 //! Sequence numbers and order of one source: one verdict for each packet (RFC 3550 appendix A.1).
 //!
-//! A packet is in turn, early, late, a duplicate, or far from where the source was. Two neighbours
-//! far away are a jump: the source restarted. What tells a restart from packets that are merely
-//! late is the timestamp: a late packet was sampled shortly before the newest one.
+//! A packet is in turn, early, late, a duplicate, or far from the expected numbers. Two consecutive
+//! packets far away are a jump: the source restarted. Timestamps distinguish a restart from packets
+//! that are merely late: a late packet was sampled shortly before the newest one.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -20,26 +20,26 @@ pub(super) const MAX_DROPOUT: u64 = 3000;
 /// A packet this far behind the newest one may be a restart (RFC 3550 appendix A.1).
 pub(super) const MAX_MISORDER: u64 = 100;
 
-/// How far before the newest packet a late one was sampled at most, and how far after it:
-/// pictures are not sent in the order in which they were sampled.
+/// Maximum time by which a late packet was sampled before the newest one, and after it: pictures
+/// are not sent in the order of sampling.
 const LATE: Duration = Duration::from_secs(30);
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// How many packets before the end of a run that is over a late one was sent at most.
+/// Maximum distance of a late packet from the end of its finished run, in packets.
 const LATE_PACKETS: i16 = 1 << 14;
 
-/// A source that sent nothing new for this long, and then so many old packets in a row, sends its
-/// stream once more, as a player of a capture does in a loop.
+/// A source that sends nothing new for this long, and then this many old packets in a row, is
+/// repeating its stream, like a capture played in a loop.
 pub(super) const SILENCE: Duration = Duration::from_secs(2);
 pub(super) const OLD_RUN: u16 = 64;
 
 /// Packets before the next one whose fate is remembered, to tell a duplicate from a late packet.
 const REMEMBERED: u64 = 1024;
 
-/// Packets that a source may announce beyond the newest one that came.
+/// Packets that a source may announce beyond the newest one received.
 const TAIL_MAX: u64 = 64;
 
-/// What a packet is to its source.
+/// The verdict on a packet of a source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     /// It has a place in the stream.
@@ -83,12 +83,12 @@ pub(super) struct WindowLimits {
     pub(super) octets: usize,
 }
 
-/// The end of a run of packets that is over: what belongs to it is late.
+/// The end of a finished run of packets; further packets of it are late.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Former {
     highest: SequenceNumber,
     timestamp: RtpTimestamp,
-    /// Ticks before `timestamp` at which a late packet was sampled at most, and after it.
+    /// Maximum ticks by which a late packet was sampled before `timestamp`, and after it.
     late: i32,
     ahead: i32,
 }
@@ -105,7 +105,7 @@ impl Former {
     }
 }
 
-/// One packet more of a row of old ones, which may have gaps: the next of the row, and how many came.
+/// Extends a run of old packets, which may have gaps; returns its next packet and its length.
 pub(super) fn in_a_row(
     (next, count): (SequenceNumber, u16),
     sequence: SequenceNumber,
@@ -118,7 +118,7 @@ pub(super) fn in_a_row(
     }
 }
 
-/// Which packet of a source is next, which is the newest, what is held and what came before.
+/// The next and the newest packet of a source, the packets held, and those delivered recently.
 #[derive(Debug)]
 pub(super) struct Window {
     limits: WindowLimits,
@@ -130,10 +130,10 @@ pub(super) struct Window {
     /// Of the newest packet.
     timestamp: RtpTimestamp,
     arrival: Instant,
-    /// The last packet that the source said it has sent; the newest one, or after it.
+    /// The last packet that the source has announced; the newest one, or after it.
     announced: ExtendedSequence,
     after_stray: Option<SequenceNumber>,
-    /// The packet that would continue a run of old ones, and their number so far.
+    /// The packet that would continue a run of old ones, and the length of that run.
     old_run: (SequenceNumber, u16),
     former: Option<Former>,
     ring: Ring,
@@ -143,8 +143,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window whose source begins with packet `first`; `before` packets before it are waited for
-    /// too, as far as they can be missing.
+    /// A window whose source begins with packet `first`; up to `before` packets before it are
+    /// waited for too.
     pub(super) fn new(
         first: ExtendedSequence,
         before: u64,
@@ -201,7 +201,7 @@ impl Window {
         let sequence = place.sequence();
         let is_ahead = place > self.highest;
         let is_misordered = !is_ahead && self.highest.since(place) < MAX_MISORDER;
-        // So many packets ahead may be more than half of all numbers behind, if the packet is older.
+        // A packet that seems ahead may be more than half of all numbers behind, if it is older.
         let is_older = self.timestamp.distance(info.timestamp) > 0;
         let is_old = self.run().is_near(info.timestamp) && (is_older || !is_ahead);
         let is_former =
@@ -221,20 +221,20 @@ impl Window {
         Verdict::Stray
     }
 
-    /// Whether old packets are not merely late: nothing new comes, and they come all in a row.
+    /// Whether old packets are a repetition: nothing new is sent, and they are consecutive.
     fn begins_anew(&mut self, sequence: SequenceNumber, now: Instant) -> bool {
         self.old_run = in_a_row(self.old_run, sequence);
         let (_, count) = self.old_run;
         let is_silent = now.saturating_duration_since(self.arrival) >= SILENCE;
         let begins = is_silent && count >= OLD_RUN;
         if begins {
-            // Its packets have the numbers and times of those before.
+            // The repeated packets have the numbers and timestamps of those before.
             self.former = None;
         }
         begins
     }
 
-    /// What a packet with a known place is.
+    /// Classifies a packet with a known place.
     #[inline]
     fn place(&mut self, place: ExtendedSequence) -> Placed {
         if place < self.next {
@@ -249,8 +249,8 @@ impl Window {
         if place == self.next { Placed::InTurn(place) } else { Placed::Early(place) }
     }
 
-    /// Judges a packet that was retransmitted in a stream of its own (RFC 4588), which says nothing
-    /// of where the source is; `None` if the source cannot have sent it yet.
+    /// Judges a packet that was retransmitted in a stream of its own (RFC 4588), which does not
+    /// show where the source is now; `None` if the source cannot have sent it yet.
     pub(super) fn judge_retransmitted(&mut self, sequence: SequenceNumber) -> Option<Placed> {
         let place = self.highest.nearest(sequence);
         if place > self.announced {
@@ -260,7 +260,7 @@ impl Window {
         Some(self.place(place))
     }
 
-    /// Follows the source to where it jumped: its first packet there is `sequence`.
+    /// Follows the source after a jump, to packet `sequence`.
     pub(super) fn restart(&mut self, sequence: SequenceNumber, info: &PacketInfo) {
         // Always forwards: the distance means nothing, and places are never used twice.
         let last = self.announced.max(self.highest);
@@ -325,8 +325,8 @@ impl Window {
         self.next = self.next.plus(1);
     }
 
-    /// Notes that the source has sent `packets` more than the newest one that came; those of them
-    /// that were not known before, if they are few enough to be asked for.
+    /// Notes that the source has sent `packets` more than the newest one received; returns those
+    /// not known before, if they are few enough to request.
     pub(super) fn announce(&mut self, packets: u64) -> Option<(ExtendedSequence, u64)> {
         let last = self.highest.plus(packets);
         if packets > TAIL_MAX || last <= self.announced {
@@ -377,15 +377,15 @@ impl Window {
         self.ring.reuse(payload);
     }
 
-    /// Gives up on the oldest gap: the packet behind it is the next one. The first packet that is
-    /// missing, and how many are.
+    /// Gives up on the oldest gap: the packet behind it becomes the next one. Returns the first
+    /// missing packet, and how many are missing.
     pub(super) fn skip_gap(&mut self) -> Option<(ExtendedSequence, u64)> {
         let (behind, _) = self.ring.first_from(self.next)?;
         Some(self.skip_to(behind))
     }
 
-    /// Gives up on everything before `place`, of which nothing is held: the first packet that is
-    /// missing, and how many are. Packets before the stream began are not.
+    /// Gives up on all packets before `place`, none of which is held; returns the first missing
+    /// packet, and how many are missing. Packets from before the stream began do not count.
     pub(super) fn skip_to(&mut self, place: ExtendedSequence) -> (ExtendedSequence, u64) {
         debug_assert!(place >= self.next, "a place is used once");
         let first = self.next.max(self.first);
@@ -397,8 +397,8 @@ impl Window {
         (first, place.since(first))
     }
 
-    /// Gives up on the packets after the newest one that the source said it has sent: the first of
-    /// them, and how many there are. Nothing may be held.
+    /// Gives up on the packets announced after the newest one; returns the first of them, and how
+    /// many there are. No packet may be held.
     pub(super) fn skip_tail(&mut self) -> (ExtendedSequence, u64) {
         self.highest = self.announced;
         self.skip_to(self.next.max(self.announced.plus(1)))

@@ -16,11 +16,11 @@ const REGULAR_INTERVAL: Duration = Duration::from_secs(1);
 /// How long feedback may be useful.
 const FEEDBACK_DELAY: Duration = Duration::from_millis(500);
 
-/// Whether and how lost packets are asked for and sent again.
+/// Whether and how lost packets are requested and retransmitted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// They are not.
+    /// Lost packets are not requested.
     #[default]
     Off,
     /// In a stream of their own (RFC 4588), whose payload type follows from the stream's: 127 for
@@ -28,7 +28,7 @@ pub enum Recovery {
     On,
     /// In a stream of their own with this payload type.
     Rtx(PayloadType),
-    /// As they were, in the stream they belong to; for peers that ask (NACK) but do not know RFC
+    /// Unchanged, in the stream they belong to; for peers that send NACKs but do not support RFC
     /// 4588.
     Verbatim,
 }
@@ -44,7 +44,7 @@ impl Recovery {
     }
 }
 
-/// What a stream is told of RTCP.
+/// The RTCP settings of a stream.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct ControlSettings {
@@ -127,7 +127,7 @@ impl StreamBuilder {
     }
 
     /// The session's bandwidth in bits per second, of which RTCP takes 5 % at most (RFC 3550
-    /// section 6.2); by default 10 Mbit/s. All participants should be told the same.
+    /// section 6.2); by default 10 Mbit/s. All participants should use the same value.
     pub fn session_bandwidth(mut self, bits_per_second: u64) -> Self {
         self.control.bandwidth = bits_per_second;
         self
@@ -147,14 +147,14 @@ impl StreamBuilder {
         self
     }
 
-    /// Something that reports say of this participant besides its canonical name: a name, a tool,
-    /// a place (RFC 3550 section 6.5); at most 255 octets.
+    /// An SDES item of this participant that reports carry besides its canonical name: a name, a
+    /// tool, a place (RFC 3550 section 6.5); at most 255 octets.
     pub fn describe(mut self, kind: SdesKind, text: &str) -> Self {
         self.control.description.push((kind, text.to_owned()));
         self
     }
 
-    /// Whether lost packets are asked for and sent again; by default not. Both sides must agree,
+    /// Whether lost packets are requested and retransmitted; by default not. Both sides must agree,
     /// and need RTCP.
     ///
     /// A frame then may wait longer for a missing packet: see
@@ -178,15 +178,15 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether the sender is told when each packet came, ten times a second (RFC 8888); by default
-    /// not. It hears of it as [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals): what a
-    /// congestion controller of the application's own needs.
+    /// Whether the arrival of each packet is reported to the sender, ten times a second (RFC 8888);
+    /// by default not. The sender gets [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals),
+    /// for its congestion controller.
     pub fn report_arrivals(mut self, on: bool) -> Self {
         self.control.arrivals = on;
         self
     }
 
-    /// Octets of sent packets that are kept to be sent again, by default 4 MiB; only with
+    /// Octets of sent packets that are kept for retransmission, by default 4 MiB; only with
     /// [`recovery`](Self::recovery).
     pub fn history(mut self, octets: usize) -> Self {
         self.control.history = octets;

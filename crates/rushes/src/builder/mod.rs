@@ -145,11 +145,11 @@ impl StreamBuilder {
         self
     }
 
-    /// The one host to listen to, and the port that its media comes from if that is known: what
-    /// others send is counted ([`Statistics::foreign`](crate::Statistics)) and looked at no further.
-    /// By default the session's peer, if it has one that is no multicast group, and otherwise anybody.
+    /// The only host to accept packets from, and the port of its media if that is known; others are
+    /// counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By default the session's
+    /// peer, if it has one that is no multicast group, and otherwise any host.
     ///
-    /// Addresses can be forged: SRTP and ZRTP are what keeps strangers out for certain.
+    /// Addresses can be forged; SRTP and ZRTP keep strangers out reliably.
     pub fn only_from(mut self, host: IpAddr, port: Option<u16>) -> Self {
         self.only_from = Some(OnlyFrom { host, port });
         self
@@ -162,7 +162,7 @@ impl StreamBuilder {
     }
 
     /// Octets in the largest IP packet to send, headers included: 100..=65 535, by default 1 500.
-    /// What is received may be of any size.
+    /// Received packets may be of any size.
     pub fn mtu(mut self, octets: usize) -> Self {
         self.mtu = octets;
         self
@@ -245,11 +245,11 @@ impl StreamBuilder {
 
     /// How long a frame may wait for packets that are [asked for](Self::recovery), by default 500 ms.
     ///
-    /// They are waited for as long as four requests take by the round-trip time measured, which is
+    /// They are waited for as long as four requests take at the measured round-trip time, which is
     /// often less; until it is known, for the whole limit. Packets whose answer could not come in
-    /// time are not asked for, and counted
-    /// ([`not_requested`](crate::proto::stream::ReceiveStatistics::not_requested)): with a round trip
-    /// of 200 ms, a limit below 205 ms recovers nothing, and one of 600 ms nearly everything.
+    /// time are not requested, and counted
+    /// ([`not_requested`](crate::proto::stream::ReceiveStatistics::not_requested)): with a round
+    /// trip of 200 ms, a limit below 205 ms recovers nothing, and one of 600 ms nearly everything.
     pub fn latency(mut self, limit: Duration) -> Self {
         self.latency = Some(limit);
         self
@@ -287,8 +287,8 @@ impl StreamBuilder {
         self
     }
 
-    /// How long [`pull_frame`](crate::MediaStream::pull_frame) asks again and again before it sleeps; by
-    /// default not at all. Spinning burns a core for a few microseconds of latency.
+    /// How long [`pull_frame`](crate::MediaStream::pull_frame) spins before it sleeps; by default
+    /// not at all. Spinning occupies a core and saves a few microseconds of latency.
     pub fn spin(mut self, time: Duration) -> Self {
         self.spin = time;
         self
@@ -313,7 +313,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether the kernel and the device read what is sent where it lies, instead of copying it
+    /// Whether the kernel and the device read sent data in place instead of copying it
     /// (`MSG_ZEROCOPY`; Linux 5.0); by default not.
     ///
     /// It is for real network devices with scatter-gather and checksum offload, and frames of
@@ -323,8 +323,8 @@ impl StreamBuilder {
     /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
     /// [history](Self::history) is made of such slabs and takes twice the memory.
     ///
-    /// Nothing fails where the system or the device cannot do it: it is copied then. The counters
-    /// tell ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent as
+    /// Where the system or the device does not support it, data is copied; the counters show it
+    /// ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent as
     /// well. What it saves depends on the device and the frames: measure it.
     pub fn zero_copy(mut self, on: bool) -> Self {
         self.socket.zero_copy = on;
@@ -337,7 +337,7 @@ impl StreamBuilder {
         self
     }
 
-    /// The differentiated services code point of what is sent, 0..=63 (RFC 2474).
+    /// The differentiated services code point of sent packets, 0..=63 (RFC 2474).
     pub fn dscp(mut self, dscp: u8) -> Self {
         self.socket.dscp = Some(dscp);
         self

@@ -44,7 +44,7 @@ const IPV6_UDP_LEN: usize = 40 + 8;
 /// Packets whose places in the history are remembered.
 const HISTORY_PACKETS: usize = 8192;
 
-/// Among how many packets a missing one is waited for that may be sent again.
+/// Packets that the reorder window spans by default with recovery.
 const RECOVERY_PACKETS: usize = 4096;
 
 /// Octets in the largest IP packet of RTCP: jumbo frames are for media.
@@ -132,7 +132,7 @@ impl StreamBuilder {
         Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
     }
 
-    /// Where frames go, if anywhere.
+    /// The destination of frames, if there is one.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
         let (mut peer, port) = (self.session.peer?, self.remote_port?);
         peer.set_port(port);
@@ -236,7 +236,7 @@ impl StreamBuilder {
         self.control.recovery.payload_type(self.payload_type)
     }
 
-    /// Checks that retransmissions can be told from the media.
+    /// Checks that retransmissions can be distinguished from the media.
     pub(crate) fn check_rtx(&self) -> Result<(), Error> {
         let (own, remote) = (self.control.rtx_ssrc, self.control.remote_rtx_ssrc);
         let Some(payload_type) = self.retransmission_type() else {
@@ -299,7 +299,7 @@ impl StreamBuilder {
         MediaStream { sender, receiver: Receiving::Pulled(receiver), shared }
     }
 
-    /// What packets are written to.
+    /// The batch that packets are written to.
     fn batch(&self, is_lent: bool) -> Batch {
         let history = if self.control.recovery == Recovery::Off { 0 } else { self.control.history };
         if is_lent {
@@ -309,7 +309,7 @@ impl StreamBuilder {
         }
     }
 
-    /// Where the peer takes RTCP, if its media goes to `to`.
+    /// The address at which the peer takes RTCP, if its media goes to `to`.
     fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
         let port = match (self.control.remote_port, self.control.mux) {
             (Some(port), _) => port,

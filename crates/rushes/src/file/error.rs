@@ -26,7 +26,7 @@ pub enum FileError {
         path: PathBuf,
         /// What was tried.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system takes no more of a file; what it has taken is kept.
@@ -49,7 +49,7 @@ pub enum FileError {
         whole: u64,
         /// The number of these frames.
         frames: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The Ogg pages are damaged.
@@ -57,7 +57,7 @@ pub enum FileError {
     Ogg {
         /// The file.
         path: PathBuf,
-        /// What the Ogg reader said.
+        /// The Ogg reader's error.
         source: ogg::OggReadError,
     },
     /// The Ogg stream is not Opus, or breaks a rule of RFC 7845.

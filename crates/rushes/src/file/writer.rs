@@ -138,8 +138,8 @@ impl MediaWriter {
         Ok(())
     }
 
-    /// Says that the next frame is of another sender than the last one: its timestamp tells nothing
-    /// of the time between them.
+    /// Marks the next frame as that of another sender than the last one: the timestamps do not show
+    /// the time between them.
     pub fn change_source(&mut self) {
         if let Some(Output::Opus(writer)) = &mut self.output {
             writer.change_source();

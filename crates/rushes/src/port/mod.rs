@@ -1,7 +1,7 @@
 //! A local port: one socket, the streams on it, and the thread whose turn it is to read.
 //!
-//! No thread belongs to a port. Whoever wants a frame takes the turn, reads one batch, hands each
-//! datagram to the stream that it is for and gives the turn up again; others wait for news. With
+//! A port has no thread of its own. A thread that wants a frame takes the turn, reads one batch,
+//! hands each datagram to its stream and releases the turn; other threads wait until it has. With
 //! one stream on the port that is a function call and two uncontended locks per batch.
 
 mod reports;
@@ -61,11 +61,11 @@ impl Inbox {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) deadline: Instant,
-    /// How long to ask again and again before sleeping.
+    /// How long to poll before sleeping.
     pub(crate) spin: Duration,
 }
 
-/// What a reader got.
+/// The result of waiting for a frame.
 #[derive(Debug)]
 pub(crate) enum Pulled {
     Frame(Frame),
@@ -73,12 +73,12 @@ pub(crate) enum Pulled {
     Woken,
 }
 
-/// The one peer whose datagrams are taken.
+/// The only peer whose datagrams are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct OnlyFrom {
     pub(crate) host: IpAddr,
-    /// Where its media comes from; without one, from any port of the host. Its reports may come from
-    /// any.
+    /// The port of its media; `None` accepts any port of the host. Its reports may come from any
+    /// port.
     pub(crate) port: Option<u16>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) enum Control {
     Beside(Box<UdpSocket>),
 }
 
-/// How long media may keep a reader from looking at the socket for RTCP.
+/// How long media may keep a reader from checking the socket for RTCP.
 const CONTROL_PATIENCE: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
@@ -135,7 +135,7 @@ struct Turn {
     looked: Instant,
 }
 
-/// Batches read and wakes, counted so that nobody sleeps through one, and who sleeps.
+/// Counts batches and wakes, so that no thread sleeps through one, and the waiting threads.
 #[derive(Debug, Default)]
 struct News {
     count: u64,
@@ -199,7 +199,7 @@ impl Port {
         (self.foreign.load(Relaxed), self.unrouted.load(Relaxed))
     }
 
-    /// Adds a stream that takes what `route` says.
+    /// Adds a stream for the datagrams that `route` selects.
     pub(crate) fn add(&self, route: Route, receiver: Receiver) -> Result<Arc<Inbox>, Error> {
         let mut inboxes = lock(&self.inboxes);
         let id = inboxes.next_id;
@@ -277,7 +277,7 @@ impl Port {
                 return Ok(Pulled::Timeout);
             }
             if told {
-                // The news may have been a wake, which only the caller understands.
+                // It may have been a wake, which only the caller understands.
                 return Ok(Pulled::Woken);
             }
             let until = due.map_or(wait.deadline, |due| due.min(wait.deadline));
@@ -305,7 +305,7 @@ impl Port {
         }
     }
 
-    /// Reads one batch and hands it out; how many datagrams there were.
+    /// Reads one batch and hands it out; returns the number of datagrams.
     fn read(&self, own: &Inbox, turn: &mut Turn, wait: Wait) -> Result<usize, Error> {
         let asked = Instant::now();
         while asked.elapsed() < wait.spin && Instant::now() < wait.deadline {
@@ -318,7 +318,7 @@ impl Port {
         self.read_once(Some(own), turn, wait.deadline)
     }
 
-    /// Reads what is there, or else waits until `until`; how many datagrams of media there were.
+    /// Reads pending datagrams, or waits for some until `until`; returns how many were of media.
     fn read_once(
         &self,
         own: Option<&Inbox>,
@@ -334,14 +334,14 @@ impl Port {
         let now = Instant::now();
         let stale = now.saturating_duration_since(*looked) > CONTROL_PATIENCE;
         if datagrams.is_empty() || stale {
-            // Before the media: a source that says goodbye may come again at once.
+            // Before the media: a source that says goodbye may return at once.
             *looked = now;
             self.read_control(control)?;
         }
         Ok(self.hand_out(own, now, datagrams))
     }
 
-    /// Hands datagrams to the streams that they are for; how many there were.
+    /// Hands datagrams to the streams that they are for; returns how many there were.
     fn hand_out(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
         #[cfg(feature = "zrtp")]
@@ -385,17 +385,17 @@ impl Port {
         taken
     }
 
-    /// Tells those who wait that a batch was read, or that the turn is free.
+    /// Wakes the waiting threads: a batch was read, or the turn is free.
     fn tell(&self) {
         let mut news = lock(&self.news);
         news.count += 1;
-        // Telling nobody would still be a system call.
+        // A notification is a system call even if no thread waits.
         if news.waiting > 0 {
             self.news_came.notify_all();
         }
     }
 
-    /// Waits until there are newer news than `seen`, or `until`.
+    /// Waits for a batch or a wake later than `seen`, or until `until`.
     fn wait_for_news(&self, seen: u64, until: Instant) {
         let time = until.saturating_duration_since(Instant::now());
         let mut news = lock(&self.news);

@@ -18,10 +18,10 @@ use crate::error::Error;
 use crate::reporter::Reporter;
 use crate::reporter::earlier;
 
-/// How often a thread that only pushes looks for RTCP.
+/// How often a thread that only pushes checks for RTCP.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How often the socket for RTCP is read at one look, a few datagrams each time.
+/// How often the socket for RTCP is read in one check, a few datagrams each time.
 const READS_MAX: usize = 8;
 
 impl Port {
@@ -89,7 +89,7 @@ impl Port {
         }
     }
 
-    /// Lets reporters do what is due, and tells their hooks.
+    /// Lets reporters do what is due, and calls their hooks.
     pub(crate) fn serve(&self, now: Instant) {
         self.serve_and(now, true);
     }
@@ -116,8 +116,8 @@ impl Port {
         }
     }
 
-    /// Lets reporters do what is due now because of something the application asked for, and the
-    /// thread that reads look at the clock again.
+    /// Drives the reporters after a request of the application, and makes the thread that reads
+    /// check the time again.
     pub(crate) fn serve_now(&self) {
         self.due.store(0, Relaxed);
         self.serve(Instant::now());
@@ -126,13 +126,13 @@ impl Port {
         }
     }
 
-    /// Reads what is there, for a thread that only pushes; at most once a millisecond.
+    /// Reads pending RTCP, for a thread that only pushes; at most once a millisecond.
     pub(crate) fn look(&self) {
         self.look_and(true);
     }
 
-    /// The same in the middle of a frame: hooks are told later, as what they may call waits for the
-    /// frame's end.
+    /// The same in the middle of a frame. Hooks are called later: they may call functions that wait
+    /// for the frame's end.
     pub(crate) fn look_within_frame(&self) {
         self.look_and(false);
     }
@@ -212,8 +212,8 @@ impl Port {
         at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
-    /// Reads what is there of RTCP on its own socket, as far as media can wait for it: of a flood,
-    /// the rest is for the next look.
+    /// Reads pending RTCP on its own socket, for as long as media can wait; the rest of a flood is
+    /// left to the next check.
     pub(super) fn read_control(&self, arena: &mut Option<Arena>) -> Result<(), Error> {
         let (Control::Beside(socket), Some(arena)) = (&self.control, arena) else {
             return Ok(());
@@ -242,7 +242,7 @@ impl Port {
         self.due.store(0, Relaxed);
     }
 
-    /// Gives a receiver back, and notes when it wants something said.
+    /// Gives a receiver back, and notes when it has requests or a conflict to send.
     pub(super) fn finish(&self, current: Option<(&Inbox, MutexGuard<'_, Receiver>)>) {
         let Some((_, receiver)) = current else { return };
         if let Some(due) = receiver.requests_due() {
