@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::Ssrc;
 use rushes_proto::delivery::control::{Change, FormatSet, FrameNotice, FrameRate, Message, Offer};
+use rushes_proto::delivery::control::{Channel, ControlSecret};
 use rushes_proto::delivery::control::{Client, ClientEvent, Server, ServerEvent, State, Timeline};
 use rushes_proto::delivery::control::{Opening, Reason, Report, Token, Transport, TransportSet};
 use rushes_proto::delivery::control::{ServerStatistics, VideoMode, Wishes};
@@ -196,5 +197,68 @@ pub fn opening(octets: &[u8]) {
         message.write(&mut written);
         assert_eq!(Message::parse(&written), Ok(Some((message, written.len()))));
         assert!(written.len() <= len);
+    }
+}
+
+/// One end of a sealed connection, what was sent into it and what came out at the other.
+struct SealedEnd {
+    channel: Channel,
+    sent: Vec<u8>,
+    came: Vec<u8>,
+    is_over: bool,
+}
+
+impl SealedEnd {
+    fn new(channel: Channel) -> Self {
+        Self { channel, sent: Vec::new(), came: Vec::new(), is_over: false }
+    }
+
+    fn receive(&mut self, octets: &[u8]) {
+        let before = self.came.len();
+        let outcome = self.channel.receive(octets, &mut self.came);
+        assert!(!self.is_over || self.came.len() == before, "it goes on after its end");
+        self.is_over |= outcome.is_err();
+    }
+}
+
+/// Two ends with one secret, and somebody between who changes, cuts and inserts what `octets` say:
+/// what comes out is what was sent, as far as it comes.
+pub fn sealed(octets: &[u8]) {
+    let Ok(secret) = ControlSecret::new(&[b"secret"]) else { return };
+    let server = Channel::accept(&secret, &mut |out| out.fill(1));
+    let Ok(client) = Channel::connect(&secret, &mut |out| out.fill(2)) else { return };
+    let mut ends = [SealedEnd::new(server), SealedEnd::new(client)];
+    for (flags, body) in packets(octets) {
+        let from = usize::from(flags & 1);
+        let at = usize::from(flags >> 3);
+        match flags >> 1 & 3 {
+            0 => ends[1 - from].receive(body),
+            1 => {
+                let taken = ends[from].channel.send(body);
+                ends[from].sent.extend_from_slice(&body[..taken]);
+            }
+            changes => {
+                let waiting = ends[from].channel.poll_data();
+                let mut carried = waiting[..waiting.len().min(body.len() << (at & 7))].to_vec();
+                ends[from].channel.data_sent(carried.len());
+                if changes == 3
+                    && let Some(octet) = carried.get_mut(at)
+                {
+                    *octet ^= 1 << (body.len() & 7);
+                }
+                ends[1 - from].receive(&carried);
+            }
+        }
+        let [server, client] = &ends;
+        assert!(client.sent.starts_with(&server.came), "the server takes what nobody sent");
+        assert!(server.sent.starts_with(&client.came), "the client takes what nobody sent");
+        assert!(ends.iter().all(|end| end.channel.poll_data().len() < 2 * WAITING_MAX));
+    }
+    let keys = ends.each_ref().map(|end| {
+        let mut key = [0; 16];
+        end.channel.export(b"media", &mut key).then_some(key)
+    });
+    if let [Some(server), Some(client)] = keys {
+        assert_eq!(server, client, "two ends that disagree both go on");
     }
 }
