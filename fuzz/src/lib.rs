@@ -293,7 +293,8 @@ pub fn secure(octets: &[u8]) {
             protected = packet.to_vec();
         }
         if flags & 2 != 0 {
-            sender.set_master_key(&keys[1]).expect("a key of the same suite");
+            let changed = sender.set_master_key(&keys[1]);
+            assert_eq!(changed.is_ok(), current == 0, "a key is used once");
             current = 1;
         }
         if let Some(octet) = protected.get_mut(usize::from(flags >> 3)) {
@@ -326,7 +327,7 @@ pub fn secure_reports(octets: &[u8]) {
         receiver.add_master_key(&keys[1]).expect("a key of the same suite");
         receiver
     };
-    let mut receiver = new();
+    let (mut receiver, mut has_changed) = (new(), false);
     for (flags, report) in packets(octets) {
         let mut protected = report.to_vec();
         if flags & 1 == 0 && sender.protect(&mut protected).is_ok() {
@@ -337,7 +338,9 @@ pub fn secure_reports(octets: &[u8]) {
             protected = report.to_vec();
         }
         if flags & 2 != 0 {
-            sender.set_master_key(&keys[1]).expect("a key of the same suite");
+            let changed = sender.set_master_key(&keys[1]);
+            assert_eq!(changed.is_ok(), !has_changed, "a key is used once");
+            has_changed = true;
         }
         if let Some(octet) = protected.get_mut(usize::from(flags >> 3)) {
             *octet ^= flags & 4;

@@ -23,7 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rtcp",    &[]),
     ("rtp",     &[]),
     ("payload", &[]),
-    ("delivery", &[]),
+    ("delivery", &["crypto"]),
     ("control", &["rtcp", "srtp", "timer"]),
     ("stream",  &["payload", "repair", "rtp", "srtp"]),
     ("srtp",    &["crypto"]),

@@ -177,6 +177,32 @@ fn a_key_does_not_begin_its_life_again() {
     assert_eq!(reporter.set_master_key(&key(7)), Err(PolicyError::SameKey));
 }
 
+/// Everything under a key that is used up stays refused, and no key stream runs twice.
+#[test]
+fn a_key_never_comes_back_after_another() {
+    let limited = |octet| key(octet).with_lifetime(2, 2).unwrap();
+    let mut sender = Protector::new(&policy(), &limited(7)).unwrap();
+    let mut reporter = SrtcpProtector::new(&policy(), &limited(7)).unwrap();
+    let report = [&[0x80, 201, 0, 1][..], &[0, 0, 0, 9]].concat();
+    for octet in [7, 8, 9] {
+        for sequence in 0..2 {
+            sender.protect(&mut packet(octet.into(), sequence)).unwrap();
+            reporter.protect(&mut report.clone()).unwrap();
+        }
+        let over = Err(ProtectError::Expired);
+        assert_eq!(sender.protect(&mut packet(octet.into(), 2)), over);
+        assert_eq!(reporter.protect(&mut report.clone()), over);
+        for known in 7..=octet {
+            assert_eq!(sender.set_master_key(&limited(known)), Err(PolicyError::SameKey));
+            assert_eq!(reporter.set_master_key(&limited(known)), Err(PolicyError::SameKey));
+        }
+        sender.set_master_key(&limited(octet + 1)).unwrap();
+        reporter.set_master_key(&limited(octet + 1)).unwrap();
+    }
+    let mut receiver = Unprotector::new(&policy(), &key(7)).unwrap();
+    assert_eq!(receiver.add_master_key(&key(7)), Err(PolicyError::SameKey));
+}
+
 #[test]
 fn a_sender_out_of_sources_says_so_and_goes_on_under_another_key() {
     let (mut sender, mut batch) = (sender(0, 0xaa), Batch::with_history(1 << 16));

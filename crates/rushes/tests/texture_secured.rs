@@ -194,7 +194,7 @@ mod by_hand {
             let key = MasterKey::new(SUITE, key).unwrap();
             let mut unprotector = Unprotector::new(&Policy::new(SUITE), &key).unwrap();
             let packets = self.packets.iter();
-            packets.filter(|packet| unprotector.unprotect(&mut packet.to_vec()).is_ok()).count()
+            packets.filter(|packet| unprotector.unprotect(&mut (*packet).clone()).is_ok()).count()
         }
     }
 

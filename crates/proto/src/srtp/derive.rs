@@ -5,7 +5,6 @@ use zeroize::Zeroizing;
 use super::error::PolicyError;
 use super::master::MasterKey;
 use crate::crypto::CounterMode;
-use crate::crypto::tags_are_equal;
 
 /// What a derived key is for (RFC 3711 section 4.3.2, RFC 6904 section 2.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,15 +30,6 @@ impl Derivation {
     pub(super) fn new(master: &MasterKey) -> Result<Self, PolicyError> {
         let cipher = CounterMode::new(master.key()).map_err(|_| PolicyError::Refused)?;
         Ok(Self { cipher, salt: master.salt() })
-    }
-
-    /// Whether it is under `master`.
-    pub(super) fn is_of(&self, master: &MasterKey) -> bool {
-        let first = |derivation: &Self| derivation.derive(Label::RtpCipher, 0, 16);
-        match (first(self), Self::new(master).and_then(|other| first(&other))) {
-            (Ok(own), Ok(other)) => tags_are_equal(&own, &other),
-            _ => false,
-        }
     }
 
     /// `len` octets for `label`, with `r` the packet index divided by the key derivation rate,

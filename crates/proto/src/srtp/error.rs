@@ -47,8 +47,8 @@ pub enum PolicyError {
     /// The primitives refused a key.
     #[error("the cryptographic library refused a session key")]
     Refused,
-    /// The key is the one in use: its lifetime would begin again.
-    #[error("the master key is the one in use already")]
+    /// The key is or was in use: its key stream would run again, and its lifetime begin again.
+    #[error("the master key was used before, and must not be again")]
     SameKey,
     /// Header extensions are encrypted by RFC 6904 or by RFC 9335.
     #[error("header extensions are encrypted by RFC 6904 or by RFC 9335 (cryptex), not by both")]

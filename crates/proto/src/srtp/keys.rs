@@ -8,7 +8,7 @@ use super::error::PolicyError;
 use super::master::MasterKey;
 use super::policy::Policy;
 use super::transform::{Body, Protocol, Salt, Transform};
-use crate::crypto::Aead;
+use crate::crypto::{Aead, HashAlgorithm, hash};
 
 /// SRTP packets under one master key at most (RFC 3711 section 9.2).
 pub const RTP_LIFETIME_MAX: u64 = 1 << 48;
@@ -32,6 +32,9 @@ pub enum KeyEvent {
     Expired,
 }
 
+/// The first half of the SHA-256 of a master key and its salt.
+type Fingerprint = [u8; 16];
+
 /// One master key and the session keys that follow from it.
 pub(super) struct Key {
     pub(super) mki: Vec<u8>,
@@ -49,6 +52,8 @@ pub(super) struct Keys {
     protocol: Protocol,
     /// The one in use first.
     list: VecDeque<Key>,
+    /// Fingerprints of all keys that there ever were: none may come again.
+    known: Vec<Fingerprint>,
     /// Counts the changes of the key in use.
     generation: u64,
     events: VecDeque<KeyEvent>,
@@ -109,8 +114,14 @@ impl Keys {
         master: &MasterKey,
     ) -> Result<Self, PolicyError> {
         policy.check()?;
-        let list = VecDeque::from([Key::new(policy, protocol, master)?]);
-        Ok(Self { policy: *policy, protocol, list, generation: 0, events: VecDeque::new() })
+        Ok(Self {
+            policy: *policy,
+            protocol,
+            list: VecDeque::from([Key::new(policy, protocol, master)?]),
+            known: vec![fingerprint(master)],
+            generation: 0,
+            events: VecDeque::new(),
+        })
     }
 
     pub(super) fn policy(&self) -> &Policy {
@@ -156,10 +167,8 @@ impl Keys {
 
     /// Lets `master` be the key in use from now on, and forgets all others.
     pub(super) fn replace(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
-        if self.list.front().is_some_and(|key| key.derivation.is_of(master)) {
-            return Err(PolicyError::SameKey);
-        }
         let key = self.prepare(master)?;
+        self.known.push(fingerprint(master));
         self.list.clear();
         self.list.push_front(key);
         self.generation += 1;
@@ -179,13 +188,19 @@ impl Keys {
             let oldest = self.list.iter().skip(1).rposition(was_used).map_or(1, |n| n + 1);
             self.list.remove(oldest);
         }
+        self.known.push(fingerprint(master));
         self.list.push_back(key);
         Ok(())
     }
 
+    /// A key that was never there: the key stream of one that comes again would run again, and its
+    /// lifetime begin again.
     fn prepare(&self, master: &MasterKey) -> Result<Key, PolicyError> {
         if master.mki().len() != self.mki_len() {
             return Err(PolicyError::Mki);
+        }
+        if self.known.contains(&fingerprint(master)) {
+            return Err(PolicyError::SameKey);
         }
         Key::new(&self.policy, self.protocol, master)
     }
@@ -246,6 +261,11 @@ impl Keys {
             key.epochs = VecDeque::from([(0, transform)]);
         }
     }
+}
+
+fn fingerprint(master: &MasterKey) -> Fingerprint {
+    let digest = hash(HashAlgorithm::Sha256, &[master.key_and_salt()]);
+    digest.as_slice().first_chunk().copied().unwrap_or_default()
 }
 
 impl fmt::Debug for Key {

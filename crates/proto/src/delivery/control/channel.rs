@@ -102,13 +102,11 @@ impl Channel {
     /// [`ChannelError`]: the connection is to be closed once everything was sent. What was written
     /// to `plain` is authentic.
     pub fn receive(&mut self, octets: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
-        match &mut self.sealed {
-            Some(sealed) => sealed.receive(octets, plain, &mut self.outbox),
-            None => {
-                plain.extend_from_slice(octets);
-                Ok(())
-            }
+        if let Some(sealed) = &mut self.sealed {
+            return sealed.receive(octets, plain, &mut self.outbox);
         }
+        plain.extend_from_slice(octets);
+        Ok(())
     }
 
     /// Takes octets to be sent, as many as there is room for, and says how many: none while keys
@@ -118,13 +116,11 @@ impl Channel {
             return 0;
         }
         let plain = &plain[..plain.len().min(WAITING_MAX)];
-        match &mut self.sealed {
-            Some(sealed) => sealed.seal(plain, &mut self.outbox),
-            None => {
-                self.outbox.extend_from_slice(plain);
-                plain.len()
-            }
+        if let Some(sealed) = &mut self.sealed {
+            return sealed.seal(plain, &mut self.outbox);
         }
+        self.outbox.extend_from_slice(plain);
+        plain.len()
     }
 
     /// The octets to send next; empty if there are none. Tell how many went out by

@@ -166,7 +166,8 @@ mod tests {
             assert_eq!(Reason::from_number(number).number(), number);
         }
         assert_eq!(Reason::from_number(6), Reason::Busy);
-        assert_eq!(Reason::from_number(12), Reason::Other(12));
+        assert_eq!(Reason::from_number(12), Reason::Key);
+        assert_eq!(Reason::from_number(13), Reason::Other(13));
     }
 
     #[test]
