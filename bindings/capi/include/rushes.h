@@ -224,6 +224,30 @@ typedef int32_t rushes_srtp_suite;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// Which peers keys are agreed on with by ZRTP.
+enum rushes_zrtp_policy
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Any.
+    RUSHES_ZRTP_POLICY_ALLOW = 0,
+    // Any but one with whom the strings were compared in an earlier session and that has lost that
+    // session's secret.
+    RUSHES_ZRTP_POLICY_REFUSE_CHANGED = 1,
+    // Only those with whom the strings were compared in an earlier session.
+    RUSHES_ZRTP_POLICY_REFUSE_UNVERIFIED = 2,
+    // Only those that know the secret of rushes_stream_options_zrtp_aux_secret().
+    RUSHES_ZRTP_POLICY_REQUIRE_SECRET = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_zrtp_policy rushes_zrtp_policy;
+#else
+typedef int32_t rushes_zrtp_policy;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // Something that is not as it should be with a session's key agreement by ZRTP.
 enum rushes_zrtp_warning
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -428,6 +452,9 @@ typedef struct rushes_sas {
     uint8_t hash[32];
     // Whether both ends have compared it, in this session or one that it continues.
     bool is_verified;
+    // Whether both ends have the same secret (rushes_stream_options_zrtp_aux_secret()): nothing need
+    // be compared then.
+    bool shares_secret;
 } rushes_sas;
 
 // Is told the short authentication string on which both ends agreed by ZRTP, for people to compare:
@@ -1086,6 +1113,11 @@ rushes_status rushes_stream_options_zrtp_passive(const struct rushes_stream_opti
 rushes_status rushes_stream_options_zrtp_aux_secret(const struct rushes_stream_options *options,
                                                     const uint8_t *secret,
                                                     size_t len);
+
+// Which peers keys are agreed on with, a rushes_zrtp_policy. By default any, or with a cache any but
+// one that was compared with and has lost the secret of that session.
+rushes_status rushes_stream_options_zrtp_policy(const struct rushes_stream_options *options,
+                                                int32_t policy);
 
 // Sets a function to be told the short authentication string when a stream opened with these
 // settings has agreed on its keys, on the thread that opens it, before the stream is there. `user`

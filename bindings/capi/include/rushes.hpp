@@ -162,6 +162,13 @@ enum class srtp_suite : std::int32_t {
     aes_cm_128_null_auth = RUSHES_SRTP_SUITE_AES_CM128_NULL_AUTH,
 };
 
+enum class zrtp_policy : std::int32_t {
+    allow = RUSHES_ZRTP_POLICY_ALLOW,
+    refuse_changed = RUSHES_ZRTP_POLICY_REFUSE_CHANGED,
+    refuse_unverified = RUSHES_ZRTP_POLICY_REFUSE_UNVERIFIED,
+    require_secret = RUSHES_ZRTP_POLICY_REQUIRE_SECRET,
+};
+
 enum class recovery : std::int32_t {
     off = RUSHES_RECOVERY_MODE_OFF,
     rtx = RUSHES_RECOVERY_MODE_RTX,
@@ -496,6 +503,7 @@ public:
     RUSHES_OPTION(zrtp_timeout, (duration timeout), (get(), detail::nanos(timeout)))
     RUSHES_OPTION(zrtp_passive, (bool on = true), (get(), on))
     RUSHES_OPTION(zrtp_aux_secret, (bytes secret), (get(), secret.data(), secret.size()))
+    RUSHES_OPTION(zrtp_policy, (rushes::zrtp_policy policy), (get(), static_cast<std::int32_t>(policy)))
 #undef RUSHES_OPTION
 
     // Keys of one length, for what is sent and for what is received.

@@ -38,5 +38,5 @@ mod zrtp;
 // Numbers that C passes as such: what is no variant must not become an enum here.
 pub use options::Codec;
 pub use options_control::{RecoveryMode, SdesItem};
-pub use options_security::SrtpSuite;
+pub use options_security::{SrtpSuite, ZrtpPolicy};
 pub use texture::TextureTiming;

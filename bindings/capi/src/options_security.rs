@@ -9,6 +9,7 @@ use rushes::MasterKey;
 use rushes::Security;
 use rushes::Ssrc;
 use rushes::Suite;
+use rushes::zrtp::PeerPolicy;
 use rushes::zrtp::ZrtpConfig;
 
 use crate::error::Failure;
@@ -49,6 +50,21 @@ pub enum SrtpSuite {
     NullHmacSha1Tag80 = 9,
     /// AES-128 in counter mode and no tag on media: anybody on the path can change what arrives.
     AesCm128NullAuth = 10,
+}
+
+/// Which peers keys are agreed on with by ZRTP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum ZrtpPolicy {
+    /// Any.
+    Allow = 0,
+    /// Any but one with whom the strings were compared in an earlier session and that has lost that
+    /// session's secret.
+    RefuseChanged = 1,
+    /// Only those with whom the strings were compared in an earlier session.
+    RefuseUnverified = 2,
+    /// Only those that know the secret of rushes_stream_options_zrtp_aux_secret().
+    RequireSecret = 3,
 }
 
 pub(crate) fn suite(number: i32) -> Result<Suite, Failure> {
@@ -197,6 +213,25 @@ pub extern "C" fn rushes_stream_options_zrtp_aux_secret(
     change_all(options, |settings| {
         let secret = pointer::slice(secret, len)?.to_vec();
         settings.secrets.set_zrtp().aux_secret = Some(secret.into());
+        Ok(())
+    })
+}
+
+/// Which peers keys are agreed on with, a rushes_zrtp_policy. By default any, or with a cache any but
+/// one that was compared with and has lost the secret of that session.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_zrtp_policy(
+    options: *const StreamOptions,
+    policy: i32,
+) -> Status {
+    change_all(options, |settings| {
+        settings.secrets.set_zrtp().policy = Some(match policy {
+            0 => PeerPolicy::Allow,
+            1 => PeerPolicy::RefuseChanged,
+            2 => PeerPolicy::RefuseUnverified,
+            3 => PeerPolicy::RequireSecret,
+            _ => return Err(argument(format!("{policy} is no policy of ZRTP"))),
+        });
         Ok(())
     })
 }

@@ -28,12 +28,16 @@ pub struct Sas {
     pub hash: [u8; 32],
     /// Whether both ends have compared it, in this session or one that it continues.
     pub is_verified: bool,
+    /// Whether both ends have the same secret (rushes_stream_options_zrtp_aux_secret()): nothing need
+    /// be compared then.
+    pub shares_secret: bool,
 }
 
 impl From<&rushes::zrtp::SasStatus> for Sas {
     fn from(status: &rushes::zrtp::SasStatus) -> Self {
         let text = pointer::text_array(&status.sas.to_string());
-        Self { text, hash: status.sas_hash, is_verified: status.is_verified }
+        let (is_verified, shares_secret) = (status.is_verified, status.shares_secret);
+        Self { text, hash: status.sas_hash, is_verified, shares_secret }
     }
 }
 

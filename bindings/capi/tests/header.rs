@@ -31,11 +31,12 @@ const SOURCES: [&str; 18] = [
 ];
 
 /// What types are called in C.
-const NAMES: [(&str, &str); 40] = [
+const NAMES: [(&str, &str); 41] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
     ("Sas", "sas"),
+    ("ZrtpPolicy", "zrtp_policy"),
     ("ZrtpWarning", "zrtp_warning"),
     ("FrameHook", "frame_hook"),
     ("EventHook", "event_hook"),
@@ -82,7 +83,15 @@ fn config() -> Config {
     let mut number =
         |name: &str| format!("\n#define RUSHES_VERSION_{name} {}", numbers.next().unwrap());
     let numbers = [number("MAJOR"), number("MINOR"), number("PATCH")].concat();
-    let include = ["Codec", "RecoveryMode", "SdesItem", "SrtpSuite", "ZrtpWarning", "EventKind"];
+    let include = [
+        "Codec",
+        "RecoveryMode",
+        "SdesItem",
+        "SrtpSuite",
+        "ZrtpPolicy",
+        "ZrtpWarning",
+        "EventKind",
+    ];
     let more = ["KeyFrame", "RtcpEventKind", "TextureTiming"];
     Config {
         language: Language::C,

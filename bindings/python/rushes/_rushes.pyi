@@ -276,6 +276,8 @@ class Security:
         passive: bool = False,
         preshared: bool = False,
         aux_secret: bytes | None = None,
+        policy: Literal["allow", "refuse_changed", "refuse_unverified", "require_secret"]
+        | None = None,
         without_zrtp: Literal["refuse", "clear"] = "refuse",
     ) -> Security: ...
 
@@ -285,6 +287,8 @@ class Sas:
     def text(self) -> str: ...
     @property
     def is_verified(self) -> bool: ...
+    @property
+    def shares_secret(self) -> bool: ...
     @property
     def hash(self) -> bytes: ...
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use rushes::zrtp::{WithoutZrtp, ZrtpConfig};
+use rushes::zrtp::{PeerPolicy, WithoutZrtp, ZrtpConfig};
 use rushes::{Policy, Suite};
 
 use crate::error::{ConfigError, Failure};
@@ -137,9 +137,13 @@ impl Security {
     /// its answer holds for all of the session: `True` says that the peer's is the same, `False`
     /// that it is not, and no stream is opened; with `None` nobody has compared them yet. If it
     /// raises, the stream is not opened, and the next one's function is asked.
+    ///
+    /// `policy` says which peers keys are agreed on with: with `"require_secret"` only those that
+    /// know `aux_secret`. By default any, or with a `cache` any but one that was compared with and
+    /// has lost the secret of that session.
     #[staticmethod]
     #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,
-        preshared = false, aux_secret = None, without_zrtp = "refuse"))]
+        preshared = false, aux_secret = None, policy = None, without_zrtp = "refuse"))]
     fn zrtp(
         on_sas: Option<Py<PyAny>>,
         cache: Option<std::path::PathBuf>,
@@ -147,6 +151,7 @@ impl Security {
         passive: bool,
         preshared: bool,
         aux_secret: Option<Vec<u8>>,
+        policy: Option<&str>,
         without_zrtp: &str,
     ) -> PyResult<Self> {
         let mut config = ZrtpConfig::default();
@@ -155,6 +160,20 @@ impl Security {
         config.is_passive = passive;
         config.allows_preshared = preshared;
         config.aux_secret = aux_secret.map(Into::into);
+        config.policy = match policy {
+            None => None,
+            Some("allow") => Some(PeerPolicy::Allow),
+            Some("refuse_changed") => Some(PeerPolicy::RefuseChanged),
+            Some("refuse_unverified") => Some(PeerPolicy::RefuseUnverified),
+            Some("require_secret") => Some(PeerPolicy::RequireSecret),
+            Some(other) => {
+                let text = format!(
+                    "policy is \"allow\", \"refuse_changed\", \"refuse_unverified\" or \
+                     \"require_secret\", not {other:?}"
+                );
+                return Err(ConfigError::new_err(text));
+            }
+        };
         config.without_zrtp = match without_zrtp {
             "refuse" => WithoutZrtp::Refuse,
             "clear" => WithoutZrtp::Clear,

@@ -32,6 +32,12 @@ impl Sas {
         self.0.is_verified
     }
 
+    /// Whether both ends have the same secret (`aux_secret`): nothing need be compared then.
+    #[getter]
+    fn shares_secret(&self) -> bool {
+        self.0.shares_secret
+    }
+
     /// The whole hash of which it is the beginning.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

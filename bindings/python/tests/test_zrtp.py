@@ -193,3 +193,26 @@ def test_waiting_keeps_no_other_thread_from_running(session: rushes.Session) -> 
         thread.start()
         thread.join(PATIENCE)
         assert outcome == [None]
+
+
+def test_a_secret_that_both_know_needs_no_string_to_be_compared() -> None:
+    known = Security.zrtp(
+        timeout=PATIENCE, aux_secret=b"sixteen octets..", policy="require_secret"
+    )
+    (bob, _), (alice, _) = connect(known, known)
+    assert bob.sas is not None
+    assert alice.sas is not None
+    assert (bob.sas.shares_secret, alice.sas.shares_secret) == (True, True)
+    bob.close()
+    alice.close()
+
+
+def test_a_peer_without_the_secret_gets_nothing() -> None:
+    known = Security.zrtp(timeout=5, aux_secret=b"sixteen octets..", policy="require_secret")
+    with pytest.raises(rushes.ZrtpError, match="secret"):
+        connect(known, Security.zrtp(timeout=5))
+
+
+def test_a_policy_that_there_is_not_is_named() -> None:
+    with pytest.raises(rushes.ConfigError, match="require_secret"):
+        Security.zrtp(policy="whoever")  # type: ignore[arg-type]

@@ -267,8 +267,9 @@ Examples:
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
-  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key
-  rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words")]
+  rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words
+  rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret     both know a secret
+  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key")]
 pub(crate) struct SendArgs {
     /// File to send
     pub(crate) file: PathBuf,
@@ -281,6 +282,10 @@ pub(crate) struct SendArgs {
     /// SSRC, decimal or 0x hexadecimal; random by default
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
+    /// The key has never been used before, so --ssrc or --rtx-ssrc may be given with it: under one key
+    /// and SSRC a second run would repeat the key stream of the first
+    #[arg(long, requires = "srtp", help_heading = "Security")]
+    pub(crate) fresh_key: bool,
     /// Write a description of the stream, for receivers that read SDP; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,

@@ -14,6 +14,7 @@ mod pages;
 mod progress;
 mod recv;
 mod report;
+mod secret_file;
 mod security;
 mod send;
 mod source;

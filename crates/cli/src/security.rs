@@ -3,14 +3,18 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use rushes::zrtp::ZrtpConfig;
+use rushes::zrtp::{PeerPolicy, ZrtpConfig};
 use rushes::{ControlEvent, Event, Security, StreamBuilder, Suite};
+use zeroize::Zeroizing;
 
 use crate::Usage;
+use crate::secret_file;
+
+/// Octets in the shortest secret.
+const SECRET_LEN_MIN: usize = 16;
 
 /// How a stream is secured.
 #[derive(Args, Clone, Debug)]
@@ -31,7 +35,9 @@ pub(crate) struct SecurityArgs {
         help_heading = "Security"
     )]
     pub(crate) key: Option<SecretText>,
-    /// A file that holds what --key would say
+    /// A file that holds what --key would say, and that nobody else may read. Use a key for one run
+    /// only: whoever recorded an earlier one can send it again. Between two Rushes programs --zrtp
+    /// with --secret-file is safer
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     pub(crate) key_file: Option<PathBuf>,
     /// Secure the stream with keys that both sides agree on (ZRTP); both show a few words, which
@@ -42,6 +48,14 @@ pub(crate) struct SecurityArgs {
     /// again. Made if it is not there
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     pub(crate) zrtp_cache: Option<PathBuf>,
+    /// A file with a secret that both sides know, 16 octets or more, and that nobody else may read:
+    /// each run has fresh keys, no words need be compared, and a peer without the secret gets nothing
+    #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Go on, this time, with a peer that was compared with before and has lost what it kept:
+    /// compare the words again
+    #[arg(long, requires = "zrtp_cache", help_heading = "Security")]
+    pub(crate) zrtp_accept_changed: bool,
     /// Ask at the end whether the other side saw the same words, and remember the answer
     #[arg(long, requires = "zrtp_cache", help_heading = "Security")]
     pub(crate) zrtp_ask: bool,
@@ -49,11 +63,11 @@ pub(crate) struct SecurityArgs {
 
 /// Text of the command line that no message repeats.
 #[derive(Clone)]
-pub(crate) struct SecretText(String);
+pub(crate) struct SecretText(Zeroizing<String>);
 
 impl From<String> for SecretText {
     fn from(text: String) -> Self {
-        Self(text)
+        Self(Zeroizing::new(text))
     }
 }
 
@@ -70,17 +84,16 @@ pub(crate) fn parse_suite(name: &str) -> Result<Suite, String> {
 
 impl SecurityArgs {
     /// The key that was given, if any was.
-    fn octets(&self, suite: Suite) -> anyhow::Result<Option<Vec<u8>>> {
+    fn octets(&self, suite: Suite) -> anyhow::Result<Option<Zeroizing<Vec<u8>>>> {
         let text = match (&self.key, &self.key_file) {
             (Some(SecretText(text)), _) => text.clone(),
-            (None, Some(file)) => {
-                std::fs::read_to_string(file).with_context(|| file.display().to_string())?
-            }
+            (None, Some(file)) => secret_file::read(file)?,
             (None, None) => return Ok(None),
         };
         let usage = |reason: String| anyhow::Error::from(Usage(reason));
         let octets =
             STANDARD.decode(text.trim()).map_err(|_| usage("the key is not base64".to_owned()))?;
+        let octets = Zeroizing::new(octets);
         let (need, have) = (suite.key_and_salt_len(), octets.len());
         if need != have {
             let reason = format!("{suite} needs a key of {need} octets, this one has {have}");
@@ -95,7 +108,7 @@ impl SecurityArgs {
     /// [`Usage`] if there is no key or it does not fit.
     pub(crate) fn security(&self) -> anyhow::Result<Option<Security>> {
         if self.zrtp {
-            return Ok(Some(self.agreement()));
+            return Ok(Some(self.agreement()?));
         }
         let Some(suite) = self.srtp else { return Ok(None) };
         let need = suite.key_and_salt_len();
@@ -108,10 +121,30 @@ impl SecurityArgs {
         Ok(Some(Security::shared(suite, &octets)?))
     }
 
-    fn agreement(&self) -> Security {
+    fn agreement(&self) -> anyhow::Result<Security> {
         let mut config = ZrtpConfig::default();
         config.cache.clone_from(&self.zrtp_cache);
-        Security::Zrtp(config)
+        config.policy = self.zrtp_accept_changed.then_some(PeerPolicy::Allow);
+        if let Some(file) = &self.secret_file {
+            let secret = secret_file::read(file)?;
+            if secret.len() < SECRET_LEN_MIN {
+                let reason = format!(
+                    "{} holds a secret of {} octets, and {SECRET_LEN_MIN} is the least; make one \
+                     with: head -c 32 /dev/urandom | base64 -w0",
+                    file.display(),
+                    secret.len(),
+                );
+                return Err(Usage(reason).into());
+            }
+            config.aux_secret = Some(Zeroizing::new(secret.as_bytes().to_vec()));
+            config.policy = Some(PeerPolicy::RequireSecret);
+        }
+        Ok(Security::Zrtp(config))
+    }
+
+    /// Whether the stream is under a master key that may have been used before.
+    pub(crate) fn has_given_key(&self) -> bool {
+        self.key.is_some() || self.key_file.is_some()
     }
 
     /// The suite, for reports.
@@ -122,7 +155,7 @@ impl SecurityArgs {
     /// The same, with a random key where none was given.
     pub(crate) fn security_or_random(&self) -> anyhow::Result<Option<Security>> {
         if self.zrtp {
-            return Ok(Some(self.agreement()));
+            return Ok(Some(self.agreement()?));
         }
         let Some(suite) = self.srtp else { return Ok(None) };
         Ok(Some(match self.octets(suite)? {
@@ -167,10 +200,12 @@ mod tests {
     fn a_key_is_not_repeated() {
         let args = SecurityArgs {
             srtp: Some(Suite::AeadAes128Gcm),
-            key: Some(SecretText("c2VjcmV0".to_owned())),
+            key: Some(SecretText::from("c2VjcmV0".to_owned())),
             key_file: None,
             zrtp: false,
             zrtp_cache: None,
+            secret_file: None,
+            zrtp_accept_changed: false,
             zrtp_ask: false,
         };
         assert!(!format!("{args:?}").contains("c2Vj"));

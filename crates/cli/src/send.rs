@@ -163,6 +163,13 @@ fn wait_until(
 fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     let payload_type = args.stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
+    let sets_source = args.ssrc.is_some() || args.control.rtx_ssrc.is_some();
+    if sets_source && args.security.has_given_key() && !args.fresh_key {
+        let reason = "--ssrc or --rtx-ssrc under a key that was used before repeats its key stream, \
+                      which gives both streams away: leave them out, say --fresh-key if the key is \
+                      new, or use --zrtp --secret-file, which makes a key for each run";
+        return Err(Usage(reason.to_owned()).into());
+    }
     if args.sdp.is_some() && args.control.rtx_ssrc.is_some() && args.ssrc.is_none() {
         let reason = "--sdp names --rtx-ssrc only beside the SSRC of its stream: give --ssrc too";
         return Err(Usage(reason.to_owned()).into());

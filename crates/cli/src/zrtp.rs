@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use rushes::zrtp::{Opening, SasStatus, Warning};
+use rushes::zrtp::{Opening, PeerRefusal, SasStatus, Warning, ZrtpError};
 use rushes::{MediaStream, StreamBuilder};
 use serde_json::{Value, json};
 
@@ -34,12 +34,12 @@ impl Agreed {
 
     /// For reports.
     pub(crate) fn object(&self) -> Value {
-        json!({ "sas": self.status.sas.to_string(), "verified": self.status.is_verified })
+        object(&self.status)
     }
 
     /// Asks whether the strings were the same, and remembers the answer.
     pub(crate) fn ask(&self) -> anyhow::Result<()> {
-        if self.status.is_verified {
+        if self.status.is_verified || self.status.shares_secret {
             return Ok(());
         }
         eprint!("Did the other side see the same words, {}? [y/n] ", self.status.sas);
@@ -66,6 +66,15 @@ impl fmt::Display for Agreed {
         let before = if self.status.is_verified { ", as compared before" } else { "" };
         write!(f, "{}{before}", self.status.sas)
     }
+}
+
+/// What was agreed on, for reports.
+pub(crate) fn object(status: &SasStatus) -> Value {
+    json!({
+        "sas": status.sas.to_string(),
+        "verified": status.is_verified,
+        "secret": status.shares_secret,
+    })
 }
 
 /// What to do about something that is not as it should be.
@@ -101,17 +110,36 @@ pub(crate) fn open(
     let mut opening = builder.begin().map_err(stream::explain)?;
     listening(opening.local_address())?;
     while !interrupt.came() {
-        if let Some(stream) = opening.wait(PATIENCE)? {
+        if let Some(stream) = opening.wait(PATIENCE).map_err(explain)? {
             return Ok(Some((stream, Agreed::of(opening))));
         }
     }
     Ok(None)
 }
 
+/// Adds what to do about a peer that is refused.
+pub(crate) fn explain(error: rushes::Error) -> anyhow::Error {
+    let help = match &error {
+        rushes::Error::Zrtp(ZrtpError::Peer(PeerRefusal::Changed)) => {
+            "refused (if you know why it changed: --zrtp-accept-changed, and compare the words again)"
+        }
+        rushes::Error::Zrtp(ZrtpError::Peer(PeerRefusal::NoSecret)) => {
+            "refused (do both sides have the same --secret-file?)"
+        }
+        rushes::Error::Zrtp(ZrtpError::Peer(_)) => "refused",
+        _ => return error.into(),
+    };
+    anyhow::Error::from(error).context(help)
+}
+
 /// Tells what to compare.
 pub(crate) fn tell(agreed: Option<&Agreed>, quiet: bool) {
     if let Some(agreed) = agreed.filter(|_| !quiet) {
-        eprintln!("rushes: secure by ZRTP; the other side must see the same words: {agreed}");
+        if agreed.status.shares_secret {
+            eprintln!("rushes: secure by ZRTP: the other side has the secret");
+        } else {
+            eprintln!("rushes: secure by ZRTP; the other side must see the same words: {agreed}");
+        }
     }
 }
 

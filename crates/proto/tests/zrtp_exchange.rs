@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rushes_netsim::{Loss, Path, Seeded, Straying};
 use rushes_proto::zrtp::{
-    AlgorithmList, AuthTag, Cipher, Config, Event, Hash, Kem, KemComponent, KeyAgreement, Role,
-    SasType, Warning,
+    AlgorithmList, AuthTag, Cipher, Config, Event, Hash, Kem, KemComponent, KeyAgreement,
+    PeerPolicy, PeerRefusal, Role, SasType, Warning,
 };
 use zrtp_world::middle::{kind, pass};
 use zrtp_world::{End, Kept, World, zid};
@@ -300,6 +300,80 @@ fn a_secret_by_other_means_is_used_and_its_difference_told() {
         for end in &world.ends {
             assert_eq!(end.warnings().contains(&Warning::AuxMismatch), warned);
         }
+    }
+}
+
+/// Why each end refused the other, if it did.
+fn refusals(configs: [Config; 2], stores: &[Kept; 2], seed: u64) -> [Option<PeerRefusal>; 2] {
+    let mut world = world(configs, stores, 1, Path::default(), seed);
+    world.run_alone(LIMIT);
+    let refused = world.ends.each_ref().map(|end| {
+        end.events.iter().find_map(|(_, event)| match event {
+            Event::Refused(refusal) => Some(*refusal),
+            _ => None,
+        })
+    });
+    if refused == [None; 2] {
+        world.assert_agreed();
+    } else {
+        assert!(world.ends.iter().all(|end| end.keys[0].is_none() && !end.secure[0]));
+    }
+    refused
+}
+
+#[test]
+fn a_peer_without_the_secret_gets_no_key_where_one_is_required() {
+    let end = |octet, secret: Option<u8>, policy| Config {
+        aux_secret: secret.map(|secret| vec![secret; 20].into()),
+        policy,
+        allows_preshared: true,
+        ..config(octet, KeyAgreement::X255)
+    };
+    let (any, required) = (PeerPolicy::Allow, PeerPolicy::RequireSecret);
+    let refused = Some(PeerRefusal::NoSecret);
+    for seed in 0..20 {
+        let both = [end(1, Some(7), required), end(2, Some(7), required)];
+        let stores = stores();
+        for session in 0..2 {
+            // The second could be in Preshared mode, which does not show the secret.
+            assert_eq!(refusals(both.clone(), &stores, seed + session), [None; 2]);
+        }
+        for secret in [None, Some(8)] {
+            let configs = [end(1, Some(7), required), end(2, secret, any)];
+            assert_eq!(refusals(configs, &self::stores(), seed)[0], refused);
+            let configs = [end(1, secret, any), end(2, Some(7), required)];
+            assert_eq!(refusals(configs, &self::stores(), seed)[1], refused);
+        }
+    }
+}
+
+#[test]
+fn peers_that_were_never_compared_or_have_changed_are_refused_as_the_policy_says() {
+    let end = |octet, policy, preshared| Config {
+        policy,
+        allows_preshared: preshared,
+        ..config(octet, KeyAgreement::X255)
+    };
+    let configs =
+        |policy, preshared| [end(1, policy, preshared), end(2, PeerPolicy::Allow, preshared)];
+    for (seed, preshared) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
+        let stores = stores();
+        let strict = || configs(PeerPolicy::RefuseUnverified, preshared);
+        let lenient = || configs(PeerPolicy::RefuseChanged, preshared);
+        assert_eq!(refusals(strict(), &stores, seed)[0], Some(PeerRefusal::Unverified));
+        assert_eq!(refusals(lenient(), &stores, seed), [None; 2]);
+        assert_eq!(refusals(strict(), &stores, seed)[0], Some(PeerRefusal::Unverified));
+        let mut compared = world(lenient(), &stores, 1, Path::default(), seed);
+        compared.run_alone(LIMIT);
+        assert!(compared.ends.iter_mut().all(|end| end.session.verify_sas(true)));
+        assert_eq!(refusals(strict(), &stores, seed), [None; 2]);
+        assert_eq!(refusals(lenient(), &stores, seed), [None; 2]);
+        // The second end loses what it kept, or somebody has taken its place.
+        let lost = [stores[0].clone(), Kept::default()];
+        for configs in [strict(), lenient()] {
+            assert_eq!(refusals(configs, &lost, seed)[0], Some(PeerRefusal::Changed));
+        }
+        assert_eq!(refusals(configs(PeerPolicy::Allow, preshared), &lost, seed), [None; 2]);
     }
 }
 

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use rushes::zrtp::{
-    AlgorithmList, Kem, KeyAgreement, Opening, Warning, WithoutZrtp, ZrtpConfig, ZrtpError,
+    AlgorithmList, Kem, KeyAgreement, Opening, PeerPolicy, Warning, WithoutZrtp, ZrtpConfig,
+    ZrtpError,
 };
 use rushes::{Codec, Context, Error, MediaStream, Pacing, Security, Session, StreamBuilder};
 use rushes_netsim::{Conditions, Loss, Relay};
@@ -190,6 +191,7 @@ fn a_cache_continues_from_session_to_session_and_a_lost_one_is_told() {
     let config = |name: &str| {
         let mut config = ZrtpConfig::default();
         config.cache = Some(folder.path().join(name));
+        config.policy = Some(PeerPolicy::Allow);
         config
     };
     let run = |verify: bool| {

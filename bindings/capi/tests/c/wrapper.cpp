@@ -141,6 +141,37 @@ static void two_ends_agree_on_keys() {
     CHECK(frame && text_of(*frame) == "only you");
 }
 
+static void a_secret_lets_in_only_those_that_know_it() {
+    rushes::context context;
+    auto open = [&](const char *secret) {
+        auto here = context.create_session("127.0.0.1"), there = context.create_session("127.0.0.1");
+        auto options = there.stream(rushes::codec::generic);
+        auto opening = options.zrtp_aux_secret(bytes_of("sixteen octets.."))
+                           .zrtp_policy(rushes::zrtp_policy::require_secret)
+                           .begin();
+        std::optional<rushes::media_stream> sender;
+        std::thread other([&] {
+            try {
+                sender = here.stream(rushes::codec::generic)
+                             .zrtp_aux_secret(bytes_of(secret))
+                             .zrtp_timeout(5s)
+                             .remote_port(opening.local_port())
+                             .open();
+            } catch (const rushes::error &) {
+            }
+        });
+        bool has_receiver = false;
+        try {
+            has_receiver = bool(opening.wait(20s));
+        } catch (const rushes::error &) {
+        }
+        other.join();
+        return std::pair(has_receiver, bool(sender));
+    };
+    CHECK(open("sixteen octets..") == std::pair(true, true));
+    CHECK(open("fifteen octets.") == std::pair(false, false));
+}
+
 static void textures_arrive() {
     std::atomic<int> frames{0};
     rushes::texture_options options;
@@ -239,5 +270,6 @@ int main(int argc, char **) {
     objects_move_and_close();
     lambdas_are_hooks_and_released();
     two_ends_agree_on_keys();
+    a_secret_lets_in_only_those_that_know_it();
     textures_arrive();
 }

@@ -36,6 +36,10 @@ use crate::stream;
 use crate::values::{Endpoint, Peer};
 use crate::zrtp;
 
+/// What a receiver cannot know of a key that it did not agree on (RFC 3711 section 3.3.2).
+const REPLAY: &str = "rushes: packets that were recorded under this key before would be believed; \
+                      --zrtp --secret-file has a key for each run\n";
+
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.output.json && args.output_file.as_deref() == Some(Path::new("-")) {
         let reason = "--json and -o - both want the standard output; name a file";
@@ -59,10 +63,11 @@ fn stream_into<A: Audience>(
     let audience = gather(codec)?;
     let tells = !args.output.quiet && !args.output.json;
     let opened = zrtp::open(builder, interrupt, |address| {
-        if tells {
-            // In one write, for programs that read the address from a pipe.
-            std::io::stderr().write_all(format!("listening on {address}\n").as_bytes())?;
-        }
+        let listening = if tells { format!("listening on {address}\n") } else { String::new() };
+        let warns = args.security.has_given_key() && !args.output.quiet;
+        // In one write, for programs that read the address from a pipe.
+        let said = format!("{listening}{}", if warns { REPLAY } else { "" });
+        std::io::stderr().write_all(said.as_bytes())?;
         Ok(())
     })?;
     let Some((mut stream, agreed)) = opened else {

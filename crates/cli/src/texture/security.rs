@@ -7,9 +7,9 @@ use clap::Args;
 use rushes::Security;
 use rushes::Suite;
 use rushes::texture::Transport;
+use rushes::zrtp::PeerPolicy;
 use rushes::zrtp::SasStatus;
 use serde_json::Value;
-use serde_json::json;
 
 use crate::Usage;
 use crate::security;
@@ -45,6 +45,27 @@ pub(crate) struct SecurityArgs {
     /// Means --transport rtp
     #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
     zrtp: bool,
+    /// A file with a secret that both sides know, 16 octets or more, and that nobody else may read: no
+    /// words need be compared, and a peer without the secret gets nothing
+    #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
+    secret_file: Option<PathBuf>,
+    /// Serve, or view, only those with whom the words were compared in an earlier session
+    #[arg(
+        long,
+        requires = "zrtp_cache",
+        conflicts_with = "secret_file",
+        help_heading = "Security"
+    )]
+    zrtp_verified_only: bool,
+    /// Go on, this time, with a peer that was compared with before and has lost what it kept:
+    /// compare the words again
+    #[arg(
+        long,
+        requires = "zrtp_cache",
+        conflicts_with = "zrtp_verified_only",
+        help_heading = "Security"
+    )]
+    zrtp_accept_changed: bool,
     /// Remember the other side in this file. Words that were compared once, by `rushes recv` or
     /// `send` with --zrtp-ask and the same file, need not be compared again. Made if it is not there
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
@@ -71,9 +92,15 @@ impl SecurityArgs {
             key_file: self.key_file.clone(),
             zrtp: self.zrtp,
             zrtp_cache: self.zrtp_cache.clone(),
+            secret_file: self.secret_file.clone(),
+            zrtp_accept_changed: self.zrtp_accept_changed,
             zrtp_ask: false,
         };
-        args.security()
+        let mut security = args.security()?;
+        if let (Some(Security::Zrtp(config)), true) = (&mut security, self.zrtp_verified_only) {
+            config.policy = Some(PeerPolicy::RefuseUnverified);
+        }
+        Ok(security)
     }
 
     fn is_secure(&self) -> bool {
@@ -107,13 +134,16 @@ impl SecurityArgs {
 
 /// What there is to compare with `other` side, for people.
 pub(crate) fn words(other: &str, status: &SasStatus) -> String {
+    if status.shares_secret {
+        return format!("secure by ZRTP: {other} has the secret");
+    }
     let before = if status.is_verified { ", as compared before" } else { "" };
     format!("secure by ZRTP; {other} must see the same words: {}{before}", status.sas)
 }
 
 /// The same for programs.
 pub(crate) fn object(status: &SasStatus) -> Value {
-    json!({ "sas": status.sas.to_string(), "verified": status.is_verified })
+    crate::zrtp::object(status)
 }
 
 /// What was agreed on with clients.

@@ -42,6 +42,85 @@ fn two_processes_show_the_same_words_and_the_file_is_the_same() {
     }
 }
 
+/// Sends a file from `there` to `here`, each with these options; what both say, and whether the copy
+/// is there and the same.
+#[cfg(unix)]
+fn pass(here: &[&str], there: &[&str]) -> ([std::process::Output; 2], Option<bool>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, name) = (folder.path().join(MEDIA[1]), media(MEDIA[1]));
+    let (receiver, to) = listening(&copy, &[&["--zrtp"], here].concat());
+    let mut arguments = vec!["send", &name, "--to", &to, "--fps", "1000", "--json", "--zrtp"];
+    arguments.extend(there);
+    let sent = run(&arguments);
+    if !sent.status.success() {
+        crate::rig::interrupt(&receiver);
+    }
+    let received = receiver.wait_with_output().unwrap();
+    let is_same = copy.exists().then(|| units(&copy) == units(Path::new(&name)));
+    ([sent, received], is_same)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_secret_that_both_know_needs_no_words_and_lets_nobody_else_in() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let [secret, other] = ["secret", "other"].map(|name| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("{name} of sixteen octets or more\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        file.to_str().unwrap().to_owned()
+    });
+    let known = ["--secret-file", &secret];
+    let ([sent, received], is_same) = pass(&known, &known);
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    assert_eq!(is_same, Some(true));
+    for output in [&sent, &received] {
+        assert_eq!(json(output)["zrtp"]["secret"], true);
+        let said = text(&output.stderr);
+        assert!(said.contains("has the secret") && !said.contains("words"), "{said}");
+    }
+    for (here, there) in
+        [(&known[..], &["--secret-file", &other][..]), (&known, &[]), (&[], &known)]
+    {
+        let ([sent, received], is_same) = pass(here, there);
+        let said = [text(&sent.stderr), text(&received.stderr)].concat();
+        assert_eq!((sent.status.code(), received.status.code()), (Some(1), Some(1)), "{said}");
+        assert!(said.contains("do both sides have the same --secret-file?"), "{said}");
+        assert_eq!(is_same, None, "a peer without the secret gets something");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_peer_that_was_compared_and_has_changed_gets_nothing_unless_that_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let [here, there] =
+        ["here", "there"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let (near, far) = (["--zrtp-cache", &here], ["--zrtp-cache", &there]);
+    let accepted = [&far[..], &["--zrtp-accept-changed"]].concat();
+    assert_eq!(pass(&near, &far).1, Some(true));
+    // As if people had found the words equal.
+    for cache in [&here, &there] {
+        let kept = std::fs::read_to_string(cache).unwrap();
+        assert!(kept.contains(" 0 never"), "{kept}");
+        std::fs::write(cache, kept.replace(" 0 never", " 1 never")).unwrap();
+    }
+    let ([sent, _], is_same) = pass(&near, &far);
+    assert_eq!((json(&sent)["zrtp"]["verified"].clone(), is_same), (true.into(), Some(true)));
+    // The receiver loses what it kept, or is another.
+    let kept = std::fs::read_to_string(&here).unwrap();
+    let name: String = kept.lines().take(2).flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(&here, name).unwrap();
+    let ([sent, received], is_same) = pass(&near, &far);
+    let said = text(&sent.stderr);
+    assert_eq!((sent.status.code(), received.status.code()), (Some(1), Some(1)), "{said}");
+    assert!(said.contains("--zrtp-accept-changed"), "{said}");
+    assert_eq!(is_same, None, "a peer that has changed gets something");
+    let ([sent, _], is_same) = pass(&near, &accepted);
+    assert_eq!((json(&sent)["zrtp"]["verified"].clone(), is_same), (false.into(), Some(true)));
+}
+
 /// Sends with a description that `change` may change before the receiver reads it; what both say.
 fn by_description(change: impl FnOnce(String) -> String) -> [std::process::Output; 2] {
     let folder = tempfile::tempdir().unwrap();

@@ -9,6 +9,73 @@ use crate::rig::{
 /// 28 octets.
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 
+/// A file that only its owner may read.
+fn write_secret(path: &Path, secret: &str) {
+    std::fs::write(path, format!("{secret}\n")).unwrap();
+    #[cfg(unix)]
+    set_mode(path, 0o600);
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_with_a_secret_that_others_may_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secret");
+    write_secret(&file, KEY);
+    let name = file.to_str().unwrap();
+    let send = ["send", &media(MEDIA[0]), "--to", "127.0.0.1:9"];
+    for (mode, refused) in [(0o644, true), (0o620, true), (0o601, true), (0o400, false)] {
+        set_mode(&file, mode);
+        for secured in [
+            &["--srtp", "AEAD_AES_128_GCM", "--key-file", name, "--sdp", "-", "--dry-run"][..],
+            &["--zrtp", "--secret-file", name],
+        ] {
+            if !refused && secured[0] == "--zrtp" {
+                continue;
+            }
+            let output = run(&[&send, secured].concat());
+            let said = text(&output.stderr);
+            let code = if refused { Some(2) } else { Some(0) };
+            assert_eq!(output.status.code(), code, "{mode:o}: {said}");
+            assert_eq!(said.contains(&format!("chmod 600 {name}")), refused, "{said}");
+        }
+    }
+}
+
+#[test]
+fn an_ssrc_is_not_set_under_a_key_that_may_have_been_used() {
+    let send = ["send", &media(MEDIA[0]), "--to", "127.0.0.1:9", "--flat-out", "--quiet"];
+    let keyed = ["--srtp", "AEAD_AES_128_GCM", "--key", KEY];
+    for source in [&["--ssrc", "7"][..], &["--recovery", "rtx", "--rtx-ssrc", "8"]] {
+        let output = run(&[&send[..], &keyed, source].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("--fresh-key") && said.contains("--secret-file"), "{said}");
+        let output = run(&[&send[..], &keyed, source, &["--fresh-key"]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_receiver_under_a_given_key_says_what_it_cannot_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |more: &[&str]| {
+        let (receiver, _) = listening(&folder.path().join("a.265"), more);
+        interrupt(&receiver);
+        text(&receiver.wait_with_output().unwrap().stderr)
+    };
+    let keyed = said(&["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
+    assert!(keyed.contains("recorded under this key before would be believed"), "{keyed}");
+    assert!(!said(&["--zrtp"]).contains("would be believed"));
+}
+
 #[test]
 fn loopback_under_every_suite_is_identical() {
     for suite in rushes::Suite::ALL {
@@ -26,7 +93,7 @@ fn loopback_under_every_suite_is_identical() {
 fn a_file_sent_with_a_key_is_received_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let key_file = folder.path().join("key");
-    std::fs::write(&key_file, format!("{KEY}\n")).unwrap();
+    write_secret(&key_file, KEY);
     let secured = ["--srtp", "AEAD_AES_128_GCM", "--key-file", key_file.to_str().unwrap()];
     let copy = folder.path().join(MEDIA[0]);
     let (receiver, to) = listening(&copy, &secured);

@@ -3,10 +3,12 @@
 
 use super::dh_part::SecretIds;
 use super::error_code::ErrorCode;
+use super::event::Event;
 use super::exchange::{Agreed, Exchange, Fatal};
 use super::kdf::{Derived, Role, agreed_s0, context};
 use super::key_agreement::KeyAgreement;
 use super::negotiate::Choice;
+use super::peer_policy::Shown;
 use super::retained::Retained;
 use super::secrets::{Ids, matching};
 use super::session_state::Common;
@@ -30,13 +32,18 @@ impl Exchange {
     pub(super) fn conclude(
         &self,
         agreement: Agreement<'_>,
-        common: &Common,
+        common: &mut Common,
     ) -> Result<Agreed, Fatal> {
         let Agreement { role, choice, result, ids, messages, retained } = agreement;
         let peer = self.peer.as_ref().ok_or(Fatal(ErrorCode::CriticalSoftware))?;
         let (h3, aux) = (&peer.hello.h3, common.aux());
         let expected = Ids::of(choice.hash, role.other(), h3, &retained, aux);
         let shared = matching(role, &expected, ids, &retained, aux);
+        let shares_aux = shared.s2.is_some();
+        let aux_differs = aux.is_some() && !shares_aux;
+        let continues = shared.s1.is_some();
+        let shown = Shown { retained: &retained, continues, has_aux_secret: shares_aux };
+        self.check_peer(&shown, common)?;
         let (initiator_hello, responder_hello) = match role {
             Role::Initiator => (&self.hello.message, &peer.octets),
             Role::Responder => (&peer.octets, &self.hello.message),
@@ -50,10 +57,19 @@ impl Exchange {
         let s0 = agreed_s0(choice.hash, result.as_slice(), &context, &shared);
         let derived = Derived::new(choice.hash, s0, context);
         let mut agreed = Self::keyed(role, choice, derived, commit.to_vec())?;
-        agreed.continues = shared.s1.is_some();
-        agreed.aux_differs = aux.is_some() && shared.s2.is_none();
+        agreed.continues = continues;
+        (agreed.shares_aux, agreed.aux_differs) = (shares_aux, aux_differs);
         agreed.retained = Some(retained);
         Ok(agreed)
+    }
+
+    /// Ends the exchange if the policy refuses the peer. What was shown is only believed once the
+    /// peer's Confirm is authentic.
+    pub(super) fn check_peer(&self, shown: &Shown<'_>, common: &mut Common) -> Result<(), Fatal> {
+        common.config.policy.check(shown).map_err(|refusal| {
+            common.tell(self.id, Event::Refused(refusal));
+            Fatal(ErrorCode::NoSharedSecret)
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use super::VERSION;
 use super::algorithm::{AlgorithmList, AuthTag, Cipher, Hash, SasType};
 use super::hello::Hello;
 use super::key_agreement::{Kem, KeyAgreement};
+use super::peer_policy::PeerPolicy;
 use super::retained::Zid;
 
 /// Octets in the longest packet, by default: what any path to the Internet carries.
@@ -66,6 +67,9 @@ pub enum ConfigError {
     /// An algorithm is listed that Rushes cannot do.
     #[error("{0} is known, but not supported")]
     Unsupported(&'static str),
+    /// A secret is required, and there is none.
+    #[error("peers must know a secret, and this end has none")]
+    NoSecret,
     /// Packets too short for any message.
     #[error("packets of at most {0} octets are outside 128 to 65507")]
     PacketLen(usize),
@@ -92,6 +96,8 @@ pub struct Config {
     pub discloses: bool,
     /// A secret that both ends got by other means (auxsecret).
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
+    /// Which peers it agrees on keys with; by default any.
+    pub policy: PeerPolicy,
     /// Seconds that retained secrets live for; `u32::MAX`, the default, for ever.
     pub expiration_interval: u32,
     /// Octets in the longest packet; longer messages go in fragments. 1200 by default.
@@ -110,6 +116,7 @@ impl Config {
             allows_clear: false,
             discloses: false,
             aux_secret: None,
+            policy: PeerPolicy::Allow,
             expiration_interval: u32::MAX,
             packet_len_max: PACKET_LEN_MAX,
         }
@@ -131,14 +138,23 @@ impl Config {
         if self.algorithms.auth_tags.as_slice().iter().any(|tag| skein.contains(tag)) {
             return Err(ConfigError::Unsupported("an authentication tag of Skein"));
         }
+        if self.policy == PeerPolicy::RequireSecret && self.aux_secret.is_none() {
+            return Err(ConfigError::NoSecret);
+        }
         let len = self.packet_len_max;
         if (128..=65_507).contains(&len) { Ok(()) } else { Err(ConfigError::PacketLen(len)) }
+    }
+
+    /// Whether Preshared mode may be used: where a secret is required, an agreement shows that the
+    /// peer has it.
+    pub(super) fn uses_preshared(&self) -> bool {
+        self.allows_preshared && self.policy != PeerPolicy::RequireSecret
     }
 
     /// The Hello of one stream, its MAC zeros.
     pub(super) fn hello(&self, h3: [u8; 32]) -> Hello {
         let mut key_agreements = self.algorithms.key_agreements;
-        if self.allows_preshared {
+        if self.uses_preshared() {
             key_agreements.push(KeyAgreement::Prsh);
         }
         key_agreements.push(KeyAgreement::Mult);

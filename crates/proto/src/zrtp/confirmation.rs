@@ -11,6 +11,7 @@ use super::kdf::{Derived, Role, context, kdf, suite};
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::Choice;
+use super::peer_policy::Shown;
 use super::retained::Retained;
 use super::sas::Sas;
 use super::session_state::{Common, Secured};
@@ -42,6 +43,7 @@ impl Exchange {
             derived,
             retained: None,
             continues: false,
+            shares_aux: false,
             aux_differs: false,
             commit,
             confirm: None,
@@ -115,6 +117,9 @@ impl Exchange {
                     self.derive_without_agreement(role, choice, &commit, preshared, common)?;
                 let mut agreed = Self::keyed(role, choice, derived, commit)?;
                 if preshared.is_some() {
+                    let retained = &committed.retained;
+                    let shown = Shown { retained, continues: true, has_aux_secret: false };
+                    self.check_peer(&shown, common)?;
                     agreed.retained = Some(committed.retained.clone());
                     agreed.continues = true;
                 }
@@ -259,6 +264,7 @@ impl Exchange {
                 sas: Sas::render(agreed.keys.choice.sas_type, value),
                 sas_hash,
                 is_verified: retained.is_verified && agreed.continues && agreed.peer_is_verified,
+                shares_secret: agreed.shares_aux,
             };
             let key = agreed.derived.session_key();
             let exported = ExportedKey(agreed.derived.exported_key());

@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use super::error_code::ErrorCode;
 use super::kdf::Role;
 use super::negotiate::Choice;
+use super::peer_policy::PeerRefusal;
 use super::retained::Zid;
 use super::sas::Sas;
 use crate::srtp::{MasterKey, Suite};
@@ -35,6 +36,9 @@ pub struct SasStatus {
     pub sas_hash: [u8; 32],
     /// Whether both ends have compared it, in this session or in one that it continues.
     pub is_verified: bool,
+    /// Whether both ends have the same [`Config::aux_secret`](super::Config::aux_secret): nothing
+    /// need be compared then. Not known, and false, in Preshared mode.
+    pub shares_secret: bool,
 }
 
 /// Something that does not end the exchange and should be known.
@@ -83,6 +87,8 @@ pub enum Event {
     Sas(SasStatus),
     /// Something is not as it should be.
     Warning(Warning),
+    /// The peer is not one that the [policy](super::PeerPolicy) allows; `Failed` follows.
+    Refused(PeerRefusal),
     /// The exchange has ended without keys, or what was agreed on is void.
     Failed {
         /// Why.

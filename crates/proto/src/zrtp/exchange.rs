@@ -67,6 +67,8 @@ pub(super) struct Agreed {
     pub(super) retained: Option<Retained>,
     /// Whether both ends had s1.
     pub(super) continues: bool,
+    /// Whether both ends had s2, and whether this end had it alone.
+    pub(super) shares_aux: bool,
     pub(super) aux_differs: bool,
     pub(super) commit: Vec<u8>,
     /// This end's Confirm.

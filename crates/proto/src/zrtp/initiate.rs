@@ -37,7 +37,7 @@ impl Exchange {
         let choice = select(&common.config, &peer.hello).map_err(Fatal)?;
         let offers = peer.hello.key_agreements.as_slice().contains(&KeyAgreement::Prsh);
         let retained = common.store.load(&peer.hello.zid);
-        if common.config.allows_preshared
+        if common.config.uses_preshared()
             && offers
             && let Some(key) = own_preshared_key(&common.config, choice.hash, &retained)
         {

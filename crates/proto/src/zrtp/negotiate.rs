@@ -106,7 +106,7 @@ pub(super) fn accept(config: &Config, commit: &Commit<'_>) -> Result<Choice, Err
     }
     match commit.key_agreement {
         KeyAgreement::Mult => {}
-        KeyAgreement::Prsh if config.allows_preshared => {}
+        KeyAgreement::Prsh if config.uses_preshared() => {}
         KeyAgreement::Prsh => return Err(ErrorCode::KeyExchange),
         agreement => has(&own.key_agreements, agreement)?,
     }

@@ -15,6 +15,7 @@ use super::kdf::Role;
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, accept, select};
+use super::peer_policy::Shown;
 use super::secrets::{Ids, named_preshared_key};
 use super::session_state::{Common, Contention, Exclusive, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
@@ -286,6 +287,8 @@ impl Exchange {
         if !common.use_nonce(nonce) {
             return Err(Fatal(ErrorCode::NonceReuse));
         }
+        let shown = Shown { retained: &retained, continues: true, has_aux_secret: false };
+        self.check_peer(&shown, common)?;
         let derived =
             self.derive_without_agreement(Role::Responder, choice, octets, Some(&key), common)?;
         self.keep_commit(octets);

@@ -131,7 +131,7 @@ fn the_string_and_the_session_key_after_going_clear_are_those_of_the_vectors() {
         };
         let zids = ["zidi", "zidr"].map(|zid| case.array(zid));
         for (role, own, peer) in [(Role::Initiator, 0, 1), (Role::Responder, 1, 0)] {
-            let status = SasStatus { sas, sas_hash, is_verified: false };
+            let status = SasStatus { sas, sas_hash, is_verified: false, shares_secret: false };
             let key = Zeroizing::new(derived.octets("session_key"));
             let exported = ExportedKey(Zeroizing::new(Vec::new()));
             let mut secured = Secured::new(zids[peer], role, choice, key, status, exported);

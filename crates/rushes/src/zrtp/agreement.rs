@@ -89,6 +89,7 @@ impl Agreement {
             is_passive: config.is_passive,
             allows_preshared: config.allows_preshared,
             aux_secret: config.aux_secret.clone(),
+            policy: config.peer_policy(),
             ..Config::new(zid)
         };
         let session = Session::new(config, entropy, store).map_err(ZrtpError::Config)?;

@@ -2,6 +2,7 @@
 
 use rushes_proto::zrtp::ConfigError;
 use rushes_proto::zrtp::ErrorCode;
+use rushes_proto::zrtp::PeerRefusal;
 use thiserror::Error;
 
 use super::file_store::FileStoreError;
@@ -21,6 +22,9 @@ pub enum ZrtpError {
         /// Whether it was the peer that ended it.
         by_peer: bool,
     },
+    /// The peer is not one that the policy allows.
+    #[error(transparent)]
+    Peer(#[from] PeerRefusal),
     /// Nobody speaks ZRTP there.
     #[error("nobody there speaks ZRTP, and nothing is sent in the clear")]
     NoPeer,

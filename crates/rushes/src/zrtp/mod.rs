@@ -76,6 +76,10 @@ pub struct ZrtpConfig {
     pub allows_preshared: bool,
     /// A secret that both ends got by other means.
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
+    /// Which peers keys are agreed on with. By default any, or with a [`cache`](Self::cache) any but
+    /// one that was compared with and has lost the secret of that session
+    /// ([`PeerPolicy::RefuseChanged`]).
+    pub policy: Option<PeerPolicy>,
     /// What becomes of a stream whose peer does not answer Hellos; by default it is refused.
     pub without_zrtp: WithoutZrtp,
     /// The hash that the peer's Hello must have, from its `a=zrtp-hash` (RFC 6189 section 8.1).
@@ -94,6 +98,17 @@ pub enum WithoutZrtp {
     Clear,
 }
 
+impl ZrtpConfig {
+    /// The policy, or the default one.
+    pub(crate) fn peer_policy(&self) -> PeerPolicy {
+        let default = || {
+            let remembers = self.cache.is_some();
+            if remembers { PeerPolicy::RefuseChanged } else { PeerPolicy::Allow }
+        };
+        self.policy.unwrap_or_else(default)
+    }
+}
+
 impl Default for ZrtpConfig {
     fn default() -> Self {
         Self {
@@ -103,6 +118,7 @@ impl Default for ZrtpConfig {
             is_passive: false,
             allows_preshared: false,
             aux_secret: None,
+            policy: None,
             without_zrtp: WithoutZrtp::default(),
             peer_hello_hash: None,
         }

@@ -152,6 +152,7 @@ impl Opening {
                     self.stream = Some(builder.open_on(self.port.clone())?);
                 }
                 Event::Secure => return Ok(true),
+                Event::Refused(refusal) => return Err(ZrtpError::Peer(refusal).into()),
                 Event::Failed { error, by_peer } => {
                     return Err(ZrtpError::Failed { error, by_peer }.into());
                 }

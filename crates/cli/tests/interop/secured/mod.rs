@@ -104,7 +104,8 @@ impl Suite {
 /// `rushes send` of `file` to `port`, secured.
 fn send_secured(file: &Path, port: u16, suite: Suite) -> Value {
     let key = suite.base64();
-    let security = ["--srtp", suite.name, "--key", &key, "--ssrc", SSRC, "--cname", NAME];
+    let security = ["--srtp", suite.name, "--key", &key];
+    let security = [&security[..], &["--fresh-key", "--ssrc", SSRC, "--cname", NAME]].concat();
     send(file, port, &security)
 }
 
