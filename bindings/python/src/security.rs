@@ -142,6 +142,7 @@ impl Security {
     /// know `aux_secret`. By default any, or with a `cache` any but one that was compared with and
     /// has lost the secret of that session.
     #[staticmethod]
+    #[allow(clippy::too_many_arguments, reason = "each has a name in Python")]
     #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,
         preshared = false, aux_secret = None, policy = None, without_zrtp = "refuse"))]
     fn zrtp(

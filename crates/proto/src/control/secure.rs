@@ -51,6 +51,11 @@ impl Security {
         Self { protector, unprotector, datagram: Vec::new(), refused: 0, told: None }
     }
 
+    /// Whether our own packets are authentic when they come back.
+    pub(super) fn shares_key(&self) -> bool {
+        self.protector.shares_key_with(&self.unprotector)
+    }
+
     /// Takes `datagram` out of protection; it is in `self.datagram` then.
     pub(super) fn open(&mut self, datagram: &[u8]) -> Result<usize, ControlError> {
         self.datagram.clear();

@@ -150,6 +150,12 @@ impl Keys {
         }
     }
 
+    /// Whether a key of the one direction is or was one of the other: what is sent would be authentic
+    /// if it came back.
+    pub(super) fn shares_with(&self, other: &Self) -> bool {
+        self.known.iter().any(|key| other.known.contains(key))
+    }
+
     /// How often the key in use has changed.
     pub(super) fn generation(&self) -> u64 {
         self.generation

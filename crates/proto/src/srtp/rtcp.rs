@@ -160,6 +160,12 @@ impl SrtcpProtector {
         Ok(())
     }
 
+    /// Whether what this half protects is authentic to `receiver` too: they have had a master key in
+    /// common.
+    pub fn shares_key_with(&self, receiver: &SrtcpUnprotector) -> bool {
+        self.keys.shares_with(&receiver.keys)
+    }
+
     /// The next thing to know about the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()

@@ -55,9 +55,11 @@ pub(super) struct Shown<'a> {
 impl PeerPolicy {
     pub(super) fn check(self, shown: &Shown<'_>) -> Result<(), PeerRefusal> {
         let was_verified = shown.retained.is_verified;
+        let has_changed = was_verified && !shown.continues;
         match self {
-            Self::RefuseChanged if was_verified && !shown.continues => Err(PeerRefusal::Changed),
-            Self::RefuseUnverified if was_verified && !shown.continues => Err(PeerRefusal::Changed),
+            Self::RefuseChanged | Self::RefuseUnverified if has_changed => {
+                Err(PeerRefusal::Changed)
+            }
             Self::RefuseUnverified if !was_verified => Err(PeerRefusal::Unverified),
             Self::RequireSecret if !shown.has_aux_secret => Err(PeerRefusal::NoSecret),
             _ => Ok(()),

@@ -21,6 +21,8 @@ use super::hex;
 const HEAD: &str = "rushes-zrtp 1";
 /// Octets of the longest file that is read: about 60 000 peers.
 const LEN_MAX: u64 = 16 << 20;
+/// Peers that are remembered: of more, the oldest whose strings were never compared is forgotten.
+const PEERS_MAX: usize = 4096;
 /// What stands for a secret that there is not.
 const NONE: &str = "-";
 /// What stands for an expiry that never comes.
@@ -64,8 +66,8 @@ struct Entry {
 /// What was kept of earlier sessions, in a file; this end's name (its ZID) is there too.
 ///
 /// Text, one line for each peer. Made if it is not there, readable by its owner only; replaced as a
-/// whole each time, so that a crash leaves the old one or the new one. Two programs may use it, if
-/// they do not save at the same moment.
+/// whole each time, so that a crash leaves the old one or the new one. Several programs may use it
+/// at once. The last 4 096 peers are remembered, and those longest whose strings were compared.
 pub struct FileStore {
     path: PathBuf,
     zid: Zid,
@@ -115,8 +117,12 @@ impl FileStore {
             ));
             text.push_str(&line);
         }
+        // A name that no other saver has.
+        let mut unique = [0; 8];
+        let random = |error: getrandom::Error| FileStoreError::Random(error.to_string());
+        getrandom::fill(&mut unique).map_err(random)?;
         let mut part = self.path.clone().into_os_string();
-        part.push(".part");
+        part.push(format!(".{}.part", hex::write(&unique)));
         let part = PathBuf::from(part);
         let written = create(&part)
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
@@ -137,20 +143,37 @@ impl SecretStore for FileStore {
     }
 
     fn save(&mut self, peer: &Zid, retained: &Retained) {
+        let lock = lock_folder(&self.path);
         // Another program may have saved meanwhile.
-        if let Ok(Some((zid, peers))) = read(&self.path)
-            && zid == self.zid
-        {
-            self.peers = peers;
-        }
+        let is_ours = match read(&self.path) {
+            Ok(Some((zid, peers))) if zid == self.zid => {
+                self.peers = peers;
+                true
+            }
+            Ok(None) => true,
+            Ok(Some(_)) => {
+                tracing::error!(path = %self.path.display(), "the file is another's now");
+                false
+            }
+            Err(error) => {
+                tracing::error!(%error, "retained secrets cannot be read again");
+                false
+            }
+        };
         let now = now();
         self.peers.retain(|entry| entry.peer != *peer && entry.expires.is_none_or(|at| at > now));
         let interval = retained.expiration_interval;
         let expires = (interval != u32::MAX).then(|| now.saturating_add(u64::from(interval)));
         self.peers.push(Entry { peer: *peer, retained: retained.clone(), expires });
-        if let Err(error) = self.write() {
+        while self.peers.len() > PEERS_MAX {
+            let oldest = self.peers.iter().position(|entry| !entry.retained.is_verified);
+            self.peers.remove(oldest.unwrap_or(0));
+        }
+        // What cannot be read is not overwritten.
+        if is_ours && let Err(error) = self.write() {
             tracing::error!(%error, "retained secrets were not saved");
         }
+        drop(lock);
     }
 }
 
@@ -160,9 +183,17 @@ impl std::fmt::Debug for FileStore {
     }
 }
 
+/// Keeps other programs from saving in the folder of `path` until it is dropped, where the system can
+/// lock a folder.
+fn lock_folder(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
+}
+
 /// A new file that only its owner may read.
 fn create(path: &Path) -> std::io::Result<File> {
-    let _ = std::fs::remove_file(path);
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -269,6 +300,64 @@ mod tests {
         other.save(&[2; 12], &retained(2, u32::MAX));
         let mut again = FileStore::open(&path).unwrap();
         assert!(again.load(&[1; 12]).rs1.is_some() && again.load(&[2; 12]).rs1.is_some());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn programs_that_save_at_once_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        FileStore::open(&path).unwrap();
+        std::thread::scope(|scope| {
+            for saver in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let mut store = FileStore::open(path).unwrap();
+                    for n in 0..25 {
+                        let mut peer = [saver; 12];
+                        peer[0] = n;
+                        store.save(&peer, &retained(n, u32::MAX));
+                    }
+                });
+            }
+        });
+        assert_eq!(FileStore::open(&path).unwrap().peers.len(), 100);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_again_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        let mut store = FileStore::open(&path).unwrap();
+        let another = format!("{HEAD}\nzid {}\n", "00".repeat(12));
+        for text in ["rushes-zrtp 2\nof a later version", &another] {
+            std::fs::write(&path, text).unwrap();
+            store.save(&[1; 12], &retained(7, u32::MAX));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(store.load(&[1; 12]).rs1, retained(7, 0).rs1, "it is known until the end");
+        }
+    }
+
+    #[test]
+    fn strangers_do_not_push_out_those_that_were_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        let mut store = FileStore::open(&path).unwrap();
+        store.save(&[0xff; 12], &retained(7, u32::MAX));
+        let stranger = Retained { is_verified: false, ..retained(8, u32::MAX) };
+        let entry = |n: usize| {
+            let mut peer = [0; 12];
+            peer[..8].copy_from_slice(&n.to_be_bytes());
+            Entry { peer, retained: stranger.clone(), expires: None }
+        };
+        store.peers.extend((0..2 * PEERS_MAX).map(entry));
+        store.write().unwrap();
+        store.save(&[0xee; 12], &stranger);
+        let mut again = FileStore::open(&path).unwrap();
+        assert_eq!(again.peers.len(), PEERS_MAX);
+        assert!(again.load(&[0xff; 12]).is_verified);
+        assert!(again.load(&[0xee; 12]).rs1.is_some(), "the newest is remembered");
     }
 
     #[test]
