@@ -10,8 +10,8 @@ use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::{FrameError, PayloadFormat};
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::srtp::{
-    MasterKey, Policy, PolicyError, ProtectError, Protector, SrtcpProtector, Suite, UnprotectError,
-    Unprotector,
+    MasterKey, Policy, PolicyError, ProtectError, Protector, SrtcpProtector, SrtcpUnprotector,
+    Suite, UnprotectError, Unprotector,
 };
 use rushes_proto::stream::{
     FrameRate, Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig,
@@ -237,4 +237,72 @@ fn a_receiver_full_of_sources_forgets_the_one_that_is_long_silent() {
     }
     assert!(receiver.unprotect(&mut send(9, 6)).is_ok());
     assert!(receiver.unprotect(&mut send(1, 200)).is_ok(), "the one that is heard stays");
+}
+
+#[test]
+fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
+    let policy = Policy { sources_max: 2, window: 128, ..policy() };
+    let mut sender = Protector::new(&Policy { sources_max: 64, ..policy }, &key(7)).unwrap();
+    let mut receiver = Unprotector::new(&policy, &key(7)).unwrap();
+    let mut reporter = SrtcpProtector::new(&Policy { sources_max: 64, ..policy }, &key(7)).unwrap();
+    let mut reports = SrtcpUnprotector::new(&policy, &key(7)).unwrap();
+    let mut send = |ssrc, sequence| {
+        let mut packet = packet(ssrc, sequence);
+        sender.protect(&mut packet).unwrap();
+        packet
+    };
+    let mut report = |ssrc: u8| {
+        let mut report = [&[0x80, 201, 0, 1][..], &[0, 0, 0, ssrc]].concat();
+        reporter.protect(&mut report).unwrap();
+        report
+    };
+    // Its second round: a receiver that knew nothing of it would take it for another.
+    let recorded: Vec<_> = [0, 30_000, 60_000, 20, 21].map(|n| send(3, n)).into();
+    for packet in &recorded {
+        receiver.unprotect(&mut packet.clone()).unwrap();
+    }
+    let told = report(3);
+    reports.unprotect(&mut told.clone()).unwrap();
+    for sequence in 0..200 {
+        receiver.unprotect(&mut send(1, sequence)).unwrap();
+        reports.unprotect(&mut report(1)).unwrap();
+    }
+    // Another takes the place of the third.
+    receiver.unprotect(&mut send(2, 0)).unwrap();
+    reports.unprotect(&mut report(2)).unwrap();
+    for sequence in 200..400 {
+        receiver.unprotect(&mut send(1, sequence)).unwrap();
+        reports.unprotect(&mut report(1)).unwrap();
+    }
+    for packet in &recorded {
+        assert!(receiver.unprotect(&mut packet.clone()).is_err(), "a replay is taken");
+    }
+    assert_eq!(reports.unprotect(&mut told.clone()), Err(UnprotectError::Replayed));
+    receiver.unprotect(&mut send(3, 22)).unwrap();
+    reports.unprotect(&mut report(3)).unwrap();
+    for packet in &recorded {
+        assert!(receiver.unprotect(&mut packet.clone()).is_err(), "a replay is taken");
+    }
+    assert_eq!(reports.unprotect(&mut told.clone()), Err(UnprotectError::Replayed));
+}
+
+/// As far as a receiver remembers: then nobody new is let in.
+#[test]
+fn a_receiver_that_remembers_as_many_sources_as_it_may_lets_no_others_in() {
+    let policy = Policy { sources_max: 2, window: 128, ..policy() };
+    let mut receiver = Unprotector::new(&policy, &key(7)).unwrap();
+    let mut taken = 0;
+    for ssrc in 0..5000 {
+        let mut sender = Protector::new(&policy, &key(7)).unwrap();
+        let all: Vec<_> = (0..130)
+            .map(|sequence| {
+                let mut packet = packet(ssrc, sequence);
+                sender.protect(&mut packet).unwrap();
+                packet
+            })
+            .collect();
+        let came = all.iter().filter(|it| receiver.unprotect(&mut it.to_vec()).is_ok()).count();
+        taken += usize::from(came > 0);
+    }
+    assert!((4000..=4098).contains(&taken), "{taken}");
 }

@@ -388,6 +388,23 @@ fn three_hundred_connections_at_once_stop_no_stream() {
 }
 
 #[test]
+fn idle_connections_of_one_host_lock_nobody_out() {
+    let server = serve();
+    let address = server.local_address();
+    let crowd: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
+    // All come from the same address, which is the worst that can be.
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let good = Good::connect(address, transport).unwrap();
+        let more: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
+        good.see(10);
+        drop(more);
+        good.end();
+    }
+    drop(crowd);
+    nobody_is_left(&server);
+}
+
+#[test]
 fn clients_beyond_the_limit_are_told_to_come_again() {
     let layout = Layout::new(Format::Bc1, 30, 26).unwrap();
     let mut options = ServerOptions::default();

@@ -39,8 +39,10 @@ type Fingerprint = [u8; 16];
 pub(super) struct Key {
     pub(super) mki: Vec<u8>,
     derivation: Derivation,
-    /// The session keys of the newest epoch, and of the one before.
+    /// The session keys of the newest epoch that an authentic packet was of, and of the one before.
     epochs: VecDeque<(u64, Transform)>,
+    /// Those of the epoch that was asked for last, if it is another: the packet may be forged.
+    candidate: Option<(u64, Transform)>,
     used: u64,
     lifetime: u64,
     told: Option<KeyEvent>,
@@ -74,6 +76,7 @@ impl Key {
             mki: master.mki().to_vec(),
             derivation,
             epochs: VecDeque::from([(0, first)]),
+            candidate: None,
             used: 0,
             lifetime,
             told: None,
@@ -99,11 +102,22 @@ impl Key {
         if let Some(n) = self.epochs.iter().position(|(known, _)| *known == epoch) {
             return self.epochs.get(n).map(|(_, transform)| transform);
         }
-        let transform = Transform::derive(policy, protocol, &self.derivation, epoch).ok()?;
-        self.epochs.push_front((epoch, transform));
-        // The newest, and the one that its late packets are under.
-        self.epochs.truncate(2);
-        self.epochs.front().map(|(_, transform)| transform)
+        if self.candidate.as_ref().is_none_or(|(known, _)| *known != epoch) {
+            let transform = Transform::derive(policy, protocol, &self.derivation, epoch).ok()?;
+            self.candidate = Some((epoch, transform));
+        }
+        self.candidate.as_ref().map(|(_, transform)| transform)
+    }
+
+    /// Notes that the packet of this index is authentic: its epoch's session keys are kept.
+    fn confirm(&mut self, policy: &Policy, index: u64) {
+        let Some(power) = policy.key_derivation_rate else { return };
+        let epoch = index >> power;
+        if let Some(confirmed) = self.candidate.take_if(|(known, _)| *known == epoch) {
+            self.epochs.push_front(confirmed);
+            // The newest, and the one that its late packets are under.
+            self.epochs.truncate(2);
+        }
     }
 }
 
@@ -227,6 +241,17 @@ impl Keys {
         self.list.iter().position(|key| key.mki == mki)
     }
 
+    /// Counts a packet of `index` under key `n`, as [`count`](Self::count), and keeps the session keys
+    /// that it was under.
+    #[inline]
+    pub(super) fn accept(&mut self, n: usize, index: u64) {
+        let Self { policy, list, .. } = self;
+        if let Some(key) = list.get_mut(n) {
+            key.confirm(policy, index);
+        }
+        self.count(n);
+    }
+
     /// Counts a packet under key `n`, which is the key in use from now on.
     #[inline]
     pub(super) fn count(&mut self, n: usize) {
@@ -289,5 +314,35 @@ impl fmt::Debug for Keys {
             .field("policy", &self.policy)
             .field("list", &self.list)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::srtp::Suite;
+
+    /// The epochs whose session keys are kept.
+    fn kept(keys: &Keys) -> Vec<u64> {
+        keys.list[0].epochs.iter().map(|(epoch, _)| *epoch).collect()
+    }
+
+    #[test]
+    fn only_authentic_packets_decide_which_session_keys_are_kept() {
+        let policy = Policy { key_derivation_rate: Some(4), ..Policy::new(Suite::AeadAes128Gcm) };
+        let master = MasterKey::new(policy.suite, &[7; 28]).unwrap();
+        let mut keys = Keys::new(&policy, Protocol::Rtp, &master).unwrap();
+        for index in [0, 16, 40] {
+            keys.transform(0, index).unwrap();
+            keys.accept(0, index);
+        }
+        assert_eq!(kept(&keys), [2, 1]);
+        // Forged ones, of any epoch.
+        for index in (0..100).map(|n| 1000 * n) {
+            keys.transform(0, index).unwrap();
+        }
+        assert_eq!(kept(&keys), [2, 1]);
+        keys.accept(0, 41);
+        assert_eq!(kept(&keys), [2, 1]);
     }
 }

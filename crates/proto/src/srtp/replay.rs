@@ -31,6 +31,12 @@ impl Window {
         self.highest = highest;
     }
 
+    /// Takes `highest` for the highest index that came, and everything before it as seen.
+    pub(super) fn start_after(&mut self, highest: u64) {
+        self.bits.fill(u64::MAX);
+        self.highest = Some(highest);
+    }
+
     #[inline]
     fn len(&self) -> u64 {
         self.bits.len() as u64 * 64

@@ -259,12 +259,9 @@ impl SrtcpUnprotector {
             n..n + 1
         };
         let index = u64::from(parts.index());
-        match self.sources.get(ssrc) {
-            Some(source) if source.window.check(index).is_err() => {
-                return Err(UnprotectError::Replayed);
-            }
-            None if self.sources.is_full() => return Err(UnprotectError::TooManySources),
-            _ => {}
+        self.sources.check(ssrc, index).map_err(|_| UnprotectError::Replayed)?;
+        if self.sources.get(ssrc).is_none() && self.sources.is_full() {
+            return Err(UnprotectError::TooManySources);
         }
         let is_attempt = keys.len() > 1 && policy.suite.is_aead();
         let mut refusal = UnprotectError::Expired;
@@ -281,7 +278,7 @@ impl SrtcpUnprotector {
                     let source = self.sources.find_or_replace(ssrc);
                     let source = source.map_err(|_| UnprotectError::TooManySources)?;
                     source.window.note(index);
-                    self.keys.count(n);
+                    self.keys.accept(n, index);
                     return Ok(parts.end);
                 }
                 Err(error) => refusal = error,

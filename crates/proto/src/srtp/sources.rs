@@ -2,8 +2,11 @@
 
 use super::index::estimate;
 use super::index::roll_over_counter;
-use super::replay::Window;
+use super::replay::{Replayed, Window};
 use crate::ssrc::Ssrc;
+
+/// Sources that gave way and are remembered.
+const PAST_MAX: usize = 4096;
 
 /// One source's packet index and replay window.
 #[derive(Clone, Debug)]
@@ -22,6 +25,9 @@ pub(super) struct Source {
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     list: Vec<Source>,
+    /// Sources that gave way, and the highest index that came of each: no packet up to that is taken
+    /// again.
+    past: Vec<(Ssrc, u64)>,
     /// The source of the last packet: the next is most likely of the same.
     recent: usize,
     max: usize,
@@ -38,7 +44,15 @@ pub(super) struct Full;
 
 impl Sources {
     pub(super) fn new(max: usize, window: usize) -> Self {
-        Self { list: Vec::new(), recent: 0, max, window, clock: 0, key_changed: 0 }
+        Self {
+            list: Vec::new(),
+            past: Vec::new(),
+            recent: 0,
+            max,
+            window,
+            clock: 0,
+            key_changed: 0,
+        }
     }
 
     #[inline]
@@ -79,13 +93,11 @@ impl Sources {
                 return Err(Full);
             }
             self.recent = self.list.len();
-            self.list.push(Source {
-                ssrc,
-                window: Window::new(self.window),
-                first_round: 0,
-                failures: 0,
-                last: 0,
-            });
+            let mut window = Window::new(self.window);
+            if let Some(n) = self.past.iter().position(|(past, _)| *past == ssrc) {
+                window.start_after(self.past.swap_remove(n).1);
+            }
+            self.list.push(Source { ssrc, window, first_round: 0, failures: 0, last: 0 });
         }
         let source = self.list.get_mut(self.recent).ok_or(Full)?;
         source.last = self.clock;
@@ -93,13 +105,15 @@ impl Sources {
     }
 
     /// As [`find_or_add`](Self::find_or_add), in the place of the source that has been silent the
-    /// longest, if there is no room. Its packets could be replayed then: so it must have been
-    /// silent for as many packets of others as a window holds.
+    /// longest, if there is no room: for as many packets of others as a window holds. How far that
+    /// one was is remembered, so that its packets are not taken again; there is no room either once
+    /// too many are.
     #[inline]
     pub(super) fn find_or_replace(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
         if self.list.len() >= self.max && self.find(ssrc).is_none() {
-            let n = self.longest_silent().ok_or(Full)?;
-            self.list.swap_remove(n);
+            let n = self.longest_silent().filter(|_| self.past.len() < PAST_MAX).ok_or(Full)?;
+            let gone = self.list.swap_remove(n);
+            self.past.extend(gone.window.highest().map(|highest| (gone.ssrc, highest)));
         }
         self.find_or_add(ssrc)
     }
@@ -120,6 +134,21 @@ impl Sources {
         self.recent = 0;
     }
 
+    /// Whether the packet of `ssrc` with `index` may be new.
+    #[inline]
+    pub(super) fn check(&mut self, ssrc: Ssrc, index: u64) -> Result<(), Replayed> {
+        if let Some(source) = self.find(ssrc) {
+            return source.window.check(index);
+        }
+        let is_past = self.past_highest(ssrc).is_some_and(|highest| index <= highest);
+        if is_past { Err(Replayed) } else { Ok(()) }
+    }
+
+    /// The highest index that came of a source that gave way.
+    pub(super) fn past_highest(&self, ssrc: Ssrc) -> Option<u64> {
+        self.past.iter().find(|(past, _)| *past == ssrc).map(|(_, highest)| *highest)
+    }
+
     /// Counts a refused packet of a source that is known.
     pub(super) fn note_failure(&mut self, ssrc: Ssrc) {
         if let Some(source) = self.find(ssrc) {
@@ -134,7 +163,8 @@ impl Sources {
 
     /// Whether there is no room for another source, now.
     pub(super) fn is_full(&self) -> bool {
-        self.list.len() >= self.max && self.longest_silent().is_none()
+        let is_stuck = || self.longest_silent().is_none() || self.past.len() >= PAST_MAX;
+        self.list.len() >= self.max && is_stuck()
     }
 }
 

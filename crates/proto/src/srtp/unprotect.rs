@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::cryptex;
 use super::error::{PolicyError, UnprotectError};
-use super::index::{INDEX_END, roll_over_counter};
+use super::index::{INDEX_END, estimate, roll_over_counter};
 use super::keys::{KeyEvent, Keys};
 use super::layout::Layout;
 use super::master::MasterKey;
@@ -171,14 +171,18 @@ impl Unprotector {
     ) -> Result<([u64; SEARCH_ROUNDS as usize + 1], usize), UnprotectError> {
         let mut indices = [INDEX_END; SEARCH_ROUNDS as usize + 1];
         let is_full = self.sources.is_full();
+        let past = self.sources.past_highest(layout.ssrc);
         let (first, rounds) = match self.sources.find(layout.ssrc) {
             Some(source) => {
                 let lost = source.failures % SEARCH_AFTER == SEARCH_AFTER - 1;
                 (source.index(layout.sequence), if lost { SEARCH_ROUNDS } else { 0 })
             }
             None if is_full => return Err(UnprotectError::TooManySources),
-            // The last packets of a source's first round may be all that was missed.
-            None => (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000)),
+            None => match past {
+                Some(highest) => (estimate(highest, layout.sequence), SEARCH_ROUNDS),
+                // The last packets of a source's first round may be all that was missed.
+                None => (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000)),
+            },
         };
         for (round, index) in (0..=rounds).zip(&mut indices) {
             *index = first + (round << 16);
@@ -200,8 +204,7 @@ impl Unprotector {
                 continue;
             }
             for &index in indices.iter().filter(|index| **index < INDEX_END) {
-                let known = self.sources.find(parts.layout.ssrc);
-                if known.is_some_and(|source| source.window.check(index).is_err()) {
+                if self.sources.check(parts.layout.ssrc, index).is_err() {
                     if refusal == UnprotectError::Expired {
                         refusal = UnprotectError::Replayed;
                     }
@@ -231,7 +234,7 @@ impl Unprotector {
         let source = source.map_err(|_| UnprotectError::TooManySources)?;
         source.window.note(index);
         source.failures = 0;
-        self.keys.count(n);
+        self.keys.accept(n, index);
         Ok(len)
     }
 

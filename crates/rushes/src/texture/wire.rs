@@ -58,8 +58,8 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(socket: TcpSocket, channel: Channel) -> Self {
-        Self { socket: Arc::new(socket), channel, plain: Vec::new() }
+    pub(super) fn new(socket: Arc<TcpSocket>, channel: Channel) -> Self {
+        Self { socket, channel, plain: Vec::new() }
     }
 
     /// What to wait for: always octets, and room for those that wait.

@@ -78,7 +78,7 @@ impl Control {
     pub(super) fn new(inner: Arc<Inner>, socket: TcpSocket) -> Result<Self, TextureError> {
         let sealing = Sealing::new(inner.options.security.as_ref(), End::Client);
         let sealing = sealing.map_err(|error| TextureError::Failed(error.to_string()))?;
-        let wire = Wire::new(socket, sealing.channel()?);
+        let wire = Wire::new(Arc::new(socket), sealing.channel()?);
         let now = Instant::now();
         let timeline = Timeline::new(inner.epoch);
         Ok(Self {

@@ -26,15 +26,19 @@ const LOOK: Duration = Duration::from_millis(500);
 const FAREWELL_MAX: Duration = Duration::from_millis(500);
 
 /// Serves a connection until its end.
-pub(super) fn serve(inner: &Arc<Inner>, socket: TcpSocket) {
+pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
     let machine = Server::new(Instant::now(), inner.timeline);
     let channel = match inner.sealing.channel() {
         Ok(channel) => channel,
-        Err(error) => return tracing::warn!(%error, "a connection cannot be secured"),
+        Err(error) => {
+            inner.entrance.leave(&socket);
+            return tracing::warn!(%error, "a connection cannot be secured");
+        }
     };
     let wire = Wire::new(socket, channel);
     let mut connection = Connection { inner, machine, wire, session: None, is_unit: false };
     connection.run();
+    inner.entrance.leave(&connection.wire.socket);
     connection.say_farewell();
     if let Some(session) = connection.session.take() {
         session.end(inner);
@@ -89,10 +93,17 @@ impl Connection<'_> {
     fn handle(&mut self, event: ServerEvent) {
         let machine = &mut self.machine;
         match (event, &mut self.session) {
-            (ServerEvent::Unit(unit), _) => self.bind(unit),
+            (ServerEvent::Unit(unit), _) => {
+                // Before it is a session's, which must not lose it.
+                self.inner.entrance.leave(&self.wire.socket);
+                self.bind(unit);
+            }
             (ServerEvent::Wants(wishes), None) => {
                 match Session::begin(self.inner, machine, &wishes, &self.wire) {
-                    Ok(session) => self.session = Some(session),
+                    Ok(session) => {
+                        self.session = Some(session);
+                        self.inner.entrance.leave(&self.wire.socket);
+                    }
                     Err((reason, text)) => {
                         tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
                         // It fails only in a state in which nothing was asked for.

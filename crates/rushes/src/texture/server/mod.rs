@@ -5,6 +5,7 @@ mod bucket;
 mod choose;
 mod connection;
 mod encoding;
+mod entrance;
 mod feed;
 mod job;
 mod link;
@@ -44,6 +45,7 @@ use rushes_texture::Source;
 
 use self::binding::Binding;
 use self::choose::Refusal;
+use self::entrance::Entrance;
 use self::feed::Feed;
 use self::statistics::Tally;
 use self::work::Sent;
@@ -52,9 +54,9 @@ use super::error::TextureError;
 use super::lock;
 use super::sealing::{End, Sealing};
 
-/// Connections that may be served at once beside the units of sessions: who asks for more waits
-/// in the system's queue, or is closed.
-const CONNECTIONS_MAX: usize = 256;
+/// Connections that may be served at once, those of sessions and those that end included: more are
+/// closed.
+const CONNECTIONS_MAX: usize = 512;
 
 /// How long the accepting thread rests when the system gives no connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -93,6 +95,7 @@ struct Inner {
     tally: Tally,
     sessions: Mutex<Vec<Arc<Binding>>>,
     connections: AtomicUsize,
+    entrance: Entrance,
     /// How often the format wished by the application changed, and to what.
     wanted: Mutex<(u64, Option<Format>)>,
     stopped: AtomicBool,
@@ -138,6 +141,7 @@ impl TextureServer {
             tally: Tally::default(),
             sessions: Mutex::new(Vec::new()),
             connections: AtomicUsize::new(0),
+            entrance: Entrance::default(),
             wanted: Mutex::new((0, options.format)),
             stopped: AtomicBool::new(false),
             waker: Waker::new()?,
@@ -316,13 +320,19 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             inner.connections.fetch_sub(1, Ordering::AcqRel);
             continue;
         }
-        let shared = inner.clone();
+        let socket = Arc::new(socket);
+        if let Some(oldest) = inner.entrance.admit(socket.peer_address().ip(), &socket) {
+            tracing::info!(peer = %oldest.peer_address(), "a connection gives way to newer ones");
+            oldest.shut_down();
+        }
+        let (shared, waiting) = (inner.clone(), socket.clone());
         let spawned = thread::Builder::new().name("rushes-control".into()).spawn(move || {
             let _counted = Counted(shared.clone());
             connection::serve(&shared, socket);
         });
         if let Err(error) = spawned {
             tracing::warn!(%error, "no thread for a connection");
+            inner.entrance.leave(&waiting);
             inner.connections.fetch_sub(1, Ordering::AcqRel);
         }
     }

@@ -1,0 +1,112 @@
+//! Connections that have not shown yet whose they are: few at once, and the oldest gives way.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use rushes_net::TcpSocket;
+
+use super::super::lock;
+
+/// Connections of one network at most: two clients of as many units as there can be.
+const PER_NETWORK_MAX: usize = 128;
+
+/// Connections of all networks at most.
+const ALL_MAX: usize = 256;
+
+/// The connections that wait for their openings.
+#[derive(Debug)]
+pub(super) struct Entrance<C = TcpSocket> {
+    waiting: Mutex<VecDeque<(IpAddr, Arc<C>)>>,
+}
+
+impl<C> Default for Entrance<C> {
+    fn default() -> Self {
+        Self { waiting: Mutex::default() }
+    }
+}
+
+impl<C> Entrance<C> {
+    /// Takes in a connection from `peer`. If there are too many, the oldest of the network that has
+    /// most leaves, and is returned: it is to be closed.
+    pub(super) fn admit(&self, peer: IpAddr, connection: &Arc<C>) -> Option<Arc<C>> {
+        let network = network(peer);
+        let mut waiting = lock(&self.waiting);
+        let count = |of: IpAddr| waiting.iter().filter(|(network, _)| *network == of).count();
+        let crowd = if count(network) >= PER_NETWORK_MAX {
+            Some(network)
+        } else if waiting.len() >= ALL_MAX {
+            waiting.iter().map(|(network, _)| *network).max_by_key(|network| count(*network))
+        } else {
+            None
+        };
+        let oldest = waiting.iter().position(|(network, _)| Some(*network) == crowd);
+        let gone = oldest.and_then(|oldest| waiting.remove(oldest));
+        waiting.push_back((network, connection.clone()));
+        gone.map(|(_, connection)| connection)
+    }
+
+    /// Lets go of a connection: it has shown whose it is, or has ended.
+    pub(super) fn leave(&self, connection: &Arc<C>) {
+        lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, connection));
+    }
+}
+
+/// What one host may have many addresses of: over IPv6, the first 64 bits.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admit(entrance: &Entrance<u32>, peer: &str, n: u32) -> Option<u32> {
+        entrance.admit(peer.parse().unwrap(), &Arc::new(n)).map(|gone| *gone)
+    }
+
+    #[test]
+    fn a_crowd_of_one_network_pushes_out_its_own_oldest() {
+        let entrance = Entrance::default();
+        assert_eq!(admit(&entrance, "192.0.2.1", 0), None);
+        for n in 0..128_u32 {
+            assert_eq!(admit(&entrance, &format!("2001:db8::{n:x}"), 1000 + n), None);
+        }
+        assert_eq!(admit(&entrance, "2001:db8::ffff", 2000), Some(1000));
+        assert_eq!(admit(&entrance, "2001:db8:0:0:9::1", 2001), Some(1001));
+        assert_eq!(admit(&entrance, "::ffff:192.0.2.1", 1), None);
+    }
+
+    #[test]
+    fn crowds_of_many_networks_push_out_the_largest_before_any_other() {
+        let entrance = Entrance::default();
+        assert_eq!(admit(&entrance, "192.0.2.1", 0), None);
+        for n in 0..255_u32 {
+            assert_eq!(admit(&entrance, &format!("198.51.100.{}", n / 100), 1000 + n), None);
+        }
+        // 198.51.100.0 and .1 have a hundred each.
+        let gone: Vec<_> = (0..100).filter_map(|n| admit(&entrance, "203.0.113.1", n)).collect();
+        assert_eq!(gone.len(), 100);
+        assert!(gone.iter().all(|n| *n >= 1000 || *n < 100), "{gone:?}");
+        assert!(lock(&entrance.waiting).iter().any(|(_, n)| **n == 0), "the first is still there");
+    }
+
+    #[test]
+    fn those_that_leave_make_room() {
+        let entrance = Entrance::default();
+        let peer = IpAddr::from([192, 0, 2, 1]);
+        let all: Vec<_> = (0..128_u32).map(Arc::new).collect();
+        all.iter().for_each(|one| assert!(entrance.admit(peer, one).is_none()));
+        entrance.leave(&all[5]);
+        assert!(entrance.admit(peer, &Arc::new(200)).is_none());
+        assert!(entrance.admit(peer, &Arc::new(201)).is_some());
+    }
+}
