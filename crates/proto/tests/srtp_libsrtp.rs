@@ -264,7 +264,7 @@ enum Receiver {
         sizes: Random,
         room: usize,
     },
-    Rtcp(SrtcpUnprotector),
+    Rtcp(Box<SrtcpUnprotector>),
 }
 
 impl Receiver {
@@ -277,7 +277,7 @@ impl Receiver {
                 sizes: Random(3),
                 room: 1,
             },
-            Protocol::Rtcp => Self::Rtcp(SrtcpUnprotector::new(policy, key).unwrap()),
+            Protocol::Rtcp => Self::Rtcp(Box::new(SrtcpUnprotector::new(policy, key).unwrap())),
         }
     }
 

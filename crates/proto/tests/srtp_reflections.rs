@@ -301,7 +301,7 @@ fn a_receiver_that_remembers_as_many_sources_as_it_may_lets_no_others_in() {
                 packet
             })
             .collect();
-        let came = all.iter().filter(|it| receiver.unprotect(&mut it.to_vec()).is_ok()).count();
+        let came = all.iter().filter(|it| receiver.unprotect(&mut (*it).clone()).is_ok()).count();
         taken += usize::from(came > 0);
     }
     assert!((4000..=4098).contains(&taken), "{taken}");

@@ -104,7 +104,9 @@ mod tests {
         let entrance = Entrance::default();
         let peer = IpAddr::from([192, 0, 2, 1]);
         let all: Vec<_> = (0..128_u32).map(Arc::new).collect();
-        all.iter().for_each(|one| assert!(entrance.admit(peer, one).is_none()));
+        for one in &all {
+            assert!(entrance.admit(peer, one).is_none());
+        }
         entrance.leave(&all[5]);
         assert!(entrance.admit(peer, &Arc::new(200)).is_none());
         assert!(entrance.admit(peer, &Arc::new(201)).is_some());
