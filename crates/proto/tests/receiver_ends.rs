@@ -129,6 +129,42 @@ fn a_first_report_that_was_read_before_the_media_ends_the_wait_for_the_first() {
     assert_eq!(case.came(), [[7, 8]]);
 }
 
+/// In a format whose payloads do not show where a stream begins.
+#[test]
+fn a_first_report_shows_that_the_first_packet_is_lost_whatever_the_format() {
+    let asking = || {
+        let listener = Listener::with(Kind::Opus, Delivery::AccessUnit, |config| {
+            config.probation = 1;
+            config.requests = Some(RequestTiming::default());
+            config.retransmission = Some((PayloadType::OPUS, None));
+        });
+        Case { listener, clock: Duration::ZERO }
+    };
+    let came = |case: &mut Case| {
+        let frames = std::iter::from_fn(|| case.listener.receiver.poll_frame());
+        frames.map(|frame| frame.data().to_vec()).collect::<Vec<_>>()
+    };
+    let payload = |n: u8| [0x78, n];
+    let mut case = asking();
+    case.report(1, 0);
+    case.take(102, 1, true, &payload(2));
+    assert!(came(&mut case).is_empty(), "one before it was sent");
+    assert_eq!(case.pass(10 * MS), [101]);
+    case.take(101, 0, true, &payload(1));
+    assert_eq!(came(&mut case).len(), 2);
+    // The report has only overtaken the packet that it counts.
+    let mut case = asking();
+    case.report(1, 0);
+    case.take(101, 0, true, &payload(1));
+    assert_eq!(came(&mut case).len(), 1);
+    // The stream was joined late.
+    let mut case = asking();
+    case.report(1000, 0);
+    case.take(1101, 1, true, &payload(1));
+    assert_eq!(came(&mut case).len(), 1);
+    assert!(case.pass(100 * MS).is_empty());
+}
+
 #[test]
 fn a_first_report_that_counts_a_packet_more_does_not_end_the_wait_for_the_first() {
     let mut case = Case::asking();

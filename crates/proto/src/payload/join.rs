@@ -246,17 +246,14 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         true
     }
 
-    fn begins(&self, payload: &[u8]) -> bool {
-        let Some(mut unit) = payload.get(..).filter(|it| it.len() >= L::HEADER_LEN) else {
-            return true;
-        };
+    fn begins(&self, payload: &[u8]) -> Option<bool> {
+        let mut unit = payload.get(..).filter(|it| it.len() >= L::HEADER_LEN)?;
         if L::kind(L::header(unit)) == PayloadKind::Aggregate {
             let numbers = if self.order.is_some() { 2 } else { 0 };
             let first = payload.get(L::HEADER_LEN + numbers + 2..);
-            let Some(first) = first.filter(|it| it.len() >= L::HEADER_LEN) else { return true };
-            unit = first;
+            unit = first.filter(|it| it.len() >= L::HEADER_LEN)?;
         }
-        L::begins_stream(L::header(unit))
+        Some(L::begins_stream(L::header(unit)))
     }
 
     fn lost(&mut self) {

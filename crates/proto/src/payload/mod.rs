@@ -174,10 +174,10 @@ pub trait Depacketiser: Send {
         false
     }
 
-    /// Whether a source that begins with this payload surely begins there; if not, packets before
-    /// it may have been lost, and are asked for where that is agreed.
-    fn begins(&self, _payload: &[u8]) -> bool {
-        true
+    /// Whether a source that begins with this payload begins there; if not, packets before it may
+    /// have been lost, and are asked for where that is agreed. `None` if payloads do not show it.
+    fn begins(&self, _payload: &[u8]) -> Option<bool> {
+        None
     }
 
     /// One or more packets before the next `push` are missing, or its predecessor was damaged:

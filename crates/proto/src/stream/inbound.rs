@@ -10,7 +10,7 @@ use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
 use super::origin::{Origin, Presence};
-use super::sender_count::SenderCount;
+use super::sender_count::{SenderCount, SentSoFar};
 use super::stats::Discard;
 use super::stats::SourceStatistics;
 use super::window::{Former, Placed, Verdict, Window, WindowLimits};
@@ -71,6 +71,7 @@ impl Inbound {
         format: &dyn PayloadFormat,
         config: &ReceiverConfig,
         pool: &FramePool,
+        early: Option<SentSoFar>,
         report: &mut Report<'_>,
     ) -> Self {
         let Candidate { ssrc, mut kept, last_heard, .. } = candidate;
@@ -81,9 +82,17 @@ impl Inbound {
             PacketInfo { ssrc, timestamp: RtpTimestamp(0), marker: false, arrival: last_heard };
         let info = kept.first().map_or(idle, |kept| kept.info);
         let depacketiser = format.depacketiser();
-        let is_beginning = kept.first().is_none_or(|kept| depacketiser.begins(&kept.payload));
-        let asks_before = config.requests.is_some() && !is_beginning;
-        let head = if asks_before { HEAD_PACKETS } else { 0 };
+        let head = match kept.first().and_then(|kept| depacketiser.begins(&kept.payload)) {
+            _ if config.requests.is_none() => 0,
+            Some(is_beginning) => {
+                if is_beginning {
+                    0
+                } else {
+                    HEAD_PACKETS
+                }
+            }
+            None => early.map_or(0, |sent| missing_before(&kept, sent)),
+        };
         let limits =
             WindowLimits { packets: config.reorder_packets_max, octets: config.reorder_len_max };
         let mut inbound = Self {
@@ -314,8 +323,8 @@ impl Inbound {
                 self.deliver_held(report);
             }
             Placed::Early(place) => {
-                let is_beginning =
-                    self.window.is_head(place) && self.depacketiser.begins(packet.payload);
+                let is_beginning = self.window.is_head(place)
+                    && self.depacketiser.begins(packet.payload) == Some(true);
                 if self.unordered {
                     self.join(packet.info, packet.payload, report);
                     self.hold(place, Arrived { payload: &[], ..packet }, report);
@@ -446,6 +455,15 @@ impl Inbound {
             report.events.push_back(Event::FrameDropped { ssrc: self.ssrc, timestamp });
         }
     }
+}
+
+/// How many packets before those `kept` a report shows to have been sent, if they are so few that the
+/// source has just begun.
+fn missing_before(kept: &[Kept], sent: SentSoFar) -> u64 {
+    let is_counted = |kept: &&Kept| kept.info.timestamp.distance(sent.at) <= 0;
+    let came = kept.iter().filter(is_counted).count() as u64;
+    let missing = u64::from(sent.packets).saturating_sub(came);
+    if missing <= HEAD_PACKETS { missing } else { 0 }
 }
 
 fn reason(error: PayloadError) -> Discard {

@@ -49,13 +49,14 @@ impl Receiver {
             self.end_source(silent);
         }
         let candidate = self.candidates.swap_remove(n);
+        let is_its = |(of, at, _): &_| *of == ssrc && from.is_some_and(|from| from.ip() == *at);
+        let early = self.early_report.take_if(|report| is_its(report)).map(|(_, _, sent)| sent);
         let Self { statistics, events, config, format, pool, .. } = self;
         let mut report = Report { statistics, events };
-        let mut source = Inbound::new(candidate, &**format, config, pool, &mut report);
+        let mut source = Inbound::new(candidate, &**format, config, pool, early, &mut report);
         source.origin.set_address(from);
-        let is_its = |(of, at, _): &_| *of == ssrc && from.is_some_and(|from| from.ip() == *at);
-        if let Some((_, _, sent)) = self.early_report.take_if(|report| is_its(report)) {
-            source.handle_report(now, Some(sent), &mut report);
+        if early.is_some() {
+            source.handle_report(now, early, &mut report);
         }
         self.sources.push(source);
         self.forget_events();
