@@ -149,7 +149,7 @@ fn exchange_reports(suite: Suite) {
     wait_for(port + 1);
     // Its first report takes 2.5 to 7.5 seconds.
     let (local, key) = (local.to_string(), suite.base64());
-    let mut more = vec!["--local-port", &local, "--loop", "6", "--ssrc", SSRC];
+    let mut more = vec!["--local-port", &local, "--loop", "6", "--fresh-key", "--ssrc", SSRC];
     more.extend(["--srtp", suite.name, "--key", &key]);
     let report = send(&file, port, &more);
     let (_, told) = process.stop_after(Duration::from_millis(500));
