@@ -282,8 +282,8 @@ pub(crate) struct SendArgs {
     /// SSRC, decimal or 0x hexadecimal; random by default
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
-    /// The key has never been used before, so --ssrc or --rtx-ssrc may be given with it: under one key
-    /// and SSRC a second run would repeat the key stream of the first
+    /// The key is new, so --ssrc or --rtx-ssrc may be given with it. A second run with the same key
+    /// and SSRC would repeat the key stream
     #[arg(long, requires = "srtp", help_heading = "Security")]
     pub(crate) fresh_key: bool,
     /// Write a description of the stream, for receivers that read SDP; - for standard output

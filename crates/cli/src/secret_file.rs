@@ -1,4 +1,4 @@
-//! Files that hold a secret: nobody but their owner may read them.
+//! Files that contain a secret, which only their owner may read.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,13 +9,13 @@ use zeroize::Zeroizing;
 
 use crate::Usage;
 
-/// Octets of the longest such file.
+/// Octets in the longest file.
 const LEN_MAX: u64 = 64 << 10;
 
-/// The text of `file`, without the space around it.
+/// Reads `file`, without leading and trailing white space.
 ///
 /// # Errors
-/// [`Usage`] if others than its owner may read or write it.
+/// [`Usage`] if others may read or write the file, or if it is too long.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Zeroizing<String>> {
     let name = file.display();
     let opened = File::open(file).with_context(|| name.to_string())?;
@@ -32,6 +32,9 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Zeroizing<String>> {
         }
     }
     let mut text = Zeroizing::new(String::with_capacity(metadata.len().min(LEN_MAX) as usize + 1));
-    opened.take(LEN_MAX).read_to_string(&mut text).with_context(|| name.to_string())?;
+    opened.take(LEN_MAX + 1).read_to_string(&mut text).with_context(|| name.to_string())?;
+    if text.len() as u64 > LEN_MAX {
+        return Err(Usage(format!("{name} is longer than 64 KiB: not a key or secret")).into());
+    }
     Ok(Zeroizing::new(text.trim().to_owned()))
 }

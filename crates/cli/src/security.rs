@@ -35,9 +35,9 @@ pub(crate) struct SecurityArgs {
         help_heading = "Security"
     )]
     pub(crate) key: Option<SecretText>,
-    /// A file that holds what --key would say, and that nobody else may read. Use a key for one run
-    /// only: whoever recorded an earlier one can send it again. Between two Rushes programs --zrtp
-    /// with --secret-file is safer
+    /// File with the key in base64, readable by its owner only. Use a new key for each run: packets
+    /// recorded in an earlier run under the same key are accepted again. Between two Rushes
+    /// programs, --zrtp --secret-file is safer
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     pub(crate) key_file: Option<PathBuf>,
     /// Secure the stream with keys that both sides agree on (ZRTP); both show a few words, which
@@ -48,12 +48,11 @@ pub(crate) struct SecurityArgs {
     /// again. Made if it is not there
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     pub(crate) zrtp_cache: Option<PathBuf>,
-    /// A file with a secret that both sides know, 16 octets or more, and that nobody else may read:
-    /// each run has fresh keys, no words need be compared, and a peer without the secret gets nothing
+    /// File with a secret of at least 16 octets that both sides have, readable by its owner only. It
+    /// authenticates both sides, so no words need to be compared; a peer without it gets nothing
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Go on, this time, with a peer that was compared with before and has lost what it kept:
-    /// compare the words again
+    /// Accept a peer that has changed since its words were compared: compare them again
     #[arg(long, requires = "zrtp_cache", help_heading = "Security")]
     pub(crate) zrtp_accept_changed: bool,
     /// Ask at the end whether the other side saw the same words, and remember the answer
@@ -142,7 +141,7 @@ impl SecurityArgs {
         Ok(Security::Zrtp(config))
     }
 
-    /// Whether the stream is under a master key that may have been used before.
+    /// Whether the master key was given, so that it may have been used before.
     pub(crate) fn has_given_key(&self) -> bool {
         self.key.is_some() || self.key_file.is_some()
     }

@@ -165,8 +165,8 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let sets_source = args.ssrc.is_some() || args.control.rtx_ssrc.is_some();
     if sets_source && args.security.has_given_key() && !args.fresh_key {
-        let reason = "--ssrc or --rtx-ssrc under a key that was used before repeats its key stream, \
-                      which gives both streams away: leave them out, say --fresh-key if the key is \
+        let reason = "a second run with the same key and SSRC repeats the key stream, which reveals \
+                      both streams: leave --ssrc and --rtx-ssrc out, add --fresh-key if the key is \
                       new, or use --zrtp --secret-file, which makes a key for each run";
         return Err(Usage(reason.to_owned()).into());
     }

@@ -285,7 +285,7 @@ fn a_client_that_lacks_the_key_is_offered_nothing() {
     let server = server.unwrap();
     for (security, text) in [
         (None, "takes only clients that have its key"),
-        (key(8), "has another key"),
+        (key(8), "different keys"),
         (Some(Security::Zrtp(ZrtpConfig::default())), "takes only clients that have its key"),
     ] {
         let sink = Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {}));

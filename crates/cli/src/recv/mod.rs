@@ -36,9 +36,9 @@ use crate::stream;
 use crate::values::{Endpoint, Peer};
 use crate::zrtp;
 
-/// What a receiver cannot know of a key that it did not agree on (RFC 3711 section 3.3.2).
-const REPLAY: &str = "rushes: packets that were recorded under this key before would be believed; \
-                      --zrtp --secret-file has a key for each run\n";
+/// A receiver that starts again has no replay list of before (RFC 3711 section 3.3.2).
+const REPLAY: &str = "rushes: packets recorded under this key in an earlier run would be accepted; \
+                      --zrtp --secret-file makes a key for each run\n";
 
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.output.json && args.output_file.as_deref() == Some(Path::new("-")) {

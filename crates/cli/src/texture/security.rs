@@ -23,8 +23,8 @@ const AGREED_MAX: usize = 100;
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct SecurityArgs {
-    /// Secure the session with a key that both sides have: the server takes nobody who does not
-    /// show it. Tiles travel under this suite (SRTP) and keys of their session. Means --transport rtp
+    /// Secure sessions with a key that both sides have: the server accepts only clients that prove
+    /// that they have it. Tiles are encrypted under this suite (SRTP). Implies --transport rtp
     #[arg(long, value_parser = parse_suite, value_name = "SUITE", help_heading = "Security")]
     srtp: Option<Suite>,
     /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Others on
@@ -41,15 +41,15 @@ pub(crate) struct SecurityArgs {
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     key_file: Option<PathBuf>,
     /// Secure the tiles with keys that both sides agree on (ZRTP); both show a few words, which are
-    /// the same unless somebody is in between. Whoever connects is served. Both sides must be told.
-    /// Means --transport rtp
+    /// the same unless somebody is in between. Anyone who connects is served. Both sides need this
+    /// option. Implies --transport rtp
     #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
     zrtp: bool,
-    /// A file with a secret that both sides know, 16 octets or more, and that nobody else may read: no
-    /// words need be compared, and a peer without the secret gets nothing
+    /// File with a secret of at least 16 octets that both sides have, readable by its owner only. No
+    /// words need to be compared; a peer without it gets nothing
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     secret_file: Option<PathBuf>,
-    /// Serve, or view, only those with whom the words were compared in an earlier session
+    /// Accept only peers whose words were compared in an earlier session
     #[arg(
         long,
         requires = "zrtp_cache",
@@ -57,8 +57,7 @@ pub(crate) struct SecurityArgs {
         help_heading = "Security"
     )]
     zrtp_verified_only: bool,
-    /// Go on, this time, with a peer that was compared with before and has lost what it kept:
-    /// compare the words again
+    /// Accept a peer that has changed since its words were compared: compare them again
     #[arg(
         long,
         requires = "zrtp_cache",

@@ -75,7 +75,7 @@ fn a_server_shows_the_words_of_each_client_and_the_client_remembers_it() {
 fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
     let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
     for (serve, view, word) in [
-        (&key[..], &other[..], "the other side has another key"),
+        (&key[..], &other[..], "the two sides have different keys"),
         (&key, &["--transport", "rtp"], "takes only clients that have its key"),
         (&key, &["--transport", "tcp"], "takes only clients that have its key"),
         (&key, &["--zrtp"], "takes only clients that have its key"),
@@ -93,6 +93,47 @@ fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(server.interrupt().0.status.success());
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn zrtp_lets_in_only_those_with_the_secret_or_compared_before() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (secret, here, there) = (path("secret"), path("here"), path("there"));
+    std::fs::write(&secret, "a secret of sixteen octets").unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let view = |address: &str, more: &[&str]| {
+        let arguments = ["view", address, "--null", "--frames", "5", "--json", "--zrtp"];
+        texture(&[&arguments, more].concat())
+    };
+    let server = serving(PATTERN, &["--zrtp", "--secret-file", &secret]);
+    let viewed = view(&server.address, &["--secret-file", &secret]);
+    assert!(viewed.status.success(), "{}", text(&viewed.stderr));
+    assert_eq!(json(&viewed)["zrtp"]["secret"], true);
+    assert_eq!(view(&server.address, &[]).status.code(), Some(1));
+    assert!(server.interrupt().0.status.success());
+
+    let known = ["--zrtp-cache", &there];
+    let open = serving(PATTERN, &["--zrtp", "--zrtp-cache", &here]);
+    assert!(view(&open.address, &known).status.success());
+    assert!(open.interrupt().0.status.success());
+    let strict = ["--zrtp", "--zrtp-cache", &here, "--zrtp-verified-only"];
+    let server = serving(PATTERN, &strict);
+    assert_eq!(view(&server.address, &known).status.code(), Some(1), "never compared");
+    assert!(server.interrupt().0.status.success());
+    // As if people had found the words equal.
+    for cache in [&here, &there] {
+        let kept = std::fs::read_to_string(cache).unwrap();
+        std::fs::write(cache, kept.replace(" 0 never", " 1 never")).unwrap();
+    }
+    let server = serving(PATTERN, &strict);
+    let viewed = view(&server.address, &known);
+    assert!(viewed.status.success(), "{}", text(&viewed.stderr));
+    assert_eq!(json(&viewed)["zrtp"]["verified"], true);
+    assert_eq!(view(&server.address, &[]).status.code(), Some(1), "a stranger");
+    assert!(server.interrupt().0.status.success());
 }
 
 #[test]

@@ -238,8 +238,8 @@ impl Participant {
     /// One packet proves nothing: any host can send it. The second from the same address within ten
     /// seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
     ///
-    /// Where both directions have one master key nothing changes: our own packets are authentic when
-    /// somebody sends them back, and cannot be told from those of another.
+    /// Does nothing if both directions use one master key: a reflected packet of our own is authentic
+    /// then, and looks like a collision.
     pub fn handle_conflict(&mut self, now: Instant, from: SocketAddr) {
         if self.security.as_ref().is_some_and(|security| security.shares_key()) {
             return;

@@ -51,7 +51,7 @@ impl Security {
         Self { protector, unprotector, datagram: Vec::new(), refused: 0, told: None }
     }
 
-    /// Whether our own packets are authentic when they come back.
+    /// Whether a reflected packet of our own is authentic.
     pub(super) fn shares_key(&self) -> bool {
         self.protector.shares_key_with(&self.unprotector)
     }

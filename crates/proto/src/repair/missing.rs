@@ -18,7 +18,8 @@ pub struct RequestTiming {
     /// Packets requested at a time; of a longer gap, only the newest.
     pub packets_max: usize,
     /// Maximum time to wait for a missing packet. The wait is as long as four requests take at the
-    /// measured round-trip time, or this limit until that is known; a packet is not requested if
+    /// measured round-trip time (eight if many requests are lost), or this limit until that is known; a
+    /// packet is not requested if
     /// its answer could not arrive in time.
     pub latency_max: Duration,
 }

@@ -47,7 +47,7 @@ pub enum PolicyError {
     /// The primitives refused a key.
     #[error("the cryptographic library refused a session key")]
     Refused,
-    /// The key is or was in use: its key stream would run again, and its lifetime begin again.
+    /// The key was used before: its key stream would repeat, and its lifetime start over.
     #[error("the master key was used before, and must not be again")]
     SameKey,
     /// Header extensions are encrypted by RFC 6904 or by RFC 9335.

@@ -39,9 +39,9 @@ type Fingerprint = [u8; 16];
 pub(super) struct Key {
     pub(super) mki: Vec<u8>,
     derivation: Derivation,
-    /// The session keys of the newest epoch that an authentic packet was of, and of the one before.
+    /// The session keys of the two newest epochs of authentic packets, the newest first.
     epochs: VecDeque<(u64, Transform)>,
-    /// Those of the epoch that was asked for last, if it is another: the packet may be forged.
+    /// The session keys derived last for another epoch, whose packet may be forged.
     candidate: Option<(u64, Transform)>,
     used: u64,
     lifetime: u64,
@@ -54,7 +54,7 @@ pub(super) struct Keys {
     protocol: Protocol,
     /// The one in use first.
     list: VecDeque<Key>,
-    /// Fingerprints of all keys that there ever were: none may come again.
+    /// Fingerprints of all keys ever used here: none may be used again.
     known: Vec<Fingerprint>,
     /// Counts the changes of the key in use.
     generation: u64,
@@ -109,7 +109,7 @@ impl Key {
         self.candidate.as_ref().map(|(_, transform)| transform)
     }
 
-    /// Notes that the packet of this index is authentic: its epoch's session keys are kept.
+    /// Notes that the packet with this index is authentic: the session keys of its epoch are kept.
     fn confirm(&mut self, policy: &Policy, index: u64) {
         let Some(power) = policy.key_derivation_rate else { return };
         let epoch = index >> power;
@@ -164,8 +164,8 @@ impl Keys {
         }
     }
 
-    /// Whether a key of the one direction is or was one of the other: what is sent would be authentic
-    /// if it came back.
+    /// Whether both directions have ever used the same master key: then a reflected packet of our
+    /// own is authentic.
     pub(super) fn shares_with(&self, other: &Self) -> bool {
         self.known.iter().any(|key| other.known.contains(key))
     }
@@ -213,8 +213,8 @@ impl Keys {
         Ok(())
     }
 
-    /// A key that was never there: the key stream of one that comes again would run again, and its
-    /// lifetime begin again.
+    /// Checks and derives a new key. A key used before is refused: its key stream would repeat, and
+    /// its lifetime start over.
     fn prepare(&self, master: &MasterKey) -> Result<Key, PolicyError> {
         if master.mki().len() != self.mki_len() {
             return Err(PolicyError::Mki);
@@ -241,8 +241,8 @@ impl Keys {
         self.list.iter().position(|key| key.mki == mki)
     }
 
-    /// Counts a packet of `index` under key `n`, as [`count`](Self::count), and keeps the session keys
-    /// that it was under.
+    /// Counts an authentic packet under key `n`, as [`count`](Self::count), and keeps the session keys
+    /// of its epoch.
     #[inline]
     pub(super) fn accept(&mut self, n: usize, index: u64) {
         let Self { policy, list, .. } = self;

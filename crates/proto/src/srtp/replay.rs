@@ -31,7 +31,7 @@ impl Window {
         self.highest = highest;
     }
 
-    /// Takes `highest` for the highest index that came, and everything before it as seen.
+    /// Sets the highest index; all packets up to it count as received.
     pub(super) fn start_after(&mut self, highest: u64) {
         self.bits.fill(u64::MAX);
         self.highest = Some(highest);

@@ -160,8 +160,8 @@ impl SrtcpProtector {
         Ok(())
     }
 
-    /// Whether what this half protects is authentic to `receiver` too: they have had a master key in
-    /// common.
+    /// Whether this half and `receiver` have ever used the same master key: then a reflected report
+    /// of our own is authentic.
     pub fn shares_key_with(&self, receiver: &SrtcpUnprotector) -> bool {
         self.keys.shares_with(&receiver.keys)
     }

@@ -1,11 +1,13 @@
 //! What is kept of each synchronisation source: how far it is, and which packets came.
 
+use std::collections::BTreeMap;
+
 use super::index::estimate;
 use super::index::roll_over_counter;
 use super::replay::{Replayed, Window};
 use crate::ssrc::Ssrc;
 
-/// Sources that gave way and are remembered.
+/// Replaced sources that are remembered at most.
 const PAST_MAX: usize = 4096;
 
 /// One source's packet index and replay window.
@@ -25,9 +27,8 @@ pub(super) struct Source {
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     list: Vec<Source>,
-    /// Sources that gave way, and the highest index that came of each: no packet up to that is taken
-    /// again.
-    past: Vec<(Ssrc, u64)>,
+    /// The highest index received from each source that was replaced: packets up to it are replays.
+    past: BTreeMap<Ssrc, u64>,
     /// The source of the last packet: the next is most likely of the same.
     recent: usize,
     max: usize,
@@ -46,7 +47,7 @@ impl Sources {
     pub(super) fn new(max: usize, window: usize) -> Self {
         Self {
             list: Vec::new(),
-            past: Vec::new(),
+            past: BTreeMap::new(),
             recent: 0,
             max,
             window,
@@ -94,8 +95,8 @@ impl Sources {
             }
             self.recent = self.list.len();
             let mut window = Window::new(self.window);
-            if let Some(n) = self.past.iter().position(|(past, _)| *past == ssrc) {
-                window.start_after(self.past.swap_remove(n).1);
+            if let Some(highest) = self.past.remove(&ssrc) {
+                window.start_after(highest);
             }
             self.list.push(Source { ssrc, window, first_round: 0, failures: 0, last: 0 });
         }
@@ -105,9 +106,9 @@ impl Sources {
     }
 
     /// As [`find_or_add`](Self::find_or_add), in the place of the source that has been silent the
-    /// longest, if there is no room: for as many packets of others as a window holds. How far that
-    /// one was is remembered, so that its packets are not taken again; there is no room either once
-    /// too many are.
+    /// longest, if there is no room. That source must have been silent for as many packets of others
+    /// as a window holds. Its highest index is remembered, so that its packets cannot be replayed; once
+    /// too many sources are remembered, no further one is replaced.
     #[inline]
     pub(super) fn find_or_replace(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
         if self.list.len() >= self.max && self.find(ssrc).is_none() {
@@ -144,9 +145,9 @@ impl Sources {
         if is_past { Err(Replayed) } else { Ok(()) }
     }
 
-    /// The highest index that came of a source that gave way.
+    /// The highest index received from `ssrc`, if it was replaced.
     pub(super) fn past_highest(&self, ssrc: Ssrc) -> Option<u64> {
-        self.past.iter().find(|(past, _)| *past == ssrc).map(|(_, highest)| *highest)
+        self.past.get(&ssrc).copied()
     }
 
     /// Counts a refused packet of a source that is known.

@@ -170,19 +170,16 @@ impl Unprotector {
         layout: &Layout,
     ) -> Result<([u64; SEARCH_ROUNDS as usize + 1], usize), UnprotectError> {
         let mut indices = [INDEX_END; SEARCH_ROUNDS as usize + 1];
-        let is_full = self.sources.is_full();
-        let past = self.sources.past_highest(layout.ssrc);
-        let (first, rounds) = match self.sources.find(layout.ssrc) {
-            Some(source) => {
-                let lost = source.failures % SEARCH_AFTER == SEARCH_AFTER - 1;
-                (source.index(layout.sequence), if lost { SEARCH_ROUNDS } else { 0 })
-            }
-            None if is_full => return Err(UnprotectError::TooManySources),
-            None => match past {
-                Some(highest) => (estimate(highest, layout.sequence), SEARCH_ROUNDS),
-                // The last packets of a source's first round may be all that was missed.
-                None => (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000)),
-            },
+        let (first, rounds) = if let Some(source) = self.sources.find(layout.ssrc) {
+            let lost = source.failures % SEARCH_AFTER == SEARCH_AFTER - 1;
+            (source.index(layout.sequence), if lost { SEARCH_ROUNDS } else { 0 })
+        } else if self.sources.is_full() {
+            return Err(UnprotectError::TooManySources);
+        } else if let Some(highest) = self.sources.past_highest(layout.ssrc) {
+            (estimate(highest, layout.sequence), 1)
+        } else {
+            // The last packets of a source's first round may be all that was missed.
+            (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000))
         };
         for (round, index) in (0..=rounds).zip(&mut indices) {
             *index = first + (round << 16);

@@ -84,13 +84,8 @@ impl Inbound {
         let depacketiser = format.depacketiser();
         let head = match kept.first().and_then(|kept| depacketiser.begins(&kept.payload)) {
             _ if config.requests.is_none() => 0,
-            Some(is_beginning) => {
-                if is_beginning {
-                    0
-                } else {
-                    HEAD_PACKETS
-                }
-            }
+            Some(true) => 0,
+            Some(false) => HEAD_PACKETS,
             None => early.map_or(0, |sent| missing_before(&kept, sent)),
         };
         let limits =
@@ -331,7 +326,12 @@ impl Inbound {
                 } else {
                     self.hold(place, packet, report);
                 }
-                self.settle_head(is_beginning, report);
+                if is_beginning {
+                    self.close_head(report);
+                } else if self.sender_count.includes(packet.info.timestamp) {
+                    // Only such packets complete the count.
+                    self.settle_head(report);
+                }
             }
             Placed::Duplicate(_) => report.statistics.discards.count(Discard::Duplicate),
             Placed::Late(_) => report.statistics.discards.count(Discard::Late),

@@ -99,17 +99,20 @@ impl Inbound {
         {
             missing.note_gap(now + UNDER_WAY, first, packets);
         }
-        self.settle_head(false, report);
+        self.settle_head(report);
     }
 
-    /// Stops waiting for packets before the first one if none can be missing: the first one begins
-    /// a stream (`is_beginning`), or the source's report shows it.
-    #[inline]
-    pub(super) fn settle_head(&mut self, is_beginning: bool, report: &mut Report<'_>) {
-        let is_settled = || is_beginning || self.sender_count.shows_no_head(&self.window);
-        if self.window.has_open_head() && is_settled() {
-            self.give_up_gap(report);
-            self.deliver_held(report);
+    /// Stops waiting for packets before the first one if the source's report shows that none is
+    /// missing.
+    pub(super) fn settle_head(&mut self, report: &mut Report<'_>) {
+        if self.window.has_open_head() && self.sender_count.shows_no_head(&self.window) {
+            self.close_head(report);
         }
+    }
+
+    /// Stops waiting for packets before the first one.
+    pub(super) fn close_head(&mut self, report: &mut Report<'_>) {
+        self.give_up_gap(report);
+        self.deliver_held(report);
     }
 }

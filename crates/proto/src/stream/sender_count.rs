@@ -48,6 +48,12 @@ impl SenderCount {
         u64::try_from(unseen).ok().filter(|_| is_known)
     }
 
+    /// Whether the last report counts a packet sampled at `timestamp`.
+    #[inline]
+    pub(super) fn includes(&self, timestamp: RtpTimestamp) -> bool {
+        self.last.is_some_and(|sent| timestamp.distance(sent.at) <= 0)
+    }
+
     /// Whether no packet before the first one needs to be waited for: all packets sent have
     /// arrived, or so many more were sent that the source was joined late.
     #[inline]

@@ -63,8 +63,8 @@ impl Exchange {
         Ok(agreed)
     }
 
-    /// Ends the exchange if the policy refuses the peer. What was shown is only believed once the
-    /// peer's Confirm is authentic.
+    /// Ends the exchange if the policy refuses the peer. A peer that passes is authenticated later, by
+    /// its Confirm.
     pub(super) fn check_peer(&self, shown: &Shown<'_>, common: &mut Common) -> Result<(), Fatal> {
         common.config.policy.check(shown).map_err(|refusal| {
             common.tell(self.id, Event::Refused(refusal));

@@ -67,7 +67,7 @@ pub(super) struct Agreed {
     pub(super) retained: Option<Retained>,
     /// Whether both ends had s1.
     pub(super) continues: bool,
-    /// Whether both ends had s2, and whether this end had it alone.
+    /// Whether both ends have s2; whether only this end has it.
     pub(super) shares_aux: bool,
     pub(super) aux_differs: bool,
     pub(super) commit: Vec<u8>,

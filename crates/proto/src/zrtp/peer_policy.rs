@@ -1,28 +1,27 @@
-//! Which peers an endpoint agrees on keys with.
+//! The peers that an endpoint agrees on keys with.
 
 use thiserror::Error;
 
 use super::retained::Retained;
 
-/// Which peers keys are agreed on with.
+/// Decides with which peers an endpoint agrees on keys.
 ///
-/// A peer that is refused gets no key and no media: the exchange ends before this end confirms
-/// anything.
+/// A refused peer gets no keys and no media: the exchange ends before this end sends its Confirm.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PeerPolicy {
-    /// Any. Whether somebody is in the middle shows only when people compare the short
+    /// Any peer. An attacker in the middle is detected only if people compare the short
     /// authentication strings.
     #[default]
     Allow,
-    /// Any but one with whom the strings were compared in an earlier session and that does not know
-    /// that session's secret (RFC 6189 section 4.3.2): it lost its secrets, or somebody is in the
-    /// middle.
+    /// Any peer, except one whose strings were compared in an earlier session and that no longer knows
+    /// the secret of that session (RFC 6189 section 4.3.2). Either it lost its secrets, or an attacker
+    /// is in the middle.
     RefuseChanged,
-    /// Only those with whom the strings were compared in an earlier session.
+    /// Only peers whose strings were compared in an earlier session.
     RefuseUnverified,
-    /// Only those that know [`Config::aux_secret`](super::Config::aux_secret). Both ends are
-    /// authenticated then, and nothing need be compared.
+    /// Only peers that know [`Config::aux_secret`](super::Config::aux_secret). It authenticates both
+    /// ends, so the strings need not be compared.
     RequireSecret,
 }
 
@@ -33,18 +32,19 @@ pub enum PeerRefusal {
     /// It does not know the secret that both ends must have.
     #[error("the peer does not know the secret")]
     NoSecret,
-    /// The strings were compared in an earlier session, whose secret it does not know.
+    /// The strings were compared in an earlier session, and it does not know the secret of that
+    /// session.
     #[error(
         "the short authentication strings were compared in an earlier session, and the peer does \
          not know its secret: it lost what it kept, or somebody is in the middle"
     )]
     Changed,
-    /// The strings were never compared.
+    /// Its strings were never compared.
     #[error("the short authentication strings were never compared with those of the peer")]
     Unverified,
 }
 
-/// What an exchange has shown of the peer.
+/// What the peer has proved in this exchange.
 pub(super) struct Shown<'a> {
     pub(super) retained: &'a Retained,
     /// Whether it knows the secret of an earlier session.

@@ -68,30 +68,20 @@ impl Ends {
 
     fn give_server(&mut self, octets: &[u8], len: usize) {
         let (machine, channel) = &mut self.server;
-        for octets in octets.chunks(len) {
-            let mut plain = Vec::new();
-            let outcome = channel.receive(octets, &mut plain);
-            machine.handle_data(self.now, &plain);
-            if let Err(error) = outcome {
-                machine.handle_failure(&error);
-                self.errors[0] = Some(error);
-                return;
-            }
+        let error = feed(channel, octets, len, |plain| machine.handle_data(self.now, plain));
+        if let Some(error) = &error {
+            machine.handle_failure(error);
         }
+        self.errors[0] = self.errors[0].take().or(error);
     }
 
     fn give_client(&mut self, octets: &[u8], len: usize) {
         let (machine, channel) = &mut self.client;
-        for octets in octets.chunks(len) {
-            let mut plain = Vec::new();
-            let outcome = channel.receive(octets, &mut plain);
-            machine.handle_data(self.now, &plain);
-            if let Err(error) = outcome {
-                machine.handle_failure(&error);
-                self.errors[1] = Some(error);
-                return;
-            }
+        let error = feed(channel, octets, len, |plain| machine.handle_data(self.now, plain));
+        if let Some(error) = &error {
+            machine.handle_failure(error);
         }
+        self.errors[1] = self.errors[1].take().or(error);
     }
 
     fn client_reason(&mut self) -> Option<Reason> {
@@ -115,6 +105,21 @@ impl Ends {
         assert_eq!(event, Some(ClientEvent::Offered(Box::new(offer()))));
         self
     }
+}
+
+/// Gives a channel octets, `len` at a time, until it fails.
+fn feed(
+    channel: &mut Channel,
+    octets: &[u8],
+    len: usize,
+    mut handle: impl FnMut(&[u8]),
+) -> Option<ChannelError> {
+    octets.chunks(len).find_map(|octets| {
+        let mut plain = Vec::new();
+        let outcome = channel.receive(octets, &mut plain);
+        handle(&plain);
+        outcome.err()
+    })
 }
 
 fn take(channel: &mut Channel, wire: &mut Vec<u8>) -> Vec<u8> {

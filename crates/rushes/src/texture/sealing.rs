@@ -1,7 +1,7 @@
-//! Control connections under the keys of [`Security::Keys`], and the keys of each session.
+//! Sealed control connections, and the keys of each session's media.
 //!
-//! Keys that the application gave are a secret that both ends show that they know. They encrypt
-//! nothing: each session's media is under keys that follow from its own connection.
+//! The keys of [`Security::Keys`] only authenticate: server and client prove to each other that they
+//! have them. Each session's media has keys of its own, exported from its control connection.
 
 use rushes_proto::delivery::control::Channel;
 use rushes_proto::delivery::control::ChannelError;
@@ -10,6 +10,7 @@ use rushes_proto::srtp::MasterKey;
 use rushes_proto::srtp::Policy;
 use zeroize::Zeroizing;
 
+use super::error::TextureError;
 use crate::error::Error;
 use crate::security::Security;
 
@@ -23,17 +24,17 @@ pub(super) enum End {
     Server,
 }
 
-/// How one end of a server's or client's connections is sealed.
+/// How a server or a client seals its control connections.
 #[derive(Clone, Debug)]
 pub(super) struct Sealing {
     end: End,
-    /// `None` if connections are clear: without security, or where ZRTP makes the keys.
+    /// `None` if connections are clear: without security, or with ZRTP.
     secret: Option<(ControlSecret, Policy)>,
     security: Option<Security>,
 }
 
 impl Sealing {
-    pub(super) fn new(security: Option<&Security>, end: End) -> Result<Self, ChannelError> {
+    pub(super) fn new(security: Option<&Security>, end: End) -> Result<Self, TextureError> {
         let secret = match security.and_then(Security::given) {
             None => None,
             Some(keys) => {
@@ -43,36 +44,33 @@ impl Sealing {
                 };
                 let suite = keys.policy.suite.name().as_bytes();
                 let parts = [suite, to_client.key_and_salt(), to_server.key_and_salt()];
-                Some((ControlSecret::new(&parts)?, *keys.policy))
+                Some((ControlSecret::new(&parts).map_err(|error| failed(&error))?, *keys.policy))
             }
         };
         Ok(Self { end, secret, security: security.cloned() })
     }
 
     /// The channel of a new connection.
-    pub(super) fn channel(&self) -> Result<Channel, Error> {
+    pub(super) fn channel(&self) -> Result<Channel, TextureError> {
         let Some((secret, _)) = &self.secret else { return Ok(Channel::clear()) };
         let mut random = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *random).map_err(|error| Error::Random(error.to_string()))?;
         let mut entropy = |out: &mut [u8]| out.copy_from_slice(&*random);
         match self.end {
             End::Server => Ok(Channel::accept(secret, &mut entropy)),
-            End::Client => {
-                let channel = Channel::connect(secret, &mut entropy);
-                channel.map_err(|error| Error::Random(error.to_string()))
-            }
+            End::Client => Channel::connect(secret, &mut entropy).map_err(|error| failed(&error)),
         }
     }
 
-    /// How the media of the session of `channel` is secured.
-    pub(super) fn media(&self, channel: &Channel) -> Result<Option<Security>, Error> {
+    /// The security of the media of the session on `channel`.
+    pub(super) fn media(&self, channel: &Channel) -> Result<Option<Security>, TextureError> {
         let Some((_, policy)) = &self.secret else { return Ok(self.security.clone()) };
-        let key = |label: &[u8]| -> Result<MasterKey, Error> {
+        let key = |label: &[u8]| -> Result<MasterKey, TextureError> {
             let mut octets = Zeroizing::new(vec![0; policy.suite.key_and_salt_len()]);
             if !channel.export(label, &mut octets) {
-                return Err(Error::Random("the connection has no keys".into()));
+                return Err(failed(&ChannelError::Primitive));
             }
-            Ok(MasterKey::new(policy.suite, &octets)?)
+            Ok(MasterKey::new(policy.suite, &octets).map_err(Error::from)?)
         };
         let (to_client, to_server) = (key(TO_CLIENT)?, key(TO_SERVER)?);
         let (send, receive) = match self.end {
@@ -81,4 +79,8 @@ impl Sealing {
         };
         Ok(Some(Security::Keys { policy: *policy, send, receive, further: Vec::new() }))
     }
+}
+
+fn failed(error: &ChannelError) -> TextureError {
+    TextureError::Failed(error.to_string())
 }

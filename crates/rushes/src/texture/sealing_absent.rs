@@ -1,9 +1,8 @@
-//! What stands for sealed control connections in a build without SRTP: clear ones.
+//! Control connections in a build without SRTP: always clear.
 
 use rushes_proto::delivery::control::Channel;
-use rushes_proto::delivery::control::ChannelError;
 
-use crate::error::Error;
+use super::error::TextureError;
 use crate::security::Security;
 
 /// Which end of a connection this is.
@@ -13,21 +12,21 @@ pub(super) enum End {
     Server,
 }
 
-/// How connections are sealed: not at all.
+/// Seals nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Sealing;
 
 #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in a build with SRTP")]
 impl Sealing {
-    pub(super) fn new(_security: Option<&Security>, _end: End) -> Result<Self, ChannelError> {
+    pub(super) fn new(_security: Option<&Security>, _end: End) -> Result<Self, TextureError> {
         Ok(Self)
     }
 
-    pub(super) fn channel(&self) -> Result<Channel, Error> {
+    pub(super) fn channel(&self) -> Result<Channel, TextureError> {
         Ok(Channel::clear())
     }
 
-    pub(super) fn media(&self, _channel: &Channel) -> Result<Option<Security>, Error> {
+    pub(super) fn media(&self, _channel: &Channel) -> Result<Option<Security>, TextureError> {
         Ok(None)
     }
 }

@@ -1,4 +1,4 @@
-//! A control connection: its socket, the channel behind it, and the state machine behind that.
+//! The socket and the channel of a control connection.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rushes_proto::delivery::control::ChannelError;
 use rushes_proto::delivery::control::Client;
 use rushes_proto::delivery::control::Server;
 
-/// One side of a control connection.
+/// The state machine of one side of a control connection.
 pub(super) trait Machine {
     fn poll_data(&self) -> &[u8];
     fn data_sent(&mut self, len: usize);
@@ -50,7 +50,7 @@ macro_rules! machine {
 machine!(Client);
 machine!(Server);
 
-/// What carries the octets of a [`Machine`].
+/// Carries the octets of a [`Machine`].
 pub(super) struct Wire {
     pub(super) socket: Arc<TcpSocket>,
     pub(super) channel: Channel,
@@ -62,17 +62,17 @@ impl Wire {
         Self { socket, channel, plain: Vec::new() }
     }
 
-    /// What to wait for: always octets, and room for those that wait.
+    /// The events to wait for on the socket.
     pub(super) fn interest(&self) -> Interest {
         if self.is_waiting() { Interest::Both } else { Interest::Readable }
     }
 
-    /// Whether octets wait for room.
+    /// Whether octets wait to be sent.
     pub(super) fn is_waiting(&self) -> bool {
         !self.channel.poll_data().is_empty()
     }
 
-    /// Reads once.
+    /// Reads from the socket once, and hands the octets to `machine`.
     pub(super) fn read(&mut self, machine: &mut impl Machine) {
         let mut buffer = [0; 4096];
         match self.socket.read(&mut buffer) {
@@ -89,7 +89,7 @@ impl Wire {
         }
     }
 
-    /// Sends what the socket takes; false if it is broken.
+    /// Sends as much as the socket accepts; returns false if the connection is broken.
     pub(super) fn flush(&mut self, machine: &mut impl Machine) -> bool {
         loop {
             machine.data_sent(self.channel.send(machine.poll_data()));
@@ -107,7 +107,7 @@ impl Wire {
         }
     }
 
-    /// Sends the last words, for so long, and closes.
+    /// Sends what still waits, until `until` at the latest, and closes the connection.
     pub(super) fn finish(&mut self, machine: &mut impl Machine, until: Instant) {
         while self.flush(machine) && self.is_waiting() && Instant::now() < until {
             if self.socket.wait(Interest::Writable, Some(until), None).is_err() {

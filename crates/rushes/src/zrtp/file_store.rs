@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::fs::OpenOptions;
+use std::fs::TryLockError;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::time::Instant;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
@@ -21,8 +23,12 @@ use super::hex;
 const HEAD: &str = "rushes-zrtp 1";
 /// Octets of the longest file that is read: about 60 000 peers.
 const LEN_MAX: u64 = 16 << 20;
-/// Peers that are remembered: of more, the oldest whose strings were never compared is forgotten.
+/// Peers remembered at most. Beyond that the oldest unverified peer is forgotten.
 const PEERS_MAX: usize = 4096;
+/// How long to wait while another program saves.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// Pause between two attempts to lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// What stands for a secret that there is not.
 const NONE: &str = "-";
 /// What stands for an expiry that never comes.
@@ -67,7 +73,7 @@ struct Entry {
 ///
 /// Text, one line for each peer. Made if it is not there, readable by its owner only; replaced as a
 /// whole each time, so that a crash leaves the old one or the new one. Several programs may use it
-/// at once. The last 4 096 peers are remembered, and those longest whose strings were compared.
+/// at once. At most 4096 peers are remembered; unverified ones are forgotten first.
 pub struct FileStore {
     path: PathBuf,
     zid: Zid,
@@ -81,6 +87,8 @@ impl FileStore {
     /// [`FileStoreError`] says what is wrong with the file, and in which line.
     pub fn open(path: &Path) -> Result<Self, FileStoreError> {
         let path = path.to_owned();
+        // So that two programs do not make the file at once, each with a name of its own.
+        let _lock = lock_folder(&path);
         if let Some((zid, peers)) = read(&path)? {
             return Ok(Self { path, zid, peers });
         }
@@ -117,7 +125,7 @@ impl FileStore {
             ));
             text.push_str(&line);
         }
-        // A name that no other saver has.
+        // A unique name, because another program may be saving without the lock.
         let mut unique = [0; 8];
         let random = |error: getrandom::Error| FileStoreError::Random(error.to_string());
         getrandom::fill(&mut unique).map_err(random)?;
@@ -152,7 +160,7 @@ impl SecretStore for FileStore {
             }
             Ok(None) => true,
             Ok(Some(_)) => {
-                tracing::error!(path = %self.path.display(), "the file is another's now");
+                tracing::error!(path = %self.path.display(), "the file has another ZID now");
                 false
             }
             Err(error) => {
@@ -169,7 +177,7 @@ impl SecretStore for FileStore {
             let oldest = self.peers.iter().position(|entry| !entry.retained.is_verified);
             self.peers.remove(oldest.unwrap_or(0));
         }
-        // What cannot be read is not overwritten.
+        // A file that cannot be read is not overwritten.
         if is_ours && let Err(error) = self.write() {
             tracing::error!(%error, "retained secrets were not saved");
         }
@@ -183,13 +191,21 @@ impl std::fmt::Debug for FileStore {
     }
 }
 
-/// Keeps other programs from saving in the folder of `path` until it is dropped, where the system can
-/// lock a folder.
+/// Keeps other programs from saving in the folder of `path` until the result is dropped. `None` if the
+/// system cannot lock folders, or another program holds the lock for long.
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).ok()?;
-    folder.lock().ok()?;
-    Some(folder)
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Some(folder),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(_) => return None,
+        }
+    }
 }
 
 /// A new file that only its owner may read.
@@ -323,6 +339,19 @@ mod tests {
         });
         assert_eq!(FileStore::open(&path).unwrap().peers.len(), 100);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_lock_that_is_never_released_delays_a_save_and_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        let mut store = FileStore::open(&path).unwrap();
+        let held = lock_folder(&path).unwrap();
+        store.save(&[1; 12], &retained(7, u32::MAX));
+        drop(held);
+        let mut again = FileStore::open(&path).unwrap();
+        assert_eq!((again.zid(), again.load(&[1; 12]).is_verified), (store.zid(), true));
     }
 
     #[test]

@@ -76,9 +76,8 @@ pub struct ZrtpConfig {
     pub allows_preshared: bool,
     /// A secret that both ends got by other means.
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
-    /// Which peers keys are agreed on with. By default any, or with a [`cache`](Self::cache) any but
-    /// one that was compared with and has lost the secret of that session
-    /// ([`PeerPolicy::RefuseChanged`]).
+    /// The peers to agree on keys with. `None`, the default, stands for [`PeerPolicy::RefuseChanged`]
+    /// with a [`cache`](Self::cache), and for [`PeerPolicy::Allow`] without.
     pub policy: Option<PeerPolicy>,
     /// What becomes of a stream whose peer does not answer Hellos; by default it is refused.
     pub without_zrtp: WithoutZrtp,

@@ -1,8 +1,8 @@
-//! The octets of a control connection on their way: clear, or sealed under a secret of both ends.
+//! The transport layer of a control connection: clear, or sealed under a secret of both ends.
 //!
-//! A [`Channel`] lies between a connection and its [`Server`](super::Server) or
-//! [`Client`](super::Client): octets that come go through [`receive`](Channel::receive), and those
-//! to be sent through [`send`](Channel::send).
+//! A [`Channel`] stands between the TCP connection and its [`Server`](super::Server) or
+//! [`Client`](super::Client). Received octets pass through [`receive`](Channel::receive), octets to
+//! send through [`send`](Channel::send).
 
 use core::fmt;
 
@@ -14,36 +14,37 @@ use super::sealed::{ControlSecret, Entropy, Sealed};
 #[cfg(not(feature = "srtp"))]
 use super::sealed_absent::Sealed;
 
-/// Octets that may wait for a peer that does not read, before no more are taken.
+/// Once this many octets wait to be sent, [`Channel::send`] accepts no more.
 const WAITING_MAX: usize = 16 << 10;
 
-/// Why a connection cannot go on: its peer lacks the secret, or somebody changed what it sent.
+/// Why a sealed connection failed.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// The client's opening is not one of a client with a key.
+    /// The client did not begin a sealed connection.
     #[error("this server takes only clients that have its key")]
     NoKey,
-    /// The peer's key is another.
-    #[error("the other side has another key")]
+    /// The peer does not have the secret: its handshake message is not authentic.
+    #[error("the two sides have different keys")]
     OtherKey,
-    /// The server refused before it showed that it has the key: anybody may have written that.
-    #[error("refused, by somebody who did not show the key: {text}")]
+    /// The server refused before the handshake was complete. The refusal is not authenticated:
+    /// anyone on the path can send one.
+    #[error("refused (not authenticated): {text}")]
     Refused {
         /// The reason given.
         reason: Reason,
         /// The same for people.
         text: String,
     },
-    /// The server's answer is none to a client with a key.
-    #[error("the server's answer shows no key")]
+    /// The server answered with a message that is not part of the handshake.
+    #[error("the server did not answer the handshake")]
     NoAnswer,
-    /// A record is not authentic, or came before.
-    #[error("octets of the connection are not the other side's")]
+    /// A record is not authentic.
+    #[error("a record of the connection is not authentic")]
     Forged,
-    /// The cryptographic primitive refused its input.
-    #[error("the keys of the connection could not be made")]
-    Refusal,
+    /// A cryptographic primitive failed on this side.
+    #[error("the keys of the connection could not be derived")]
+    Primitive,
 }
 
 impl ChannelError {
@@ -53,12 +54,12 @@ impl ChannelError {
             Self::NoKey | Self::OtherKey | Self::NoAnswer => Reason::Key,
             Self::Refused { reason, .. } => *reason,
             Self::Forged => Reason::Malformed,
-            Self::Refusal => Reason::Unsupported,
+            Self::Primitive => Reason::Unsupported,
         }
     }
 }
 
-/// One end of a connection: between its octets and what they mean.
+/// One end of a control connection.
 #[derive(Default)]
 pub struct Channel {
     outbox: Vec<u8>,
@@ -68,16 +69,16 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// A channel that changes nothing.
+    /// A channel that passes octets on unchanged.
     pub fn clear() -> Self {
         Self::default()
     }
 
-    /// The client's end of a channel sealed under `secret`. `entropy` fills what it is given with
-    /// random octets that are used nowhere else.
+    /// The client's end of a channel sealed under `secret`. `entropy` fills a slice with random
+    /// octets, which must be used for nothing else.
     ///
     /// # Errors
-    /// [`ChannelError::Refusal`] if the cryptographic primitive fails.
+    /// [`ChannelError::Primitive`].
     #[cfg(feature = "srtp")]
     pub fn connect(
         secret: &ControlSecret,
@@ -88,19 +89,19 @@ impl Channel {
         Ok(Self { outbox, start: 0, sealed: Some(Box::new(sealed)) })
     }
 
-    /// The server's end of a channel sealed under `secret`, as [`connect`](Self::connect).
+    /// The server's end of a channel sealed under `secret`; `entropy` as for
+    /// [`connect`](Self::connect).
     #[cfg(feature = "srtp")]
     pub fn accept(secret: &ControlSecret, entropy: &mut Entropy<'_>) -> Self {
         let sealed = Some(Box::new(Sealed::accept(secret, entropy)));
         Self { sealed, ..Self::default() }
     }
 
-    /// Takes octets that came on the connection; what they hold for this side goes behind what is
-    /// in `plain`.
+    /// Takes octets received on the connection, and appends the octets they carry to `plain`.
     ///
     /// # Errors
-    /// [`ChannelError`]: the connection is to be closed once everything was sent. What was written
-    /// to `plain` is authentic.
+    /// [`ChannelError`]. Send the rest of [`poll_data`](Self::poll_data), then close the connection.
+    /// Octets already appended to `plain` are authentic.
     pub fn receive(&mut self, octets: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
         if let Some(sealed) = &mut self.sealed {
             return sealed.receive(octets, plain, &mut self.outbox);
@@ -109,8 +110,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes octets to be sent, as many as there is room for, and says how many: none while keys
-    /// are being agreed on.
+    /// Accepts octets to send, as many as there is room for, and returns their number: 0 until the
+    /// handshake is complete.
     pub fn send(&mut self, plain: &[u8]) -> usize {
         if self.poll_data().len() >= WAITING_MAX {
             return 0;
@@ -129,7 +130,7 @@ impl Channel {
         self.outbox.get(self.start..).unwrap_or_default()
     }
 
-    /// Takes it that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
+    /// Notes that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
     pub fn data_sent(&mut self, len: usize) {
         self.start = (self.start + len).min(self.outbox.len());
         // Moving less than what was sent makes each octet move once at most.
@@ -139,9 +140,9 @@ impl Channel {
         }
     }
 
-    /// Fills `out` with a key that only the two ends of this connection know, another one for each
-    /// `label` and each connection; false, and nothing is filled, if the channel is clear or its
-    /// keys are not agreed on yet.
+    /// Fills `out` with a key known only to the two ends of this connection. It differs for each
+    /// `label` and each connection. Returns false, and fills nothing, if the channel is clear or the
+    /// handshake is not complete.
     #[must_use]
     pub fn export(&self, label: &[u8], out: &mut [u8]) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.export(label, out))

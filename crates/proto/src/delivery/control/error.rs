@@ -15,8 +15,8 @@ pub enum OpeningError {
     /// The version is not 1.
     #[error("version {0} is not 1")]
     Version(u16),
-    /// The client has a key, and this server has none.
-    #[error("this server has no key, and the client has one")]
+    /// The client began a sealed connection, and this server has no key.
+    #[error("this server has no key, but the client has one")]
     Sealed,
     /// Neither a control connection nor a unit's.
     #[error("kind {0} is neither 1 (control) nor 2 (unit)")]

@@ -33,20 +33,22 @@
 //!
 //! # Sealed connections
 //!
-//! Where both ends know a secret, the client sends 56 octets instead of an opening: `RSHT`, the
-//! version, kind 3, a 0, and the first message of a handshake, `Noise_NNpsk0_25519_AESGCM_SHA256`
-//! (The Noise Protocol Framework, revision 34), whose prologue the eight octets before it are and
-//! whose pre-shared key is HKDF-SHA256 of the secret (no salt, information `Rushes texture
-//! control`). The server answers with `Sealed`, the second message, or `Refuse`; nothing shows the
-//! client that it was the server who refused. From then on each side sends records: a length, 16
-//! bits, up to 4112; so many octets, of which the last 16 are the tag. What is in them, one after
-//! the other, is what a clear connection has, from the client's opening on. Only a client that
-//! could write the first record knows the secret, and is there now: the server does nothing
-//! before. See [`Channel`].
+//! If both ends know a secret, they begin with the handshake `Noise_NNpsk0_25519_AESGCM_SHA256`
+//! (The Noise Protocol Framework, revision 34). The client sends 56 octets instead of an opening:
+//! `RSHT`, the version, kind 3, a 0, and the first handshake message. The eight octets before that
+//! message are the prologue. The pre-shared key is HKDF-SHA256 of the secret, without salt, with the
+//! information `Rushes texture control`. The server answers with `Sealed`, which carries the second
+//! handshake message, or with `Refuse`, which is not authenticated.
 //!
-//! Keys for the media of the session follow from the handshake too: HKDF-SHA256 of its last
-//! chaining key, salted with its hash, with the information `export ` and a label. Labels are
-//! `media to client` and `media to server`.
+//! Then each side sends records: a length of 16 bits, up to 4112, and that many octets, the last 16
+//! of them the tag. The plain text of all records together is the octets of a clear connection,
+//! beginning with the client's opening. The server makes no offer before the first record is
+//! authentic: it proves that the client knows the secret and that the handshake is not a replay.
+//! See [`Channel`].
+//!
+//! The keys of the session's media are exported from the handshake: HKDF-SHA256 of the final
+//! chaining key, salted with the handshake hash, with the information `export ` and a label, which
+//! is `media to client` or `media to server`.
 //!
 //! # Messages
 //!

@@ -13,7 +13,8 @@ use zeroize::Zeroizing;
 use crate::crypto::{Aead, Curve, CurveKey, HashAlgorithm, NONCE_LEN, TAG_LEN};
 use crate::crypto::{Refused, hash, hkdf};
 
-/// It has as many octets as a digest of SHA-256, so the first hash is the name itself.
+/// The protocol's name. It is as long as a SHA-256 digest, so it is used as the initial hash
+/// unchanged (section 5.2).
 const NAME: &[u8; HASH_LEN] = b"Noise_NNpsk0_25519_AESGCM_SHA256";
 
 const HASH_LEN: usize = 32;
@@ -21,13 +22,13 @@ const HASH_LEN: usize = 32;
 /// Octets in a public key of X25519.
 const DH_LEN: usize = 32;
 
-/// Octets in each message of the handshake: a public key, and the tag of an empty payload.
+/// Octets in each handshake message: a public key and the tag of an empty payload.
 pub(super) const MESSAGE_LEN: usize = DH_LEN + TAG_LEN;
 
-/// The private key of a handshake: random octets, used once.
+/// The ephemeral private key of one handshake.
 pub(super) type Ephemeral = Zeroizing<[u8; DH_LEN]>;
 
-/// One direction after the handshake: a key, and the number of messages under it.
+/// A key, and the number of messages encrypted under it (section 5.1).
 pub(super) struct CipherState {
     key: Aead,
     n: u64,
@@ -45,7 +46,7 @@ impl CipherState {
         nonce
     }
 
-    /// Writes `plain`, encrypted, and its tag behind what is in `out`.
+    /// Appends `plain`, encrypted, and its tag to `out`.
     pub(super) fn encrypt(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Refused> {
         self.encrypt_with_ad(&[], plain, out)
     }
@@ -61,7 +62,7 @@ impl CipherState {
         self.key.seal(nonce, ad, &mut [], plain, &mut out[start..])
     }
 
-    /// Writes what `message` holds behind what is in `out`; nothing, if it is not authentic.
+    /// Appends the plain text of `message` to `out`; nothing if the message is not authentic.
     pub(super) fn decrypt(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), Refused> {
         let start = out.len();
         let len = message.len().checked_sub(TAG_LEN).ok_or(Refused)?;
@@ -84,18 +85,18 @@ impl CipherState {
     }
 }
 
-/// What both ends mix everything into (section 5.2).
+/// The chaining key and the hash of the handshake so far (section 5.2).
 struct SymmetricState {
     ck: Zeroizing<[u8; HASH_LEN]>,
     h: [u8; HASH_LEN],
 }
 
 impl SymmetricState {
-    /// The state after `prologue` and `psk` (sections 5.3 and 9.2); the first `e` follows.
+    /// The state after `prologue` and the `psk` token (sections 5.3 and 9.2).
     fn new(prologue: &[u8], psk: &[u8; HASH_LEN]) -> Result<Self, Refused> {
         let mut state = Self { ck: Zeroizing::new(*NAME), h: *NAME };
         state.mix_hash(prologue);
-        // MixKeyAndHash; the key is not used, because `e` replaces it at once.
+        // MixKeyAndHash. Its cipher key is not needed: the token `e` replaces it at once.
         let mut keys = Zeroizing::new([0; 3 * HASH_LEN]);
         state.hkdf(psk, &mut *keys)?;
         state.ck.copy_from_slice(&keys[..HASH_LEN]);
@@ -119,8 +120,8 @@ impl SymmetricState {
         CipherState::new(&keys[HASH_LEN..])
     }
 
-    /// Mixes a public key, which is hashed as a message and, because a secret is shared, as a key
-    /// too.
+    /// The token `e`: a public key is hashed and, in handshakes with a pre-shared key, also mixed
+    /// into the key (section 9.2).
     fn mix_e(&mut self, e: &[u8]) -> Result<CipherState, Refused> {
         self.mix_hash(e);
         self.mix_key(e)
@@ -154,33 +155,33 @@ impl SymmetricState {
     }
 }
 
-/// What a handshake comes to (section 5.2, `Split`).
+/// The result of a handshake (section 5.2, `Split`).
 pub(super) struct Split {
     pub(super) of_client: CipherState,
     pub(super) of_server: CipherState,
     pub(super) exporter: Exporter,
 }
 
-/// What other keys of the same session follow from; zeroised on drop.
+/// Derives further keys of the same session. The chaining key is zeroised on drop.
 pub(super) struct Exporter(SymmetricState);
 
 impl Exporter {
-    /// Fills `out` with a key that only the two ends of this handshake know, another for each
-    /// `label`: HKDF-SHA256 of the last chaining key, salted with the handshake's hash.
+    /// Fills `out` with the key for `label`: HKDF-SHA256 of the final chaining key, salted with the
+    /// handshake hash.
     pub(super) fn export(&self, label: &[u8], out: &mut [u8]) -> Result<(), Refused> {
         let SymmetricState { ck, h } = &self.0;
         hkdf(HashAlgorithm::Sha256, h, &**ck, &[b"export ", label], out)
     }
 }
 
-/// The client, which waits for the server's answer.
+/// A client that has sent the first message.
 pub(super) struct Initiator {
     state: SymmetricState,
     e: CurveKey,
 }
 
 impl Initiator {
-    /// Writes the first message behind what is in `out`.
+    /// Appends the first message to `out`.
     pub(super) fn new(
         prologue: &[u8],
         psk: &[u8; HASH_LEN],
@@ -207,9 +208,9 @@ impl Initiator {
     }
 }
 
-/// Takes the first message as the server, and writes the second behind what is in `out`.
+/// Takes the first message as the server, and appends the second to `out`.
 ///
-/// Nothing costly is done before the first message was found authentic.
+/// The tag of the first message is verified before any Diffie-Hellman operation.
 pub(super) fn respond(
     prologue: &[u8],
     psk: &[u8; HASH_LEN],

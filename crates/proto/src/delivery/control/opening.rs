@@ -14,7 +14,7 @@ use super::transport::TransportSet;
 pub(super) const MAGIC: [u8; 4] = *b"RSHT";
 const CONTROL: u8 = 1;
 const UNIT: u8 = 2;
-/// A control connection whose client has a key; a [`Channel`](super::Channel) reads it.
+/// A sealed control connection, which a [`Channel`](super::Channel) reads.
 pub(super) const SEALED: u8 = 3;
 /// Octets of the opening of a control connection.
 const CONTROL_LEN: usize = 32;

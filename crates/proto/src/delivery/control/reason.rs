@@ -32,8 +32,7 @@ pub enum Reason {
     Unsupported,
     /// 11: a message that may not come in this state.
     OutOfTurn,
-    /// 12: the client must have a key that the server has too, and it has none or another; or it
-    /// has one and the server has not.
+    /// 12: the two sides do not have the same key.
     Key,
     /// A number that this version gives no meaning, 13 to 255.
     Other(u8),

@@ -1,40 +1,42 @@
-//! A control connection under a secret that both ends know: a handshake, then records.
+//! A sealed control connection: a handshake under a secret that both ends know, then records.
 
 use core::fmt;
 
 use zeroize::Zeroizing;
 
 use super::channel::ChannelError;
-use super::message::Message;
+use super::message::{Message, SEALED_LEN};
 use super::noise::{CipherState, Ephemeral, Exporter, Initiator, MESSAGE_LEN, Split, respond};
 use super::opening::SEALED;
 use super::{HEADER_LEN, VERSION, opening};
 pub use crate::crypto::Entropy;
 use crate::crypto::{HashAlgorithm, Refused, TAG_LEN, hkdf};
 
-/// Octets of what is sealed at a time, at most.
+/// Octets in the largest record, before it is sealed.
 const PLAIN_MAX: usize = 4096;
 
-/// Octets before a record.
+/// Octets of the length before each record.
 const LENGTH_LEN: usize = 2;
 
 /// Octets before the handshake's first message.
 const PROLOGUE_LEN: usize = 8;
 
-/// Octets of an answer that is not the handshake's second message.
+const _: () = assert!(MESSAGE_LEN == SEALED_LEN, "the handshake's message fits its body");
+
+/// Octets in the longest `Refuse`.
 const REFUSAL_MAX: usize = HEADER_LEN + 2 + super::TEXT_LEN_MAX;
 
-/// What both ends of a control connection know, to show each other that they do. It never encrypts
-/// anything itself: each connection has fresh keys. Zeroised on drop; `Debug` prints none of it.
+/// A secret shared by a server and its clients, by which they authenticate each other. It encrypts
+/// nothing itself: each connection has fresh keys. Zeroised on drop; `Debug` does not print it.
 #[derive(Clone)]
 pub struct ControlSecret(Zeroizing<[u8; 32]>);
 
 impl ControlSecret {
-    /// The secret that follows from `parts`, one after the other: they should hold 16 octets that
-    /// nobody can guess.
+    /// Derives the secret from the concatenation of `parts`, which should contain at least 16 random
+    /// octets.
     ///
     /// # Errors
-    /// [`ChannelError::Refusal`] if the cryptographic primitive fails.
+    /// [`ChannelError::Primitive`].
     pub fn new(parts: &[&[u8]]) -> Result<Self, ChannelError> {
         let ikm = Zeroizing::new(parts.concat());
         let mut octets = Zeroizing::new([0; 32]);
@@ -52,11 +54,11 @@ impl fmt::Debug for ControlSecret {
 
 impl From<Refused> for ChannelError {
     fn from(_: Refused) -> Self {
-        Self::Refusal
+        Self::Primitive
     }
 }
 
-/// What a sealed connection begins with.
+/// The first octets of a sealed connection, which the handshake authenticates.
 fn prologue() -> [u8; PROLOGUE_LEN] {
     let mut octets = [0; PROLOGUE_LEN];
     octets[..4].copy_from_slice(&opening::MAGIC);
@@ -84,7 +86,7 @@ enum Step {
 /// The state of one end.
 pub(super) struct Sealed {
     step: Step,
-    /// Octets of a message or record that is not whole yet.
+    /// The beginning of the message or record being received.
     unread: Vec<u8>,
 }
 
@@ -124,7 +126,7 @@ impl Sealed {
         Ok(())
     }
 
-    /// Octets that are missing of what is read next.
+    /// Octets still missing from the message or record being received.
     fn missing(&self) -> Result<usize, ChannelError> {
         let whole = match &self.step {
             Step::Accepting { .. } => PROLOGUE_LEN + MESSAGE_LEN,
@@ -138,7 +140,7 @@ impl Sealed {
         Ok(whole.saturating_sub(self.unread.len()))
     }
 
-    /// Octets of the server's answer: a message, whose length its header says.
+    /// Octets in the server's answer, by the length in its header.
     fn answer_len(&self) -> usize {
         self.unread.first_chunk().map_or(HEADER_LEN, |[_, len @ ..]: &[u8; HEADER_LEN]| {
             let [high, middle, low] = *len;
@@ -146,7 +148,7 @@ impl Sealed {
         })
     }
 
-    /// Reads what is whole.
+    /// Handles the message or record in `unread`, if it is complete.
     fn read(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), ChannelError> {
         match &mut self.step {
             Step::Accepting { .. } => self.read_hello(out),
@@ -210,7 +212,8 @@ impl Sealed {
         self.unread.clear();
     }
 
-    /// Seals octets, as many as it says: none before the keys are agreed on.
+    /// Appends sealed octets to `out` and returns how many were sealed: 0 before the handshake is
+    /// complete.
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> usize {
         let Step::Open { sending, .. } = &mut self.step else { return 0 };
         let mut sealed = 0;
@@ -237,7 +240,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Tells the client why, in the clear, as there is no key.
+/// Writes the reason to the client, in the clear because there is no key.
 fn refuse(error: ChannelError, out: &mut Vec<u8>) -> ChannelError {
     Message::Refuse { reason: error.reason(), text: error.to_string() }.write(out);
     error

@@ -83,7 +83,7 @@ impl Server {
         self.end(StoppedBy::Closed, Reason::Ended, &text);
     }
 
-    /// Takes it that the connection cannot go on, as its channel found.
+    /// Ends the session because its [`Channel`](super::Channel) failed.
     pub fn handle_failure(&mut self, error: &ChannelError) {
         let is_refused = matches!(error, ChannelError::Refused { .. });
         let by = if is_refused { StoppedBy::Peer } else { StoppedBy::Protocol };

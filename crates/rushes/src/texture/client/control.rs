@@ -76,8 +76,7 @@ pub(super) struct Control {
 
 impl Control {
     pub(super) fn new(inner: Arc<Inner>, socket: TcpSocket) -> Result<Self, TextureError> {
-        let sealing = Sealing::new(inner.options.security.as_ref(), End::Client);
-        let sealing = sealing.map_err(|error| TextureError::Failed(error.to_string()))?;
+        let sealing = Sealing::new(inner.options.security.as_ref(), End::Client)?;
         let wire = Wire::new(Arc::new(socket), sealing.channel()?);
         let now = Instant::now();
         let timeline = Timeline::new(inner.epoch);
@@ -178,7 +177,7 @@ impl Control {
         let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
         self.inner.begin(shape, offer, threads)?;
         if self.links.is_none() {
-            let unsupported = |error: crate::Error| (Reason::Unsupported, error.to_string());
+            let unsupported = |error: TextureError| (Reason::Unsupported, error.to_string());
             let security = self.sealing.media(&self.wire.channel).map_err(unsupported)?;
             let server = self.wire.socket.peer_address();
             let links = Links::open(&self.inner, offer, server, security);

@@ -94,7 +94,7 @@ impl Connection<'_> {
         let machine = &mut self.machine;
         match (event, &mut self.session) {
             (ServerEvent::Unit(unit), _) => {
-                // Before it is a session's, which must not lose it.
+                // First, so that it is not closed once it belongs to a session.
                 self.inner.entrance.leave(&self.wire.socket);
                 self.bind(unit);
             }

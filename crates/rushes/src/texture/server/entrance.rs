@@ -1,4 +1,4 @@
-//! Connections that have not shown yet whose they are: few at once, and the oldest gives way.
+//! Limits for connections that have not sent an opening yet.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -10,13 +10,13 @@ use rushes_net::TcpSocket;
 
 use super::super::lock;
 
-/// Connections of one network at most: two clients of as many units as there can be.
+/// Waiting connections of one network at most: enough for two clients with 64 units each.
 const PER_NETWORK_MAX: usize = 128;
 
-/// Connections of all networks at most.
+/// Waiting connections at most.
 const ALL_MAX: usize = 256;
 
-/// The connections that wait for their openings.
+/// The connections whose opening has not been received, oldest first.
 #[derive(Debug)]
 pub(super) struct Entrance<C = TcpSocket> {
     waiting: Mutex<VecDeque<(IpAddr, Arc<C>)>>,
@@ -29,8 +29,8 @@ impl<C> Default for Entrance<C> {
 }
 
 impl<C> Entrance<C> {
-    /// Takes in a connection from `peer`. If there are too many, the oldest of the network that has
-    /// most leaves, and is returned: it is to be closed.
+    /// Adds a connection from `peer`. If there are too many, removes and returns the oldest connection
+    /// of the network that has most; the caller closes it.
     pub(super) fn admit(&self, peer: IpAddr, connection: &Arc<C>) -> Option<Arc<C>> {
         let network = network(peer);
         let mut waiting = lock(&self.waiting);
@@ -48,13 +48,14 @@ impl<C> Entrance<C> {
         gone.map(|(_, connection)| connection)
     }
 
-    /// Lets go of a connection: it has shown whose it is, or has ended.
+    /// Removes a connection: its opening was received, or it has ended.
     pub(super) fn leave(&self, connection: &Arc<C>) {
         lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, connection));
     }
 }
 
-/// What one host may have many addresses of: over IPv6, the first 64 bits.
+/// The network of an address. Over IPv6 that is the first 64 bits, because one host may have all
+/// addresses behind them.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -54,8 +54,7 @@ use super::error::TextureError;
 use super::lock;
 use super::sealing::{End, Sealing};
 
-/// Connections that may be served at once, those of sessions and those that end included: more are
-/// closed.
+/// Connections at once, including those of sessions and those being closed; further ones are refused.
 const CONNECTIONS_MAX: usize = 512;
 
 /// How long the accepting thread rests when the system gives no connection.
@@ -126,8 +125,7 @@ impl TextureServer {
         let layout = *source.layout();
         let format = options.format.unwrap_or_else(|| layout.format());
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
-        let sealing = Sealing::new(options.security.as_ref(), End::Server);
-        let sealing = sealing.map_err(|error| TextureError::Failed(error.to_string()))?;
+        let sealing = Sealing::new(options.security.as_ref(), End::Server)?;
         let listener = TcpListener::bind(local, &options.tcp)?;
         let local = listener.local_address();
         let rate = source.rate();

@@ -45,11 +45,11 @@ pub struct ServerOptions {
     pub tcp: TcpOptions,
     /// How sessions are secured; by default not at all. With it, units travel by RTP only.
     ///
-    /// Both ends show that they know the keys of [`Security::Keys`](crate::Security::Keys) before
-    /// anything is offered, and the control connection is sealed. The keys themselves encrypt
-    /// nothing: each session has keys of its own, that nobody can compute later who learns these.
-    /// With [`Security::Zrtp`](crate::Security::Zrtp) the control connection stays in the clear: it
-    /// shows sizes, rates and counts, and whoever can write to it can change or end the session.
+    /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys before
+    /// anything is offered, and the control connection is encrypted. The given keys only
+    /// authenticate: each session has its own keys, with forward secrecy. With
+    /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear: anyone on the path
+    /// can read sizes, rates and counts, and can change or end the session.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
     #[cfg(not(feature = "srtp"))]
