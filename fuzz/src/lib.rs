@@ -392,15 +392,23 @@ pub fn agree(octets: &[u8]) {
     let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
     let mut streams = Vec::new();
     for n in 0..2 {
-        let of_both = [0, 1]
-            .map(|end| ends[end].add_stream(Ssrc(4 * n + end as u32), now).expect("the first"));
+        let of_both = [0, 1].map(|end| {
+            // The second end may wait for whoever comes.
+            let knows = end == 0 || flags & 8 == 0;
+            let peer = knows.then(|| address(1 - end as u8));
+            ends[end].add_stream(Ssrc(4 * n + end as u32), peer, now).expect("the first")
+        });
         streams.push(of_both);
     }
     for (kind, body) in packets(octets) {
         let to = usize::from(kind >> 1 & 1);
         let stream = streams[usize::from(kind >> 2 & 1)][to];
         match kind >> 3 & 7 {
-            0 => ends[to].handle_datagram(now, stream, &zrtp_packet(kind, kind, body)),
+            0 => {
+                let stranger = address(2 + (kind >> 6));
+                let from = if kind & 1 == 0 { address(1 - to as u8) } else { stranger };
+                ends[to].handle_datagram(now, stream, from, &zrtp_packet(kind, kind, body));
+            }
             1 => {
                 now = start.max(ends.iter().filter_map(Session::next_timeout).min().unwrap_or(now));
                 ends[to].handle_timeout(now);
@@ -413,8 +421,10 @@ pub fn agree(octets: &[u8]) {
     }
     for _ in 0..10_000 {
         for from in 0..2 {
-            while let Some((stream, datagram)) = ends[from].poll_datagram() {
-                ends[1 - from].handle_datagram(now, stream, &datagram);
+            while let Some((stream, to, datagram)) = ends[from].poll_datagram() {
+                if to == address(1 - from as u8) {
+                    ends[1 - from].handle_datagram(now, stream, address(from as u8), &datagram);
+                }
             }
             while ends[from].poll_event().is_some() {}
         }
@@ -430,15 +440,23 @@ pub fn agree(octets: &[u8]) {
 
 /// The next datagram of end `from`, changed or twice.
 fn pass_on(ends: &mut [Session; 2], from: usize, now: Instant, kind: u8, body: &[u8]) {
-    let Some((stream, mut datagram)) = ends[from].poll_datagram() else { return };
+    let Some((stream, to, mut datagram)) = ends[from].poll_datagram() else { return };
+    if to != address(1 - from as u8) {
+        return;
+    }
     if let (6, [at, mask, ..]) = (kind >> 3 & 7, body) {
         let end = datagram.len() - 4;
         let at = 12 + usize::from(*at) % (end - 12);
         datagram[at] ^= mask;
         datagram = zrtp_packet(datagram[0], datagram[11], &datagram[12..end]);
     }
-    ends[1 - from].handle_datagram(now, stream, &datagram);
+    ends[1 - from].handle_datagram(now, stream, address(from as u8), &datagram);
     if kind >> 3 & 7 == 7 {
-        ends[1 - from].handle_datagram(now, stream, &datagram);
+        ends[1 - from].handle_datagram(now, stream, address(from as u8), &datagram);
     }
+}
+
+/// Where an end is: 0 and 1 are the two that agree.
+fn address(end: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, end], 5004))
 }

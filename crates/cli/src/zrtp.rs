@@ -14,6 +14,9 @@ use crate::stream;
 /// How often Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// Addresses without keys that are shown.
+const FAILED_SHOWN: usize = 10;
+
 /// How long the two ends of a loopback take at most.
 const LOOPBACK_TIME: Duration = Duration::from_secs(30);
 
@@ -109,12 +112,43 @@ pub(crate) fn open(
     }
     let mut opening = builder.begin().map_err(stream::explain)?;
     listening(opening.local_address())?;
+    let mut shown = Shown::default();
     while !interrupt.came() {
         if let Some(stream) = opening.wait(PATIENCE).map_err(explain)? {
             return Ok(Some((stream, Agreed::of(opening))));
         }
+        shown.show(&mut opening);
     }
     Ok(None)
+}
+
+/// What was shown while waiting. Strangers can bring about any of it, so little is.
+#[derive(Default)]
+struct Shown {
+    warnings: Vec<Warning>,
+    failed: usize,
+}
+
+impl Shown {
+    /// Shows each warning once, and the first addresses that could not be the peer's.
+    fn show(&mut self, opening: &mut Opening) {
+        while let Some(warning) = opening.poll_warning() {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+                eprintln!("rushes: {}", words(warning));
+            }
+        }
+        while let Some((address, error)) = opening.poll_failed() {
+            self.failed += 1;
+            if self.failed <= FAILED_SHOWN {
+                let reason = explain(error.into());
+                eprintln!("rushes: no keys for {address}, still waiting: {reason:#}");
+            }
+            if self.failed == FAILED_SHOWN {
+                eprintln!("rushes: further addresses without keys are not shown");
+            }
+        }
+    }
 }
 
 /// Adds what to do about a peer that is refused.

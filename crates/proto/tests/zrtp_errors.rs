@@ -8,13 +8,15 @@
 
 mod zrtp_world;
 
+use std::time::Duration;
+
 use rushes_proto::zrtp::{
     AlgorithmList, Commit, CommitKey, ErrorCode, Event, KeyAgreement, Message, SasRelay, Warning,
 };
 use zrtp_world::middle::{
     configs, editing, fresh, kind, message, pack, pass, record, repack, world, written,
 };
-use zrtp_world::{Kept, World};
+use zrtp_world::{Kept, World, address};
 
 /// Runs to the end with all messages `named` of end `from` changed.
 fn edited(from: usize, named: &str, edit: impl FnMut(&mut Vec<u8>)) -> World {
@@ -184,7 +186,7 @@ fn a_relayed_string_is_refused_and_the_stream_stays_secure() {
     world.settle(&mut pass);
     let relay = SasRelay { mac: [1; 8], iv: [2; 16], encrypted: &[3; 40] };
     world.inject(0, 0, &pack(200, &written(&Message::SasRelay(relay))));
-    let (_, answer) = world.ends[0].session.poll_datagram().unwrap();
+    let (_, _, answer) = world.ends[0].session.poll_datagram().unwrap();
     let expected = Message::Error(ErrorCode::UntrustedRelay);
     assert_eq!(Message::parse(message(&answer)), Ok(expected));
     world.inject(1, 0, &answer);
@@ -232,7 +234,9 @@ fn two_endpoints_of_the_same_name_do_not_agree() {
 fn two_sources_of_the_same_number_do_not_agree() {
     let mut world = world(configs(KeyAgreement::X255), &Default::default(), 0, 1);
     let now = world.now;
-    world.ends.iter_mut().for_each(|end| end.add_stream(7, now));
+    for n in 0..2 {
+        world.ends[n].add_stream(7, Some(address(1 - n, 0)), now);
+    }
     world.settle(&mut pass);
     for end in &world.ends {
         assert_eq!(end.error(false), Some(ErrorCode::SsrcCollision));
@@ -256,14 +260,54 @@ fn silence_after_each_message_is_a_timeout_in_the_end() {
             if is_silent { Vec::new() } else { pass(from, datagram) }
         });
         for end in &world.ends {
-            // An endpoint that never commits waits for as long as it takes for somebody's Commit,
-            // and a responder that has Confirm2 has all it needs.
-            let waits = end.session.next_timeout().is_none() && name == "Commit";
-            assert!(end.failure().is_some() || end.is_secure() || waits, "{sender} {name}");
+            // A responder that has Confirm2 has all it needs.
+            assert!(end.failure().is_some() || end.is_secure(), "{sender} {name}");
             let errors = [Some(ErrorCode::ProtocolTimeout), None];
             assert!(errors.contains(&end.error(false)));
         }
         assert!(!world.are_secure(), "{sender} {name}");
+        // Section 6: twelve seconds of Hellos, ten of any other message.
+        assert!(
+            world.elapsed() < Duration::from_secs(40),
+            "{sender} {name}: {:?}",
+            world.elapsed()
+        );
+    }
+}
+
+/// One stream of three goes clear. Whichever of its messages are lost, each end hears of an end of
+/// it within the time-outs of section 6, and the other streams stay as they are.
+#[test]
+fn a_stream_that_goes_clear_has_a_named_end_whatever_is_lost() {
+    for lost in ["", "GoClear", "ClearACK", "Commit", "Confirm1", "Confirm2", "Conf2ACK"] {
+        let configs = configs(KeyAgreement::X255).map(|mut config| {
+            config.allows_clear = true;
+            config
+        });
+        let mut world = world(configs, &Default::default(), 3, 1);
+        world.settle(&mut pass);
+        world.assert_agreed();
+        let before = world.ends.each_ref().map(|end| end.events.len());
+        let (now, stream) = (world.now, world.ends[0].streams[1]);
+        assert!(world.ends[0].session.go_clear(now, stream));
+        let mut dropping = |from: usize, datagram: &[u8]| {
+            if kind(datagram) == lost { Vec::new() } else { pass(from, datagram) }
+        };
+        world.settle(&mut dropping);
+        let now = world.now;
+        world.ends[0].session.go_secure(now, stream);
+        world.settle(&mut dropping);
+        for (n, end) in world.ends.iter().enumerate() {
+            let events: Vec<_> = end.events[before[n]..].iter().collect();
+            let others = events.iter().filter(|(id, _)| *id != end.streams[1]);
+            assert_eq!(others.count(), 0, "{lost}: the other streams");
+            let last = events.iter().rev().find(|(_, event)| {
+                matches!(event, Event::Secure | Event::Clear | Event::Failed { .. })
+            });
+            let is_unaware = lost == "GoClear" && n == 1;
+            assert!(last.is_some() || is_unaware, "{lost}: end {n} of {events:?}");
+        }
+        assert!(world.elapsed() < Duration::from_secs(60), "{lost}: {:?}", world.elapsed());
     }
 }
 

@@ -6,8 +6,8 @@ mod zrtp_world;
 
 use rushes_netsim::Seeded;
 use rushes_proto::zrtp::{Kem, KeyAgreement, Message};
-use zrtp_world::World;
 use zrtp_world::middle::{fresh, kind, message, pack, pass, record, repack, written};
+use zrtp_world::{World, address};
 
 const X25519: KeyAgreement = KeyAgreement::X255;
 const FLOOD: u64 = 100_000;
@@ -53,10 +53,10 @@ fn a_hundred_thousand_strangers_before_the_agreement_do_not_prevent_it() {
 }
 
 fn flood(world: &mut World, to: usize, count: u64, mut next: impl FnMut(u64) -> Vec<u8>) {
-    let stream = world.ends[to].streams[0];
+    let (stream, from) = (world.ends[to].streams[0], address(1 - to, 0));
     for n in 0..count {
         let datagram = next(n);
-        world.ends[to].session.handle_datagram(world.now, stream, &datagram);
+        world.ends[to].session.handle_datagram(world.now, stream, from, &datagram);
         while world.ends[to].session.poll_event().is_some() {}
     }
 }
@@ -191,7 +191,7 @@ fn repeated_confirms_are_only_acknowledged() {
     let events = world.ends[1].events.len();
     for _ in 0..1000 {
         world.inject(1, 0, confirm2);
-        let (_, answer) = world.ends[1].session.poll_datagram().unwrap();
+        let (_, _, answer) = world.ends[1].session.poll_datagram().unwrap();
         assert_eq!(message(&answer), written(&Message::Conf2Ack));
         assert!(world.ends[1].session.poll_datagram().is_none());
     }

@@ -142,6 +142,62 @@ fn a_stranger_who_comes_first_with_no_hello_takes_nobodys_place() {
     passes(&mut sender, &mut receiver);
 }
 
+/// A Hello of an earlier session, from an address that nobody knows.
+#[test]
+fn a_recorded_hello_from_anybody_ends_no_waiting() {
+    let (alice, bob) = (session(), session());
+    let config = ZrtpConfig::default();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.set_read_timeout(Some(SECOND)).unwrap();
+    let to_stranger = stranger.local_addr().unwrap().port();
+    let recording = stream(&session(), &config).remote_port(to_stranger).begin().unwrap();
+    let mut hello = [0; 2000];
+    let len = stranger.recv(&mut hello).unwrap();
+    drop(recording);
+
+    let mut receiving = stream(&bob, &config).begin().unwrap();
+    let port = receiving.local_address().port();
+    stranger.send_to(&hello[..len], ("127.0.0.1", port)).unwrap();
+    assert!(receiving.wait(Duration::from_millis(50)).unwrap().is_none());
+    let mut answers = 0;
+    let mut answer = [0; 2000];
+    stranger.set_nonblocking(true).unwrap();
+    while let Ok(len) = stranger.recv(&mut answer) {
+        answers += len;
+    }
+    assert!(answers > 0 && answers <= 3 * len, "{answers} octets for {len}");
+    let sending = stream(&alice, &config).remote_port(port).begin().unwrap();
+    let (mut sender, mut receiver) = both(sending, receiving);
+    passes(&mut sender, &mut receiver);
+}
+
+/// One that does not know the secret is refused, and told; one that does comes later.
+#[test]
+fn a_refused_peer_ends_no_waiting() {
+    let config = |secret: u8| {
+        let mut config = ZrtpConfig::default();
+        config.aux_secret = Some(vec![secret; 32].into());
+        config.policy = Some(PeerPolicy::RequireSecret);
+        config
+    };
+    let bob = session();
+    let mut receiving = stream(&bob, &config(1)).begin().unwrap();
+    let port = receiving.local_address().port();
+    let refused = stream(&session(), &config(2)).remote_port(port);
+    let refused = thread::spawn(move || refused.open().unwrap_err());
+    while !refused.is_finished() {
+        assert!(receiving.wait(Duration::from_millis(20)).unwrap().is_none());
+    }
+    let error = refused.join().unwrap();
+    assert!(matches!(error, Error::Zrtp(ZrtpError::Peer(_) | ZrtpError::Failed { .. })), "{error}");
+    let (address, error) = receiving.poll_failed().expect("one address");
+    assert!(address.ip().is_loopback(), "{address}: {error}");
+
+    let sending = stream(&session(), &config(1)).remote_port(port).begin().unwrap();
+    let (mut sender, mut receiver) = both(sending, receiving);
+    passes(&mut sender, &mut receiver);
+}
+
 #[test]
 fn a_peer_without_zrtp_gets_nothing() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -21,8 +21,11 @@ use peer::endpoint::Endpoint;
 use peer::options::{Options, Ports};
 use rushes::file::{MediaReader, ReadOptions};
 use rushes::srtp::Unprotector;
-use rushes::zrtp::{AlgorithmList, Cipher, ZrtpConfig};
-use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Suite};
+use rushes::zrtp::{
+    AlgorithmList, Cipher, Config, ErrorCode, MemoryStore, Message, Session, ZrtpConfig,
+    write_packet,
+};
+use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Ssrc, Suite};
 use serde_json::{Value, json};
 
 /// Longer than the schedules of RFC 6189 section 6 leave to an exchange.
@@ -80,6 +83,8 @@ struct Case {
     names: [&'static str; 5],
     initiator: Initiator,
     streams: usize,
+    /// Whether Rushes takes any address for the peer's.
+    waits: bool,
     /// Packets lost each way, in hundredths.
     loss: u32,
     seed: u64,
@@ -91,7 +96,7 @@ struct Case {
 impl Case {
     fn new(names: [&'static str; 5], initiator: Initiator) -> Self {
         let (rushes, bzrtp) = (Vec::new(), Vec::new());
-        Self { names, initiator, streams: 1, loss: 0, seed: 1, rushes, bzrtp }
+        Self { names, initiator, streams: 1, waits: false, loss: 0, seed: 1, rushes, bzrtp }
     }
 
     /// The options that both ends know.
@@ -153,7 +158,49 @@ impl Drop for Bzrtp {
     }
 }
 
-/// Lets both ends agree, and returns what they say.
+/// Somebody with an address of its own, who sends messages of its own to Rushes all the time. (bzrtp
+/// takes them for its peer's.)
+struct Stranger {
+    socket: UdpSocket,
+    packets: Vec<Vec<u8>>,
+    sent: usize,
+}
+
+impl Stranger {
+    fn new() -> Self {
+        let mut session = zrtp_session(9);
+        let now = Instant::now();
+        let nobody = "192.0.2.1:9".parse().unwrap();
+        session.add_stream(Ssrc(9), Some(nobody), now);
+        let (_, _, hello) = session.poll_datagram().unwrap();
+        let packet = |message: Message<'_>| {
+            let (mut octets, mut packet) = (Vec::new(), Vec::new());
+            message.write(&mut octets);
+            write_packet(1, Ssrc(9), &octets, &mut packet);
+            packet
+        };
+        let error = Message::Error(ErrorCode::CriticalSoftware);
+        let packets = vec![hello, packet(Message::HelloAck), packet(error)];
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        Self { socket, packets, sent: 0 }
+    }
+
+    /// Sends the next of its packets to each port.
+    fn send(&mut self, ports: &[u16]) {
+        let packet = &self.packets[self.sent % self.packets.len()];
+        self.sent += 1;
+        for port in ports {
+            let _ = self.socket.send_to(packet, ("127.0.0.1", *port));
+        }
+    }
+}
+
+fn zrtp_session(name: u8) -> Session {
+    let entropy = Box::new(move |octets: &mut [u8]| octets.fill(name));
+    Session::new(Config::new([name; 12]), entropy, Box::new(MemoryStore::new())).unwrap()
+}
+
+/// Lets both ends agree beside a stranger, and returns what they say.
 fn meet(program: &Path, case: &Case) -> Outcome {
     let bind = |_| UdpSocket::bind("127.0.0.1:0").unwrap();
     let sockets: Vec<UdpSocket> = (0..case.streams).map(bind).collect();
@@ -164,8 +211,12 @@ fn meet(program: &Path, case: &Case) -> Outcome {
     let mut arguments = case.shared();
     arguments.extend(["--local", "1", "--remote", "1"].map(str::to_owned));
     arguments.extend(case.rushes.iter().cloned());
-    // As bzrtp's signalling would announce it; of any other Hello nothing is taken.
-    arguments.extend(["--hello-hash".to_owned(), bzrtp.hello_hash.clone()]);
+    if case.waits {
+        arguments.push("--wait".to_owned());
+    } else {
+        // As bzrtp's signalling would announce it; of any other Hello nothing is taken.
+        arguments.extend(["--hello-hash".to_owned(), bzrtp.hello_hash.clone()]);
+    }
     if case.initiator == Initiator::Bzrtp {
         arguments.push("--passive".to_owned());
     }
@@ -174,8 +225,10 @@ fn meet(program: &Path, case: &Case) -> Outcome {
     options.streams = ports.map(|(&local, &remote)| Ports { local, remote, ssrc: None }).collect();
     let mut endpoint = Endpoint::new(options, sockets).unwrap();
     let (start, mut theirs) = (Instant::now(), Vec::new());
+    let mut stranger = Stranger::new();
     // Each answers until the other is done too.
     while start.elapsed() < PATIENCE && !(endpoint.is_done() && theirs.len() > case.streams) {
+        stranger.send(&locals);
         endpoint.turn();
         match bzrtp.lines.try_recv() {
             Ok(line) => theirs.push(line),
@@ -295,6 +348,14 @@ fn every_combination_of_algorithms_agrees_whoever_commits() {
         let cases = move |bits| ROLES.map(|role| Case::new(names(kex, bits), role));
         (0..16).flat_map(cases)
     });
+    assert_all_agree(&all.collect::<Vec<_>>());
+}
+
+#[test]
+fn they_agree_where_rushes_waits_for_whoever_comes() {
+    let all = KEY_AGREEMENTS
+        .into_iter()
+        .flat_map(|kex| ROLES.map(|role| Case { waits: true, ..Case::new(names(kex, 5), role) }));
     assert_all_agree(&all.collect::<Vec<_>>());
 }
 

@@ -23,6 +23,7 @@ fn implicit_mac(key: &Image, message: &[u8]) -> [u8; 8] {
 }
 
 /// This end's chain: H0, and what follows from it.
+#[derive(Clone)]
 pub(super) struct OwnChain {
     images: Zeroizing<[Image; 4]>,
 }

@@ -2,9 +2,7 @@
 //! 6189 section 4.4.1.4).
 
 use super::dh_part::SecretIds;
-use super::error_code::ErrorCode;
-use super::event::Event;
-use super::exchange::{Agreed, Exchange, Fatal};
+use super::exchange::{Agreed, Exchange, Fault};
 use super::kdf::{Derived, Role, agreed_s0, context};
 use super::key_agreement::KeyAgreement;
 use super::negotiate::Choice;
@@ -32,10 +30,10 @@ impl Exchange {
     pub(super) fn conclude(
         &self,
         agreement: Agreement<'_>,
-        common: &mut Common,
-    ) -> Result<Agreed, Fatal> {
+        common: &Common,
+    ) -> Result<Agreed, Fault> {
         let Agreement { role, choice, result, ids, messages, retained } = agreement;
-        let peer = self.peer.as_ref().ok_or(Fatal(ErrorCode::CriticalSoftware))?;
+        let peer = &self.peer;
         let (h3, aux) = (&peer.hello.h3, common.aux());
         let expected = Ids::of(choice.hash, role.other(), h3, &retained, aux);
         let shared = matching(role, &expected, ids, &retained, aux);
@@ -43,7 +41,7 @@ impl Exchange {
         let aux_differs = aux.is_some() && !shares_aux;
         let continues = shared.s1.is_some();
         let shown = Shown { retained: &retained, continues, has_aux_secret: shares_aux };
-        self.check_peer(&shown, common)?;
+        Self::check_peer(&shown, common)?;
         let (initiator_hello, responder_hello) = match role {
             Role::Initiator => (&self.hello.message, &peer.octets),
             Role::Responder => (&peer.octets, &self.hello.message),
@@ -65,11 +63,8 @@ impl Exchange {
 
     /// Ends the exchange if the policy refuses the peer. A peer that passes is authenticated later, by
     /// its Confirm.
-    pub(super) fn check_peer(&self, shown: &Shown<'_>, common: &mut Common) -> Result<(), Fatal> {
-        common.config.policy.check(shown).map_err(|refusal| {
-            common.tell(self.id, Event::Refused(refusal));
-            Fatal(ErrorCode::NoSharedSecret)
-        })
+    pub(super) fn check_peer(shown: &Shown<'_>, common: &Common) -> Result<(), Fault> {
+        common.config.policy.check(shown).map_err(Fault::Refused)
     }
 }
 

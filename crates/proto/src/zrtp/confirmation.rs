@@ -1,12 +1,14 @@
 //! Confirm messages, and what is kept once both ends have confirmed (RFC 6189 section 4.6).
 
+use core::mem;
 use std::time::Instant;
 
 use super::algorithm::{Cipher, Hash};
 use super::confirm::{Confirm, ConfirmPlain, Flags};
 use super::error_code::ErrorCode;
 use super::event::{Event, ExportedKey, SasStatus, StreamKeys, Warning};
-use super::exchange::{Agreed, Exchange, Fatal, RESPONDER_PATIENCE, Settled, State};
+use super::exchange::Fault::{self, Fatal};
+use super::exchange::{Agreed, Committed, Exchange, RESPONDER_PATIENCE, Settled, State};
 use super::kdf::{Derived, Role, context, kdf, suite};
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
@@ -31,7 +33,7 @@ impl Exchange {
         choice: Choice,
         derived: Derived,
         commit: Vec<u8>,
-    ) -> Result<Agreed, Fatal> {
+    ) -> Result<Agreed, Fault> {
         let software = Fatal(ErrorCode::CriticalSoftware);
         let suite = suite(choice.cipher, choice.auth_tag).ok_or(Fatal(ErrorCode::AuthTag))?;
         let key = |role| derived.master_key(role, choice.cipher, suite);
@@ -62,17 +64,16 @@ impl Exchange {
         commit: &[u8],
         preshared: Option<&Digest>,
         common: &Common,
-    ) -> Result<Derived, Fatal> {
+    ) -> Result<Derived, Fault> {
         let missing = Fatal(ErrorCode::NoSharedSecret);
         let (key, label): (&[u8], _) = match (preshared, &common.secured) {
             (Some(key), _) => (key.as_slice(), "ZRTP PSK"),
             (None, Some(secured)) => (&secured.key, "ZRTP MSK"),
             (None, None) => return Err(missing),
         };
-        let responder_hello = match (role, &self.peer) {
-            (Role::Responder, _) => &self.hello.message,
-            (Role::Initiator, Some(peer)) => &peer.octets,
-            (Role::Initiator, None) => return Err(missing),
+        let responder_hello = match role {
+            Role::Responder => &self.hello.message,
+            Role::Initiator => &self.peer.octets,
         };
         let [initiator, responder] = self.zids(role, common);
         let messages = [&responder_hello[..], commit];
@@ -87,7 +88,7 @@ impl Exchange {
         now: Instant,
         mut agreed: Agreed,
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Fault> {
         let message = self.write_confirm(Role::Responder, &agreed, common)?;
         let confirm = self.link.prepare(message);
         self.link.send(&confirm);
@@ -102,33 +103,27 @@ impl Exchange {
         now: Instant,
         confirm: &Confirm<'_>,
         common: &mut Common,
-    ) -> Result<(), Fatal> {
-        let agreed = match &self.state {
-            State::Part2Sent(_) => {
-                let state = std::mem::replace(&mut self.state, State::Discovering);
-                let State::Part2Sent(agreed) = state else { return Ok(()) };
-                agreed
+    ) -> Result<(), Fault> {
+        let without_parts = match &self.state {
+            State::Part2Sent(agreed) => {
+                check_mac(Role::Responder, agreed, confirm)?;
+                None
             }
             State::CommitSent(committed) if committed.key.is_none() => {
-                let (choice, commit) = (committed.choice, committed.commit.clone());
-                let preshared = committed.preshared.as_ref();
-                let role = Role::Initiator;
-                let derived =
-                    self.derive_without_agreement(role, choice, &commit, preshared, common)?;
-                let mut agreed = Self::keyed(role, choice, derived, commit)?;
-                if preshared.is_some() {
-                    let retained = &committed.retained;
-                    let shown = Shown { retained, continues: true, has_aux_secret: false };
-                    self.check_peer(&shown, common)?;
-                    agreed.retained = Some(committed.retained.clone());
-                    agreed.continues = true;
-                }
-                Box::new(agreed)
+                let agreed = self.agree_without_parts(committed, common)?;
+                check_mac(Role::Responder, &agreed, confirm)?;
+                Some(Box::new(agreed))
             }
             _ => return Ok(()),
         };
+        let before = mem::replace(&mut self.state, State::Discovering);
+        let ((Some(mut agreed), _) | (None, State::Part2Sent(mut agreed))) =
+            (without_parts, before)
+        else {
+            return Ok(());
+        };
         let confirmed = self.read_confirm(Role::Responder, &agreed, confirm, common)?;
-        let mut agreed = agreed;
+        self.claim(&agreed, common)?;
         self.note_confirmed(&mut agreed, &confirmed, common);
         self.note_begun(common);
         let message = self.write_confirm(Role::Initiator, &agreed, common)?;
@@ -138,27 +133,53 @@ impl Exchange {
         Ok(())
     }
 
+    /// What the initiator has in Preshared and Multistream mode.
+    fn agree_without_parts(&self, committed: &Committed, common: &Common) -> Result<Agreed, Fault> {
+        let Committed { choice, commit, preshared, retained, .. } = committed;
+        let (role, preshared) = (Role::Initiator, preshared.as_ref());
+        let derived = self.derive_without_agreement(role, *choice, commit, preshared, common)?;
+        let mut agreed = Self::keyed(role, *choice, derived, commit.clone())?;
+        if preshared.is_some() {
+            let shown = Shown { retained, continues: true, has_aux_secret: false };
+            Self::check_peer(&shown, common)?;
+            agreed.retained = Some(retained.clone());
+            agreed.continues = true;
+        }
+        Ok(agreed)
+    }
+
+    /// Makes the peer that of the session, whose first agreement it has confirmed.
+    fn claim(&self, agreed: &Agreed, common: &mut Common) -> Result<(), Fault> {
+        // Multistream mode goes on with the peer that the session has.
+        let is_first = agreed.retained.is_some();
+        if is_first && !common.claim(self.number) {
+            return Err(Fatal(ErrorCode::KeyExchange));
+        }
+        Ok(())
+    }
+
     pub(super) fn on_confirm2(
         &mut self,
         confirm: &Confirm<'_>,
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Fault> {
         match &self.state {
             State::Secure(settled) | State::Clearing(settled)
                 if settled.role == Role::Responder =>
             {
-                self.send_once(&Message::Conf2Ack);
+                self.link.send_once(&Message::Conf2Ack);
                 return Ok(());
             }
-            State::Confirm1Sent(_) => {}
+            State::Confirm1Sent(agreed) => check_mac(Role::Initiator, agreed, confirm)?,
             _ => return Ok(()),
         }
-        let state = std::mem::replace(&mut self.state, State::Discovering);
+        let state = mem::replace(&mut self.state, State::Discovering);
         let State::Confirm1Sent(mut agreed) = state else { return Ok(()) };
         let confirmed = self.read_confirm(Role::Initiator, &agreed, confirm, common)?;
+        self.claim(&agreed, common)?;
         self.note_confirmed(&mut agreed, &confirmed, common);
         common.tell(self.id, Event::Keys(Box::new(agreed.keys.clone())));
-        self.send_once(&Message::Conf2Ack);
+        self.link.send_once(&Message::Conf2Ack);
         self.complete(&agreed, common);
         Ok(())
     }
@@ -168,7 +189,7 @@ impl Exchange {
         if !matches!(self.state, State::Confirm2Sent(_)) {
             return;
         }
-        let state = std::mem::replace(&mut self.state, State::Discovering);
+        let state = mem::replace(&mut self.state, State::Discovering);
         if let State::Confirm2Sent(agreed) = state {
             self.complete(&agreed, common);
         }
@@ -179,7 +200,7 @@ impl Exchange {
         role: Role,
         agreed: &Agreed,
         common: &mut Common,
-    ) -> Result<Vec<u8>, Fatal> {
+    ) -> Result<Vec<u8>, Fault> {
         let software = |_| Fatal(ErrorCode::CriticalSoftware);
         let choice = agreed.keys.choice;
         let (verified, cache_expiration) = match (&agreed.retained, &common.secured) {
@@ -211,17 +232,14 @@ impl Exchange {
         Ok(message)
     }
 
-    /// Reads the Confirm of `role`, the peer's.
+    /// Reads the Confirm of `role`, the peer's, whose MAC is right.
     fn read_confirm(
         &mut self,
         role: Role,
         agreed: &Agreed,
         confirm: &Confirm<'_>,
         common: &mut Common,
-    ) -> Result<Confirmed, Fatal> {
-        if !tags_are_equal(&confirm_mac(role, agreed, confirm.encrypted), &confirm.mac) {
-            return Err(Fatal(ErrorCode::BadConfirmMac));
-        }
+    ) -> Result<Confirmed, Fault> {
         let mut plain = confirm.encrypted.to_vec();
         let cipher = cipher_of(role, agreed, agreed.keys.choice.cipher)?;
         let software = |_| Fatal(ErrorCode::CriticalSoftware);
@@ -254,8 +272,8 @@ impl Exchange {
         self.retry = None;
         self.deadline = None;
         self.link.forget_fragments();
-        if let (Some(retained), Some(peer)) = (&agreed.retained, &self.peer) {
-            let zid = peer.hello.zid;
+        if let Some(retained) = &agreed.retained {
+            let zid = self.peer.hello.zid;
             let misses = retained.rs1.is_some() && !agreed.continues;
             let pending = keep(agreed, retained, misses, &zid, common);
             let sas_hash = agreed.derived.sas_hash();
@@ -272,7 +290,7 @@ impl Exchange {
             let mut secured = Secured::new(zid, role, choice, key, sas.clone(), exported);
             secured.pending = pending;
             common.secured = Some(secured);
-            common.release(self.id);
+            common.release(self.number);
             common.tell(self.id, Event::Sas(sas));
             if misses {
                 let verified = retained.is_verified;
@@ -327,9 +345,16 @@ fn keep(
     None
 }
 
-fn cipher_of(role: Role, agreed: &Agreed, cipher: Cipher) -> Result<CipherFeedback, Fatal> {
+fn cipher_of(role: Role, agreed: &Agreed, cipher: Cipher) -> Result<CipherFeedback, Fault> {
     let key = agreed.derived.zrtp_key(role, cipher);
     CipherFeedback::new(&key).map_err(|_| Fatal(ErrorCode::CriticalSoftware))
+}
+
+/// Whether the Confirm of `role`, the peer's, was written with the keys that were agreed on. If not,
+/// it may be anybody's.
+fn check_mac(role: Role, agreed: &Agreed, confirm: &Confirm<'_>) -> Result<(), Fault> {
+    let is_right = tags_are_equal(&confirm_mac(role, agreed, confirm.encrypted), &confirm.mac);
+    if is_right { Ok(()) } else { Err(Fault::Doubtful(ErrorCode::BadConfirmMac)) }
 }
 
 /// The MAC of a Confirm of `role` (section 4.6).

@@ -1,135 +1,166 @@
-//! Hellos: finding out whether there is a peer, and what it can do (RFC 6189 section 4.1).
+//! Hellos: finding out whether the candidate hears this end, and what it can do (RFC 6189 section
+//! 4.1).
 
+use core::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::VERSION;
-use super::chain::{PeerChain, implicit_hash};
+use super::chain::{OwnChain, PeerChain};
 use super::error_code::ErrorCode;
-use super::event::{Event, Warning};
-use super::exchange::{Exchange, Fatal, Peer, State};
+use super::exchange::{Exchange, Peer, State};
 use super::hello::Hello;
+use super::link::{Link, Outgoing};
 use super::message::Message;
-use super::ping::{Ping, PingAck};
+use super::proof::ping;
 use super::schedule::Schedule;
+use super::session::StreamId;
 use super::session_state::Common;
+use super::stream::VERSION_LEN;
 use crate::ssrc::Ssrc;
 
-/// How long the Hello of a peer that acknowledged ours is waited for: as long as it sends some.
+/// How long a candidate may take until it commits, or answers a Hello: longer than Hellos are
+/// repeated (section 6).
 const HELLO_PATIENCE: Duration = Duration::from_secs(13);
 
-/// Octets of the version that count (section 4.1.1).
-const VERSION_LEN: usize = 3;
+/// Octets of a `HelloACK`.
+const HELLO_ACK_LEN: usize = 12;
+
+/// What a stream knows of a candidate from its first Hello.
+pub(super) struct Candidate<'a> {
+    pub(super) address: SocketAddr,
+    pub(super) ssrc: Ssrc,
+    /// Octets of its packet.
+    pub(super) len: usize,
+    pub(super) hello: Hello,
+    /// The Hello as it came.
+    pub(super) octets: &'a [u8],
+    /// What a Ping to it says, so that its answer proves the address.
+    pub(super) cookie: [u8; 8],
+}
+
+/// What a stream has said to the address before the candidate was heard.
+pub(super) struct Greeting {
+    pub(super) link: Link,
+    pub(super) hello: Outgoing,
+    pub(super) schedule: Option<Schedule>,
+}
 
 impl Exchange {
-    pub(super) fn on_hello(
-        &mut self,
+    /// The exchange with `candidate`, which was heard for the first time.
+    pub(super) fn new(
+        (id, ssrc): (StreamId, Ssrc),
+        chain: OwnChain,
+        candidate: Candidate<'_>,
+        greeting: Greeting,
         now: Instant,
-        hello: Hello,
-        octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
-        if matches!(self.state, State::Ended) {
-            return Ok(());
+    ) -> Self {
+        let Candidate { address, len, hello, octets, cookie, .. } = candidate;
+        let chain_of_peer = PeerChain::new(hello.h3, octets);
+        let Greeting { mut link, hello: own_hello, schedule } = greeting;
+        link.credit.receive(len);
+        Self {
+            id,
+            number: common.next_number(),
+            ssrc,
+            address,
+            chain,
+            hello: own_hello,
+            is_acked: false,
+            hello_schedule: schedule,
+            peer: Peer { hello, octets: octets.to_vec(), chain: chain_of_peer },
+            cookie,
+            owes_ack: true,
+            link,
+            retry: None,
+            deadline: Some(now + HELLO_PATIENCE),
+            doubt: None,
+            overtaken: 0,
+            state: State::Discovering,
+            ending: None,
         }
-        if let Some(peer) = &self.peer {
-            // Another one does not disturb what is under way.
-            if peer.octets == octets {
-                self.send_once(&Message::HelloAck);
-            }
-            return Ok(());
-        }
-        if self.expected_hello.is_some_and(|expected| expected != implicit_hash(octets)) {
-            common.warn(self.id, Warning::HelloHash);
-            return Ok(());
-        }
-        match hello.version[..VERSION_LEN].cmp(&VERSION[..VERSION_LEN]) {
-            std::cmp::Ordering::Less => return Err(Fatal(ErrorCode::UnsupportedVersion)),
-            std::cmp::Ordering::Greater => return Ok(()),
-            std::cmp::Ordering::Equal => {}
-        }
-        if hello.zid == common.config.zid {
-            return Err(Fatal(ErrorCode::EqualZids));
-        }
-        // Section 4.4.3: all streams of a session are of one peer.
-        if common.secured.as_ref().is_some_and(|secured| secured.peer != hello.zid) {
-            common.warn(self.id, Warning::Forged);
-            return Ok(());
-        }
-        common.tell(self.id, Event::Discovered { zid: hello.zid, client: hello.client });
-        let chain = PeerChain::new(hello.h3, octets);
-        self.peer = Some(Peer { hello, octets: octets.to_vec(), chain });
-        self.send_once(&Message::HelloAck);
-        match &mut self.hello_schedule {
-            Some(schedule) => schedule.extend(),
-            // Late, but here.
-            None if !self.is_acked => {
-                self.hello_schedule = Some(Schedule::of_hello(now, true));
-                self.link.send(&self.hello);
-            }
-            None => self.deadline = None,
-        }
-        self.begin(now, common)
     }
 
-    pub(super) fn on_hello_ack(&mut self, now: Instant, common: &mut Common) {
+    /// Answers the candidate's first Hello, which came with `ssrc`.
+    pub(super) fn greet(&mut self, now: Instant, ssrc: Ssrc, common: &mut Common) {
+        if ssrc == self.ssrc {
+            return self.doubt(now, ErrorCode::SsrcCollision, false);
+        }
+        if self.peer.hello.version[..VERSION_LEN] < VERSION[..VERSION_LEN] {
+            return self.fail(now, ErrorCode::UnsupportedVersion, common);
+        }
+        if self.peer.hello.zid == common.config.zid {
+            return self.fail(now, ErrorCode::EqualZids, common);
+        }
+        if let Some(schedule) = &mut self.hello_schedule {
+            schedule.extend();
+        } else {
+            self.hello_schedule = Some(Schedule::of_hello(now, true));
+            self.say_hello();
+        }
+        self.acknowledge();
+    }
+
+    /// The candidate repeats its Hello.
+    pub(super) fn on_hello(&mut self) {
+        if !matches!(self.state, State::Ended) {
+            self.acknowledge();
+        }
+    }
+
+    /// Sends `HelloACK`, which stops the candidate's Hellos. While its address is not proved they are
+    /// what pays for ours, so the last Hello that they pay for comes first.
+    fn acknowledge(&mut self) {
+        let len = self.link.len_of(HELLO_ACK_LEN) + self.link.len_of(self.hello.message.len());
+        self.owes_ack = !self.is_acked && !self.link.credit.covers(len);
+        if !self.owes_ack {
+            self.link.send_once(&Message::HelloAck);
+        }
+    }
+
+    pub(super) fn on_hello_ack(&mut self) {
         if self.is_acked {
             return;
         }
         self.note_acked();
-        if self.peer.is_none() {
-            self.deadline = Some(now + HELLO_PATIENCE);
-        } else if let Err(Fatal(error)) = self.begin(now, common) {
-            self.fail(now, error, common);
+        if self.owes_ack {
+            self.acknowledge();
         }
     }
 
-    /// The peer has our Hello: it says so, or sends what only follows it.
+    /// The candidate has our Hello: it says so, or sends what only follows it.
     pub(super) fn note_acked(&mut self) {
         self.is_acked = true;
         self.hello_schedule = None;
     }
 
-    pub(super) fn say_hello(&mut self, now: Instant) {
-        if !self.is_acked && matches!(self.state, State::Discovering) {
-            self.hello_schedule = Some(Schedule::of_hello(now, self.peer.is_some()));
-            self.link.send(&self.hello);
+    /// The candidate has answered a Ping: it gets messages at the address that it sends from.
+    pub(super) fn on_proof(&mut self) {
+        self.link.credit.prove();
+        if self.owes_ack && !self.is_over() {
+            self.acknowledge();
         }
     }
 
-    pub(super) fn repeat_hello(&mut self, now: Instant, common: &mut Common) {
+    /// Sends the Hello, and a Ping where the address is not proved.
+    fn say_hello(&mut self) {
+        self.link.send(&self.hello);
+        if !self.link.credit.is_proved() {
+            self.link.send_once(&ping(self.cookie));
+        }
+    }
+
+    /// Sends the Hello again where it is time; without an answer in the end, the exchange fails by
+    /// its deadline.
+    pub(super) fn repeat_hello(&mut self, now: Instant) {
         while let Some(schedule) = &mut self.hello_schedule
             && schedule.due() <= now
         {
             if schedule.next().is_some() {
-                self.link.send(&self.hello);
-                continue;
-            }
-            self.hello_schedule = None;
-            if self.peer.is_some() {
-                // It is there and does not hear us.
-                self.fail(now, ErrorCode::ProtocolTimeout, common);
+                self.say_hello();
             } else {
-                self.tell_no_peer(common);
+                self.hello_schedule = None;
             }
         }
-    }
-
-    pub(super) fn tell_no_peer(&mut self, common: &mut Common) {
-        if !std::mem::replace(&mut self.told_no_peer, true) {
-            common.tell(self.id, Event::NoPeer);
-        }
-    }
-
-    /// Answers a Ping (section 5.15): any endpoint may ask who is behind a stream.
-    pub(super) fn on_ping(&mut self, ssrc: Ssrc, ping: Ping) {
-        let hash = implicit_hash(&self.hello.message);
-        let mut endpoint_hash = [0; 8];
-        endpoint_hash.copy_from_slice(&hash[..8]);
-        self.send_once(&Message::PingAck(PingAck {
-            version: VERSION,
-            endpoint_hash,
-            received_hash: ping.endpoint_hash,
-            received_ssrc: ssrc,
-        }));
     }
 }

@@ -7,11 +7,21 @@ use super::error_code::ErrorCode;
 use super::event::{Event, Warning};
 use super::exchange::{Exchange, State};
 use super::message::Message;
+use super::peer_policy::PeerRefusal;
 use super::session_state::Common;
 use crate::crypto::tags_are_equal;
 
 /// What the MAC of a `GoClear` is over.
 const GO_CLEAR: &[u8] = b"GoClear ";
+
+/// Why an exchange has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) error: ErrorCode,
+    pub(super) by_peer: bool,
+    /// What the policy had against the peer.
+    pub(super) refusal: Option<PeerRefusal>,
+}
 
 impl Exchange {
     /// Ends the exchange, and tells the peer why.
@@ -22,22 +32,23 @@ impl Exchange {
         self.send_until_answered(now, message);
     }
 
-    fn end(&mut self, error: ErrorCode, by_peer: bool, common: &mut Common) {
+    pub(super) fn end(&mut self, error: ErrorCode, by_peer: bool, common: &mut Common) {
         self.retry = None;
         self.hello_schedule = None;
         self.deadline = None;
         self.link.forget_fragments();
         self.state = State::Ended;
-        common.release(self.id);
-        common.tell(self.id, Event::Failed { error, by_peer });
+        common.release(self.number);
+        self.ending = Some(Ending { error, by_peer, refusal: None });
     }
 
-    /// Anybody can send an Error, so one counts only while keys are being agreed on.
-    pub(super) fn on_error(&mut self, error: ErrorCode, common: &mut Common) {
-        if self.is_open() && self.peer.is_some() {
-            self.end(error, true, common);
+    /// Anybody can send an Error, so one counts only while keys are being agreed on, and only if the
+    /// peer does not go on all the same.
+    pub(super) fn on_error(&mut self, now: Instant, error: ErrorCode) {
+        if self.is_open() {
+            self.doubt(now, error, true);
         }
-        self.send_once(&Message::ErrorAck);
+        self.link.send_once(&Message::ErrorAck);
     }
 
     /// Asks the peer to go back to clear media; `false` if it does not allow it, or nothing is
@@ -62,10 +73,10 @@ impl Exchange {
         let settled = match &self.state {
             State::Secure(settled) | State::Clearing(settled) => settled,
             // Our ClearACK was lost.
-            State::Clear => return self.send_once(&Message::ClearAck),
+            State::Clear => return self.link.send_once(&Message::ClearAck),
             // The same, and this end has asked for keys again.
             State::CommitSent(_) if common.secured.is_some() => {
-                return self.send_once(&Message::ClearAck);
+                return self.link.send_once(&Message::ClearAck);
             }
             _ => return,
         };
@@ -73,10 +84,10 @@ impl Exchange {
         if !tags_are_equal(&expected, &clear_mac) {
             common.warn(self.id, Warning::ForgedGoClear);
         } else if common.config.allows_clear {
-            self.send_once(&Message::ClearAck);
+            self.link.send_once(&Message::ClearAck);
             self.clear(common);
         } else {
-            self.send_once(&Message::Error(ErrorCode::GoClearNotAllowed));
+            self.link.send_once(&Message::Error(ErrorCode::GoClearNotAllowed));
         }
     }
 

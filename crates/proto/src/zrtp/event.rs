@@ -1,6 +1,7 @@
 //! What there is to know about an exchange.
 
 use core::fmt;
+use core::net::SocketAddr;
 
 use zeroize::Zeroizing;
 
@@ -70,15 +71,28 @@ pub enum Warning {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// There is a peer that speaks ZRTP.
+    /// An address speaks ZRTP, and may be the peer's.
     Discovered {
+        /// Where it is.
+        address: SocketAddr,
         /// Its name.
         zid: Zid,
         /// Its software.
         client: [u8; 16],
     },
-    /// Nobody has answered. A peer may still come later.
+    /// Nothing has answered at the address that was given. A peer may still come later.
     NoPeer,
+    /// The exchange with one address has ended without keys. The stream still waits for its peer.
+    CandidateFailed {
+        /// Where the candidate is.
+        address: SocketAddr,
+        /// Why.
+        error: ErrorCode,
+        /// Whether it was the candidate that ended it.
+        by_peer: bool,
+        /// What the [policy](super::PeerPolicy) has against the candidate.
+        refusal: Option<PeerRefusal>,
+    },
     /// Media of the peer may come under these keys from now on; none may be sent yet.
     Keys(Box<StreamKeys>),
     /// The exchange is complete: media may be sent.
@@ -87,9 +101,9 @@ pub enum Event {
     Sas(SasStatus),
     /// Something is not as it should be.
     Warning(Warning),
-    /// The peer is not one that the [policy](super::PeerPolicy) allows; `Failed` follows.
+    /// The [policy](super::PeerPolicy) does not allow the peer; `Failed` follows.
     Refused(PeerRefusal),
-    /// The exchange has ended without keys, or what was agreed on is void.
+    /// The stream has no keys and waits for no more, or what was agreed on is void.
     Failed {
         /// Why.
         error: ErrorCode,

@@ -1,7 +1,10 @@
-//! The exchange of one media stream: its states, and what each message means in which.
+//! The exchange with one candidate for the peer of a media stream: its states, and what each message
+//! means in which.
 //!
 //! The other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirmation.rs` and `end.rs`.
 
+use core::mem;
+use core::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
@@ -9,7 +12,7 @@ use zeroize::Zeroizing;
 use super::agree::{InitiatorKey, ResponderKey};
 use super::algorithm::Hash;
 use super::chain::{Broken, Image, OwnChain, PeerChain};
-use super::config::Config;
+use super::end::Ending;
 use super::error_code::ErrorCode;
 use super::event::{StreamKeys, Warning};
 use super::hello::Hello;
@@ -18,6 +21,7 @@ use super::layout::MessageError;
 use super::link::{Link, Outgoing};
 use super::message::Message;
 use super::negotiate::Choice;
+use super::peer_policy::PeerRefusal;
 use super::retained::Retained;
 use super::schedule::Schedule;
 use super::session::StreamId;
@@ -27,8 +31,10 @@ use crate::ssrc::Ssrc;
 
 /// How long a responder waits for the initiator (RFC 6189 section 6).
 pub(super) const RESPONDER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long an exchange has to go on after what may be a forged Error: longer than an answer takes.
+const DOUBT: Duration = Duration::from_secs(1);
 
-/// What is known of the peer of one stream.
+/// What the candidate has said of itself.
 pub(super) struct Peer {
     pub(super) hello: Hello,
     /// The Hello as it came: unknown algorithms count in the hashes.
@@ -121,92 +127,105 @@ pub(super) struct Retry {
     pub(super) outgoing: Outgoing,
 }
 
-/// The exchange of one media stream.
+/// What ends the exchange unless it goes on: anybody can write the peer's address on a datagram.
+pub(super) struct Doubt {
+    error: ErrorCode,
+    by_peer: bool,
+    due: Instant,
+}
+
+/// The exchange with one candidate for the peer of a media stream.
 pub(super) struct Exchange {
     pub(super) id: StreamId,
+    /// Tells the exchanges of a session apart.
+    pub(super) number: u64,
     pub(super) ssrc: Ssrc,
+    pub(super) address: SocketAddr,
     pub(super) chain: OwnChain,
     pub(super) hello: Outgoing,
     /// Whether the peer has our Hello.
     pub(super) is_acked: bool,
     pub(super) hello_schedule: Option<Schedule>,
-    /// Whether the application knows that nobody answered.
-    pub(super) told_no_peer: bool,
-    pub(super) expected_hello: Option<Image>,
-    pub(super) peer: Option<Peer>,
+    pub(super) peer: Peer,
+    /// What a Ping to the address says.
+    pub(super) cookie: [u8; 8],
+    /// Whether the candidate's Hello is not acknowledged yet.
+    pub(super) owes_ack: bool,
     pub(super) link: Link,
     pub(super) retry: Option<Retry>,
     /// When waiting for the peer's next step ends.
     pub(super) deadline: Option<Instant>,
+    pub(super) doubt: Option<Doubt>,
     /// Commits to a key agreement that came when another stream was secure already.
     pub(super) overtaken: u8,
     pub(super) state: State,
+    /// Why the exchange has ended.
+    pub(super) ending: Option<Ending>,
 }
 
-/// The exchange ends with this error.
-pub(super) struct Fatal(pub(super) ErrorCode);
+/// What keeps an exchange from going on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// Authentic, or of this end: the exchange ends with this error.
+    Fatal(ErrorCode),
+    /// Perhaps somebody else's doing: the exchange ends with this error unless it goes on.
+    Doubtful(ErrorCode),
+    /// The policy does not allow the peer.
+    Refused(PeerRefusal),
+}
 
 impl Exchange {
-    /// Begins: the Hello is sent at once.
-    pub(super) fn new(
-        id: StreamId,
-        ssrc: Ssrc,
-        h0: Image,
-        now: Instant,
-        common: &mut Common,
-    ) -> Self {
-        let chain = OwnChain::new(h0);
-        let hello = write_hello(&chain, &common.config);
-        let mut link = Link::new(ssrc, common.config.packet_len_max, common.random());
-        let hello = link.prepare(hello);
-        link.send(&hello);
-        Self {
-            id,
-            ssrc,
-            chain,
-            hello,
-            is_acked: false,
-            hello_schedule: Some(Schedule::of_hello(now, false)),
-            told_no_peer: false,
-            expected_hello: None,
-            peer: None,
-            link,
-            retry: None,
-            deadline: None,
-            overtaken: 0,
-            state: State::Discovering,
-        }
-    }
-
-    pub(super) fn handle_datagram(&mut self, now: Instant, datagram: &[u8], common: &mut Common) {
-        let Some((ssrc, octets)) = self.link.receive(datagram) else { return };
-        if ssrc == self.ssrc && self.is_open() {
-            self.fail(now, ErrorCode::SsrcCollision, common);
-            return;
-        }
-        if let Err(Fatal(error)) = self.handle_message(now, ssrc, &octets, common) {
-            self.fail(now, error, common);
-        }
-    }
-
-    fn handle_message(
+    /// Takes a message of the candidate's address.
+    pub(super) fn handle_message(
         &mut self,
         now: Instant,
         ssrc: Ssrc,
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) {
+        if ssrc == self.ssrc && self.is_open() {
+            self.doubt(now, ErrorCode::SsrcCollision, false);
+            return;
+        }
+        let before = mem::discriminant(&self.state);
+        if let Err(fault) = self.dispatch(now, octets, common) {
+            self.take_fault(now, fault, common);
+        }
+        if mem::discriminant(&self.state) != before {
+            self.doubt = None;
+        }
+    }
+
+    pub(super) fn take_fault(&mut self, now: Instant, fault: Fault, common: &mut Common) {
+        match fault {
+            Fault::Fatal(error) => self.fail(now, error, common),
+            Fault::Doubtful(error) => self.doubt(now, error, false),
+            Fault::Refused(refusal) => {
+                self.fail(now, ErrorCode::NoSharedSecret, common);
+                self.ending = self.ending.map(|end| Ending { refusal: Some(refusal), ..end });
+            }
+        }
+    }
+
+    /// Notes what ends the exchange unless it goes on within a second.
+    pub(super) fn doubt(&mut self, now: Instant, error: ErrorCode, by_peer: bool) {
+        if self.doubt.is_none() {
+            self.doubt = Some(Doubt { error, by_peer, due: now + DOUBT });
+        }
+    }
+
+    fn dispatch(&mut self, now: Instant, octets: &[u8], common: &mut Common) -> Result<(), Fault> {
         let message = match Message::parse(octets) {
             Ok(message) => message,
             Err(MessageError::UnknownType(_)) => return Ok(()),
             Err(error) if self.is_open() && self.awaits(octets) => {
-                return Err(Fatal(error.code()));
+                return Err(Fault::Doubtful(error.code()));
             }
             Err(_) => return Ok(()),
         };
         match message {
-            Message::Hello(hello) => return self.on_hello(now, hello, octets, common),
-            Message::HelloAck => self.on_hello_ack(now, common),
+            Message::Hello(_) if octets == self.peer.octets => self.on_hello(),
+            Message::HelloAck => self.on_hello_ack(),
             Message::Commit(commit) => return self.on_commit(now, &commit, octets, common),
             Message::DhPart1(part) => return self.on_part1(now, &part, false, octets, common),
             Message::KemPart1(part) => return self.on_part1(now, &part, true, octets, common),
@@ -219,18 +238,35 @@ impl Exchange {
             Message::Confirm1(confirm) => return self.on_confirm1(now, &confirm, common),
             Message::Confirm2(confirm) => return self.on_confirm2(&confirm, common),
             Message::Conf2Ack => self.on_conf2_ack(common),
-            Message::Error(error) => self.on_error(error, common),
+            Message::Error(error) => self.on_error(now, error),
             Message::ErrorAck if matches!(self.state, State::Ended) => self.retry = None,
             Message::GoClear { clear_mac } => self.on_go_clear(clear_mac, common),
             Message::ClearAck => self.on_clear_ack(common),
             // Section 7.3: nobody is trusted to be in the middle here.
             Message::SasRelay(_) if matches!(self.state, State::Secure(_)) => {
-                self.send_once(&Message::Error(ErrorCode::UntrustedRelay));
+                self.link.send_once(&Message::Error(ErrorCode::UntrustedRelay));
             }
-            Message::Ping(ping) => self.on_ping(ssrc, ping),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether its keys may be used: the peer has confirmed that it has them.
+    pub(super) fn has_keys(&self) -> bool {
+        matches!(
+            self.state,
+            State::Confirm2Sent(_) | State::Secure(_) | State::Clearing(_) | State::Clear
+        )
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// Whether nothing rules out that the candidate is the peer.
+    pub(super) fn may_be_peer(&self) -> bool {
+        let collides = |doubt: &Doubt| doubt.error == ErrorCode::SsrcCollision;
+        !self.is_over() && !self.doubt.as_ref().is_some_and(collides)
     }
 
     /// Whether keys are still being agreed on.
@@ -248,8 +284,7 @@ impl Exchange {
             State::Confirm1Sent(_) => &[b"Confirm2"],
             _ => &[],
         };
-        self.peer.is_some()
-            && octets.get(4..12).is_some_and(|kind| awaited.iter().any(|one| *one == kind))
+        octets.get(4..12).is_some_and(|kind| awaited.iter().any(|one| *one == kind))
     }
 
     /// Takes an image of the peer's chain. `false` if the message is somebody else's.
@@ -258,9 +293,8 @@ impl Exchange {
         n: usize,
         image: Image,
         common: &mut Common,
-    ) -> Result<bool, Fatal> {
-        let Some(peer) = &mut self.peer else { return Ok(false) };
-        match peer.chain.reveal(n, image) {
+    ) -> Result<bool, Fault> {
+        match self.peer.chain.reveal(n, image) {
             Ok(()) => Ok(true),
             Err(Broken::Preimage) => {
                 common.warn(self.id, Warning::Forged);
@@ -269,7 +303,7 @@ impl Exchange {
             // Section 8.1.1: somebody is in the middle.
             Err(Broken::Mac) => {
                 common.warn(self.id, Warning::Forged);
-                Err(Fatal(ErrorCode::CriticalSoftware))
+                Err(Fault::Fatal(ErrorCode::CriticalSoftware))
             }
         }
     }
@@ -281,22 +315,16 @@ impl Exchange {
         self.retry = Some(Retry { schedule: Schedule::of_message(now), outgoing });
     }
 
-    pub(super) fn send_once(&mut self, message: &Message<'_>) {
-        let mut octets = Vec::new();
-        message.write(&mut octets);
-        let outgoing = self.link.prepare(octets);
-        self.link.send(&outgoing);
-    }
-
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let hello = self.hello_schedule.as_ref().map(Schedule::due);
         let retry = self.retry.as_ref().map(|retry| retry.schedule.due());
-        [hello, retry, self.deadline].into_iter().flatten().min()
+        let doubt = self.doubt.as_ref().map(|doubt| doubt.due);
+        [hello, retry, self.deadline, doubt].into_iter().flatten().min()
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, common: &mut Common) {
-        self.repeat_hello(now, common);
+        self.repeat_hello(now);
         while let Some(retry) = &mut self.retry
             && retry.schedule.due() <= now
         {
@@ -309,12 +337,17 @@ impl Exchange {
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = None;
-            match self.state {
-                State::Part1Sent(_) | State::Confirm1Sent(_) => {
-                    self.fail(now, ErrorCode::ProtocolTimeout, common);
-                }
-                State::Discovering if self.peer.is_none() => self.tell_no_peer(common),
-                _ => {}
+            if let State::Discovering | State::Part1Sent(_) | State::Confirm1Sent(_) = self.state {
+                self.fail(now, ErrorCode::ProtocolTimeout, common);
+            }
+        }
+        if let Some(Doubt { error, by_peer, .. }) = self.doubt.take_if(|doubt| doubt.due <= now)
+            && self.is_open()
+        {
+            if by_peer {
+                self.end(error, true, common);
+            } else {
+                self.fail(now, error, common);
             }
         }
     }
@@ -331,18 +364,10 @@ impl Exchange {
     /// The ZIDs of initiator and responder.
     pub(super) fn zids(&self, role: Role, common: &Common) -> [[u8; 12]; 2] {
         let own = common.config.zid;
-        let peer = self.peer.as_ref().map_or([0; 12], |peer| peer.hello.zid);
+        let peer = self.peer.hello.zid;
         match role {
             Role::Initiator => [own, peer],
             Role::Responder => [peer, own],
         }
     }
-}
-
-/// The Hello of an endpoint whose chain is `chain`.
-pub(super) fn write_hello(chain: &OwnChain, config: &Config) -> Vec<u8> {
-    let mut hello = Vec::new();
-    config.hello(chain.image(3)).write(&mut hello);
-    chain.sign(2, &mut hello);
-    hello
 }

@@ -36,28 +36,6 @@ pub enum FragmentError {
         /// Length of the message in words.
         total: u16,
     },
-    /// A message of an older id than the one that is being received.
-    #[error("a fragment of message {id} while message {current} is being received")]
-    Stale {
-        /// The fragment's message id.
-        id: u16,
-        /// The id of the message that is being received.
-        current: u16,
-    },
-    /// The message has another total length than its earlier fragments said.
-    #[error("a message of {claimed} words, earlier of {total}")]
-    Total {
-        /// What this fragment says, in words.
-        claimed: u16,
-        /// What earlier ones said, in words.
-        total: u16,
-    },
-    /// The fragment overlaps words that came with other contents.
-    #[error("word {at} of the message came with other contents before")]
-    Contradiction {
-        /// The first such word of the message.
-        at: usize,
-    },
     /// A message that is no sequence of words, too long, or packets too small for any of it.
     #[error("a message of {len} octets does not go into packets of {packet_len_max}")]
     Uncuttable {
@@ -203,7 +181,7 @@ mod tests {
                 panic!()
             };
             assert_eq!(parsed, fragment);
-            whole = reassembler.push(&parsed).unwrap().map(<[u8]>::to_vec);
+            whole = reassembler.push(&parsed).map(<[u8]>::to_vec);
         }
         assert_eq!(whole, Some(message));
     }

@@ -9,29 +9,36 @@ use super::commit::{Commit, CommitKey};
 use super::conclude::Agreement;
 use super::dh_part::{DhPart, KemPart2};
 use super::error_code::ErrorCode;
-use super::exchange::{Committed, Exchange, Fatal, State};
+use super::exchange::Fault::{self, Fatal};
+use super::exchange::{Committed, Exchange, State};
 use super::kdf::Role;
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, select};
 use super::retained::Retained;
 use super::secrets::{Ids, key_id, own_preshared_key};
-use super::session_state::{Common, Exclusive, Rank};
+use super::session_state::{Common, Place, Rank};
 use crate::crypto::{Digest, hash};
 
 impl Exchange {
     /// Commits, if it is this end's turn and there is what it takes.
-    pub(super) fn begin(&mut self, now: Instant, common: &mut Common) -> Result<(), Fatal> {
-        let is_waiting = matches!(self.state, State::Discovering) && self.is_acked;
-        if !is_waiting || common.config.is_passive {
+    pub(super) fn begin(&mut self, now: Instant, common: &mut Common) -> Result<(), Fault> {
+        let is_waiting =
+            matches!(self.state, State::Discovering) && self.is_acked && self.may_be_peer();
+        // A Commit may be long, and a key pair takes time: neither is for an address that is not
+        // proved. Its Commit is answered.
+        if !is_waiting || common.config.is_passive || !self.link.credit.is_proved() {
             return Ok(());
         }
-        let Some(peer) = &self.peer else { return Ok(()) };
-        if common.secured.is_some() {
-            self.commit_multistream(now, common);
+        let peer = &self.peer;
+        if let Some(secured) = &common.secured {
+            // Section 4.4.3: all streams of a session are of one peer.
+            if secured.peer == peer.hello.zid {
+                self.commit_multistream(now, common);
+            }
             return Ok(());
         }
-        if !common.is_free_for(self.id) {
+        if common.rival(&self.place()).is_some() {
             return Ok(());
         }
         let choice = select(&common.config, &peer.hello).map_err(Fatal)?;
@@ -54,8 +61,8 @@ impl Exchange {
         choice: Choice,
         retained: Retained,
         common: &mut Common,
-    ) -> Result<(), Fatal> {
-        let Some(peer) = &self.peer else { return Ok(()) };
+    ) -> Result<(), Fault> {
+        let peer = &self.peer;
         let software = |_| Fatal(ErrorCode::CriticalSoftware);
         let key =
             InitiatorKey::generate(choice.key_agreement, &mut *common.entropy).map_err(software)?;
@@ -82,7 +89,7 @@ impl Exchange {
         let rank = Rank::Agreement(hvi);
         let key = Some(key);
         let committed = Committed { choice, rank, commit, part2, key, preshared: None, retained };
-        common.exclusive = Some(Exclusive { stream: self.id, rank: Some(rank) });
+        common.occupy(self.place(), Some(rank));
         self.send_commit(now, committed);
         Ok(())
     }
@@ -103,7 +110,7 @@ impl Exchange {
         let (rank, preshared) = (Rank::Preshared(nonce), Some(key));
         let part2 = Vec::new();
         let committed = Committed { choice, rank, commit, part2, key: None, preshared, retained };
-        common.exclusive = Some(Exclusive { stream: self.id, rank: Some(rank) });
+        common.occupy(self.place(), Some(rank));
         self.send_commit(now, committed);
     }
 
@@ -147,6 +154,7 @@ impl Exchange {
 
     fn send_commit(&mut self, now: Instant, committed: Committed) {
         self.send_until_answered(now, committed.commit.clone());
+        self.deadline = None;
         self.state = State::CommitSent(Box::new(committed));
     }
 
@@ -158,7 +166,7 @@ impl Exchange {
         is_kem: bool,
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Fault> {
         let State::CommitSent(committed) = &self.state else { return Ok(()) };
         let choice = committed.choice;
         let is_expected = match committed.key {
@@ -173,8 +181,7 @@ impl Exchange {
         let pvr = part.value(choice.key_agreement.responder_len()).ok_or(malformed)?;
         let state = std::mem::replace(&mut self.state, State::Discovering);
         let State::CommitSent(mut committed) = state else { return Ok(()) };
-        let Some(peer) = &mut self.peer else { return Ok(()) };
-        peer.chain.keep(0, octets);
+        self.peer.chain.keep(0, octets);
         let key = committed.key.take().ok_or(Fatal(ErrorCode::CriticalSoftware))?;
         let result = key.agree(choice.hash, pvr).map_err(|_| Fatal(ErrorCode::BadPublicValue))?;
         let Committed { commit, part2, retained, .. } = *committed;
@@ -195,10 +202,14 @@ impl Exchange {
 
     /// The responder has answered our Commit, which is no longer in question.
     pub(super) fn note_begun(&self, common: &mut Common) {
-        if let Some(exclusive) = &mut common.exclusive
-            && exclusive.stream == self.id
-        {
-            exclusive.rank = None;
+        common.note_begun(self.number);
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place {
+            exchange: self.number,
+            stream: self.id,
+            peer: (self.peer.hello.zid, self.address.ip()),
         }
     }
 }

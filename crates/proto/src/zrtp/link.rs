@@ -1,14 +1,19 @@
-//! One stream's packets: numbered, cut, and put together.
+//! The packets between one stream and one address: cut, put together, and kept within the credit of
+//! the address.
 
 use std::collections::VecDeque;
 
-use super::fragment::Fragments;
+use super::credit::Credit;
+use super::fragment::{Fragments, OVERHEAD};
+use super::message::Message;
 use super::packet::{Content, Packet, write_fragment, write_packet};
 use super::reassembler::Reassembler;
 use crate::ssrc::Ssrc;
 
 /// Datagrams that wait to be sent, at most: nobody may be collecting them.
 const OUTGOING_MAX: usize = 64;
+/// Octets of a packet around a whole message.
+const PACKET_OVERHEAD: usize = 16;
 
 /// A message to send, with the id that its fragments have each time.
 #[derive(Clone, Debug)]
@@ -17,25 +22,24 @@ pub(super) struct Outgoing {
     id: u16,
 }
 
-/// What numbers, cuts and collects.
+/// What cuts messages, and puts them together.
 pub(super) struct Link {
+    pub(super) credit: Credit,
     ssrc: Ssrc,
     packet_len_max: usize,
-    sequence: u16,
     message_id: u16,
     outgoing: VecDeque<Vec<u8>>,
     reassembler: Reassembler,
 }
 
 impl Link {
-    /// The link of the stream `ssrc`, whose numbers begin at random.
-    pub(super) fn new(ssrc: Ssrc, packet_len_max: usize, random: [u8; 4]) -> Self {
-        let [a, b, c, d] = random;
+    /// The link of the stream `ssrc`. The ids of its messages begin at random.
+    pub(super) fn new(ssrc: Ssrc, packet_len_max: usize, random: [u8; 2], credit: Credit) -> Self {
         Self {
+            credit,
             ssrc,
             packet_len_max,
-            sequence: u16::from_be_bytes([a, b]),
-            message_id: u16::from_be_bytes([c, d]),
+            message_id: u16::from_be_bytes(random),
             outgoing: VecDeque::new(),
             reassembler: Reassembler::new(),
         }
@@ -47,31 +51,42 @@ impl Link {
         Outgoing { message, id: self.message_id }
     }
 
-    /// Sends a message, for the first time or again.
-    pub(super) fn send(&mut self, outgoing: &Outgoing) {
+    /// Sends a message, for the first time or again, if the credit covers it; `false` if not.
+    pub(super) fn send(&mut self, outgoing: &Outgoing) -> bool {
         let message = &outgoing.message;
+        if !self.credit.spend(self.len_of(message.len())) {
+            return false;
+        }
         if Fragments::unneeded(message.len(), self.packet_len_max) {
-            let sequence = self.next_sequence();
-            let mut datagram = Vec::with_capacity(message.len() + 16);
-            write_packet(sequence, self.ssrc, message, &mut datagram);
+            let mut datagram = Vec::with_capacity(message.len() + PACKET_OVERHEAD);
+            write_packet(0, self.ssrc, message, &mut datagram);
             self.push(datagram);
-            return;
+        } else if let Ok(fragments) = Fragments::new(message, outgoing.id, self.packet_len_max) {
+            // No message that is written here is too long to be cut.
+            for fragment in fragments {
+                let mut datagram = Vec::with_capacity(self.packet_len_max);
+                write_fragment(0, self.ssrc, &fragment, &mut datagram);
+                self.push(datagram);
+            }
         }
-        // No message that is written here is too long to be cut.
-        let Ok(fragments) = Fragments::new(message, outgoing.id, self.packet_len_max) else {
-            return;
-        };
-        for fragment in fragments {
-            let sequence = self.next_sequence();
-            let mut datagram = Vec::with_capacity(self.packet_len_max);
-            write_fragment(sequence, self.ssrc, &fragment, &mut datagram);
-            self.push(datagram);
-        }
+        true
     }
 
-    fn next_sequence(&mut self) -> u16 {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.sequence
+    /// Sends a message that is not repeated, if the credit covers it.
+    pub(super) fn send_once(&mut self, message: &Message<'_>) {
+        let mut octets = Vec::new();
+        message.write(&mut octets);
+        let outgoing = self.prepare(octets);
+        self.send(&outgoing);
+    }
+
+    /// Octets of the packets of a message of `len` octets.
+    pub(super) fn len_of(&self, len: usize) -> usize {
+        if Fragments::unneeded(len, self.packet_len_max) {
+            return len + PACKET_OVERHEAD;
+        }
+        let room = self.packet_len_max.saturating_sub(OVERHEAD).max(4) / 4 * 4;
+        len + len.div_ceil(room) * OVERHEAD
     }
 
     fn push(&mut self, datagram: Vec<u8>) {
@@ -80,17 +95,18 @@ impl Link {
         }
     }
 
+    /// The next packet, whose sequence number is still to be set.
     pub(super) fn poll_datagram(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
     }
 
-    /// The SSRC and the message of a datagram; `None` if it is no ZRTP packet, or part of a message
-    /// that is not whole yet.
-    pub(super) fn receive(&mut self, datagram: &[u8]) -> Option<(Ssrc, Vec<u8>)> {
-        let packet = Packet::parse(datagram).ok()?;
+    /// The SSRC and the message of a packet of `len` octets; `None` if it is part of a message that
+    /// is not whole yet.
+    pub(super) fn receive(&mut self, packet: &Packet<'_>, len: usize) -> Option<(Ssrc, Vec<u8>)> {
+        self.credit.receive(len);
         let message = match packet.content {
             Content::Message(message) => message.to_vec(),
-            Content::Fragment(fragment) => self.reassembler.push(&fragment).ok()??.to_vec(),
+            Content::Fragment(fragment) => self.reassembler.push(&fragment)?.to_vec(),
         };
         Some((packet.ssrc, message))
     }
@@ -98,5 +114,22 @@ impl Link {
     /// Forgets what is not whole.
     pub(super) fn forget_fragments(&mut self) {
         self.reassembler.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_is_what_is_sent() {
+        for len in [4, 160, 1_180, 1_184, 1_188, 2_400, 9_000] {
+            let mut link = Link::new(Ssrc(1), 1_200, [0; 2], Credit::unlimited());
+            let outgoing = link.prepare(vec![0; len]);
+            link.send(&outgoing);
+            let sent: usize =
+                std::iter::from_fn(|| link.poll_datagram()).map(|one| one.len()).sum();
+            assert_eq!(link.len_of(len), sent, "{len}");
+        }
     }
 }

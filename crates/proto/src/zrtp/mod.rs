@@ -11,6 +11,7 @@
 //! noticed and not verified; nobody is trusted to be in the middle.
 //!
 //! ```
+//! use std::net::SocketAddr;
 //! use std::time::Instant;
 //! use rushes_proto::Ssrc;
 //! use rushes_proto::zrtp::{Config, Event, MemoryStore, Session};
@@ -27,15 +28,18 @@
 //! let end = |zid| Session::new(Config::new([zid; 12]), entropy(zid), Box::new(MemoryStore::new()));
 //! let (mut alice, mut bob) = (end(1)?, end(2)?);
 //! let now = Instant::now();
-//! let (a, b) = (alice.add_stream(Ssrc(1), now).unwrap(), bob.add_stream(Ssrc(2), now).unwrap());
+//! let [alices, bobs] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5004)));
+//! // Alice knows where Bob is; Bob waits for whoever says Hello.
+//! let a = alice.add_stream(Ssrc(1), Some(bobs), now).unwrap();
+//! let b = bob.add_stream(Ssrc(2), None, now).unwrap();
 //! // A network without losses.
 //! let mut secure = 0;
 //! while secure < 2 {
-//!     while let Some((_, datagram)) = alice.poll_datagram() {
-//!         bob.handle_datagram(now, b, &datagram);
+//!     while let Some((_, _, datagram)) = alice.poll_datagram() {
+//!         bob.handle_datagram(now, b, alices, &datagram);
 //!     }
-//!     while let Some((_, datagram)) = bob.poll_datagram() {
-//!         alice.handle_datagram(now, a, &datagram);
+//!     while let Some((_, _, datagram)) = bob.poll_datagram() {
+//!         alice.handle_datagram(now, a, bobs, &datagram);
 //!     }
 //!     for end in [&mut alice, &mut bob] {
 //!         while let Some((_, event)) = end.poll_event() {
@@ -59,6 +63,7 @@ mod config;
 mod confirm;
 mod confirmation;
 mod crc;
+mod credit;
 mod dh_part;
 mod discover;
 mod end;
@@ -77,6 +82,7 @@ mod negotiate;
 mod packet;
 mod peer_policy;
 mod ping;
+mod proof;
 mod reassembler;
 mod respond;
 mod retained;
@@ -86,6 +92,7 @@ mod schedule;
 mod secrets;
 mod session;
 mod session_state;
+mod stream;
 #[cfg(test)]
 mod vectors;
 

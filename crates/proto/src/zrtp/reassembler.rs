@@ -1,21 +1,35 @@
-//! The receiving end of fragments: one message at a time, in a bounded buffer.
+//! The receiving end of fragments, in bounded buffers.
 
-use super::fragment::{Fragment, FragmentError};
+use super::fragment::Fragment;
 
-/// Puts one message at a time together from its fragments.
+/// Messages that may be incomplete at a time. With one, a single forged fragment would cost the peer
+/// a whole message.
+const PARTIAL_MAX: usize = 2;
+
+/// Puts messages together from their fragments.
 ///
-/// The draft keeps one buffer: a newer message id displaces an unfinished message, an older one is
-/// refused. Holds at most [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX) octets and a bit for each word of them.
+/// Two messages may be incomplete at a time; a fragment of a third displaces the one that was
+/// continued longest ago. Each takes at most [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX) octets and a
+/// flag for each word of them.
+///
+/// The draft refuses messages with older ids than the current one. This does not: with one forged
+/// fragment of a high id anybody could end an exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembler {
-    /// The id that was last heard of, if any.
-    id: Option<u16>,
-    total: u16,
-    /// Words that are still missing.
-    missing: usize,
+    /// The message that was continued last comes last.
+    partial: Vec<Partial>,
+    whole: Vec<u8>,
+}
+
+/// A message that is incomplete.
+#[derive(Clone, Debug)]
+struct Partial {
+    id: u16,
     message: Vec<u8>,
     /// One for each word of `message`: whether it has come.
     present: Vec<bool>,
+    /// Words that are still missing.
+    missing: usize,
 }
 
 impl Reassembler {
@@ -24,38 +38,65 @@ impl Reassembler {
         Self::default()
     }
 
-    /// Forgets the message that is being received, so that any id may follow.
+    /// Forgets incomplete messages.
     pub fn clear(&mut self) {
-        self.id = None;
-        self.missing = 0;
+        self.partial.clear();
     }
 
     /// Takes a fragment and returns the message when it is whole.
     ///
     /// Fragments may come in any order, and again. They may also overlap, as they do when the
-    /// sender changes their length between two attempts, but must then agree. After a message is
-    /// whole, the same id starts it afresh: its sender repeats it until it is answered.
-    ///
-    /// # Errors
-    /// [`FragmentError::Stale`], [`FragmentError::Total`] or [`FragmentError::Contradiction`]; the
-    /// fragment is then left out and everything else stays.
-    pub fn push(&mut self, fragment: &Fragment<'_>) -> Result<Option<&[u8]>, FragmentError> {
-        let Fragment { id, total, octets, .. } = *fragment;
-        let unfinished = self.missing > 0;
-        match self.id {
-            Some(current) if id == current && unfinished => {
-                if total != self.total {
-                    return Err(FragmentError::Total { claimed: total, total: self.total });
-                }
-            }
-            // Ids are compared modulo 2^16, since they start at random.
-            Some(current) if id.wrapping_sub(current).cast_signed() < 0 => {
-                return Err(FragmentError::Stale { id, current });
-            }
-            _ => self.start(id, total),
+    /// sender changes their length between two attempts. A fragment that contradicts earlier ones
+    /// starts the message afresh: one of them is forged, and the sender repeats the message until
+    /// it is answered.
+    pub fn push(&mut self, fragment: &Fragment<'_>) -> Option<&[u8]> {
+        let known = self.partial.iter().position(|one| one.is_of(fragment));
+        let mut partial = match known {
+            Some(at) => self.partial.remove(at),
+            None => Partial::new(fragment),
+        };
+        if !partial.agrees(fragment) {
+            partial = Partial::new(fragment);
         }
-        self.agrees(fragment)?;
-        let offset = fragment.offset();
+        partial.add(fragment);
+        if partial.missing == 0 {
+            self.whole = partial.message;
+            return Some(&self.whole);
+        }
+        if self.partial.len() >= PARTIAL_MAX {
+            self.partial.remove(0);
+        }
+        self.partial.push(partial);
+        None
+    }
+}
+
+impl Partial {
+    /// The message of `fragment`, whose length [`Fragment::parse`] has bounded.
+    fn new(fragment: &Fragment<'_>) -> Self {
+        let words = usize::from(fragment.total);
+        Self {
+            id: fragment.id,
+            message: vec![0; words * 4],
+            present: vec![false; words],
+            missing: words,
+        }
+    }
+
+    fn is_of(&self, fragment: &Fragment<'_>) -> bool {
+        self.id == fragment.id && self.present.len() == usize::from(fragment.total)
+    }
+
+    /// Whether all words of `fragment` that have come before had the same contents.
+    fn agrees(&self, fragment: &Fragment<'_>) -> bool {
+        let (words, _) = fragment.octets.as_chunks::<4>();
+        let (held, _) = self.message.as_chunks::<4>();
+        let held = held.iter().zip(&self.present).skip(fragment.offset() / 4);
+        words.iter().zip(held).all(|(word, (held, &present))| !present || word == held)
+    }
+
+    fn add(&mut self, fragment: &Fragment<'_>) {
+        let (offset, octets) = (fragment.offset(), fragment.octets);
         if let Some(place) = self.message.get_mut(offset..offset + octets.len()) {
             place.copy_from_slice(octets);
         }
@@ -63,32 +104,6 @@ impl Reassembler {
         for present in self.present.get_mut(words).unwrap_or_default() {
             self.missing -= usize::from(!*present);
             *present = true;
-        }
-        Ok((self.missing == 0).then_some(self.message.as_slice()))
-    }
-
-    /// Starts a message of `total` words, which [`Fragment::parse`] has bounded.
-    fn start(&mut self, id: u16, total: u16) {
-        self.id = Some(id);
-        self.total = total;
-        self.missing = usize::from(total);
-        self.message.clear();
-        self.message.resize(self.missing * 4, 0);
-        self.present.clear();
-        self.present.resize(self.missing, false);
-    }
-
-    /// Whether all words of `fragment` that have come before had the same contents.
-    fn agrees(&self, fragment: &Fragment<'_>) -> Result<(), FragmentError> {
-        let first = fragment.offset() / 4;
-        let (words, _) = fragment.octets.as_chunks::<4>();
-        let (held, _) = self.message.as_chunks::<4>();
-        let held = held.iter().zip(&self.present).skip(first);
-        let contradiction =
-            words.iter().zip(held).position(|(word, (held, &present))| present && word != held);
-        match contradiction {
-            Some(at) => Err(FragmentError::Contradiction { at: first + at }),
-            None => Ok(()),
         }
     }
 }
@@ -110,9 +125,9 @@ mod tests {
         let message = message(4);
         let fragments: Vec<_> = Fragments::new(&message, 1, OVERHEAD + 8).unwrap().collect();
         let mut reassembler = Reassembler::new();
-        assert_eq!(reassembler.push(&fragments[0]), Ok(None));
-        assert_eq!(reassembler.push(&fragments[0]), Ok(None));
-        assert_eq!(reassembler.push(&fragments[1]), Ok(Some(&message[..])));
+        assert_eq!(reassembler.push(&fragments[0]), None);
+        assert_eq!(reassembler.push(&fragments[0]), None);
+        assert_eq!(reassembler.push(&fragments[1]), Some(&message[..]));
     }
 
     #[test]
@@ -120,47 +135,51 @@ mod tests {
         let message = message(10);
         let mut reassembler = Reassembler::new();
         let small: Vec<_> = Fragments::new(&message, 1, OVERHEAD + 12).unwrap().collect();
-        assert_eq!(reassembler.push(&small[1]), Ok(None));
+        assert_eq!(reassembler.push(&small[1]), None);
         let large: Vec<_> = Fragments::new(&message, 1, OVERHEAD + 20).unwrap().collect();
-        assert_eq!(reassembler.push(&large[0]), Ok(None));
-        assert_eq!(reassembler.push(&large[1]), Ok(Some(&message[..])));
+        assert_eq!(reassembler.push(&large[0]), None);
+        assert_eq!(reassembler.push(&large[1]), Some(&message[..]));
     }
 
     #[test]
-    fn a_contradiction_leaves_the_first_contents() {
+    fn a_forged_fragment_costs_no_more_than_what_came_before_it() {
         let message = message(3);
         let mut reassembler = Reassembler::new();
         let whole = Fragment { id: 1, total: 3, offset: 0, octets: &message };
         let first = Fragment { octets: &message[..8], ..whole };
-        assert_eq!(reassembler.push(&first), Ok(None));
+        let rest = Fragment { offset: 2, octets: &message[8..], ..whole };
         let forged = Fragment { offset: 1, octets: &[0xee; 8], ..whole };
-        assert_eq!(reassembler.push(&forged), Err(FragmentError::Contradiction { at: 1 }));
-        assert_eq!(reassembler.push(&whole), Ok(Some(&message[..])));
+        assert_eq!(reassembler.push(&first), None);
+        assert_eq!(reassembler.push(&forged), None, "it begins the message again");
+        assert_eq!(reassembler.push(&first), None, "and so does this");
+        assert_eq!(reassembler.push(&rest), Some(&message[..]));
     }
 
     #[test]
-    fn another_total_is_refused() {
-        let mut reassembler = Reassembler::new();
-        let first = Fragment { id: 1, total: 3, offset: 0, octets: &[0; 4] };
-        assert_eq!(reassembler.push(&first), Ok(None));
-        let other = Fragment { total: 4, ..first };
-        let error = FragmentError::Total { claimed: 4, total: 3 };
-        assert_eq!(reassembler.push(&other), Err(error));
+    fn a_forged_fragment_of_a_higher_id_or_another_length_changes_nothing() {
+        let message = message(3);
+        let first = Fragment { id: 1, total: 3, offset: 0, octets: &message[..8] };
+        let rest = Fragment { offset: 2, octets: &message[8..], ..first };
+        let forged = Fragment { id: 0x4000, total: 9, ..first };
+        for forged in [forged, Fragment { id: 1, ..forged }, Fragment { total: 3, ..forged }] {
+            let mut reassembler = Reassembler::new();
+            assert_eq!(reassembler.push(&first), None);
+            assert_eq!(reassembler.push(&forged), None);
+            assert_eq!(reassembler.push(&rest), Some(&message[..]));
+        }
     }
 
     #[test]
-    fn a_newer_message_displaces_an_older_one_across_the_wrap_of_ids() {
+    fn a_third_message_displaces_the_one_continued_longest_ago() {
+        let fragment = |id, offset| Fragment { id, total: 2, offset, octets: &[7; 4] };
         let mut reassembler = Reassembler::new();
-        let old = Fragment { id: u16::MAX, total: 2, offset: 0, octets: &[1; 4] };
-        assert_eq!(reassembler.push(&old), Ok(None));
-        let new = Fragment { id: 0, total: 2, offset: 0, octets: &[2; 4] };
-        assert_eq!(reassembler.push(&new), Ok(None));
-        let stale = FragmentError::Stale { id: u16::MAX, current: 0 };
-        assert_eq!(reassembler.push(&old), Err(stale));
-        let rest = Fragment { offset: 1, ..new };
-        assert_eq!(reassembler.push(&rest), Ok(Some(&[2; 8][..])));
+        for id in [1, 2, 3] {
+            assert_eq!(reassembler.push(&fragment(id, 0)), None);
+        }
+        assert_eq!(reassembler.push(&fragment(2, 1)), Some(&[7; 8][..]));
+        assert_eq!(reassembler.push(&fragment(1, 1)), None);
         reassembler.clear();
-        assert_eq!(reassembler.push(&old), Ok(None));
+        assert_eq!(reassembler.push(&fragment(3, 1)), None);
     }
 
     #[test]
@@ -169,7 +188,7 @@ mod tests {
         let whole = Fragment { id: 1, total: 2, offset: 0, octets: &message };
         let mut reassembler = Reassembler::new();
         for _ in 0..3 {
-            assert_eq!(reassembler.push(&whole), Ok(Some(&message[..])));
+            assert_eq!(reassembler.push(&whole), Some(&message[..]));
         }
     }
 
@@ -189,9 +208,9 @@ mod tests {
             let mut reassembler = Reassembler::new();
             let (last, before) = fragments.split_last().unwrap();
             for fragment in before {
-                prop_assert_eq!(reassembler.push(fragment), Ok(None));
+                prop_assert_eq!(reassembler.push(fragment), None);
             }
-            prop_assert_eq!(reassembler.push(last), Ok(Some(&message[..])));
+            prop_assert_eq!(reassembler.push(last), Some(&message[..]));
         }
 
         #[test]
@@ -208,8 +227,11 @@ mod tests {
                 if let Ok(fragment) = Fragment::parse(&body) {
                     let _ = reassembler.push(&fragment);
                 }
-                prop_assert!(reassembler.message.capacity() <= 2 * MESSAGE_LEN_MAX);
-                prop_assert!(reassembler.present.capacity() <= 2 * WORDS_MAX);
+                let held = |partial: &Partial| {
+                    partial.message.capacity() + partial.present.capacity()
+                };
+                let held: usize = reassembler.partial.iter().map(held).sum();
+                prop_assert!(held <= PARTIAL_MAX * (MESSAGE_LEN_MAX + WORDS_MAX));
             }
         }
     }

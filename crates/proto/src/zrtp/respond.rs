@@ -10,14 +10,15 @@ use super::conclude::Agreement;
 use super::dh_part::{DhPart, SecretIds};
 use super::error_code::ErrorCode;
 use super::event::Warning;
-use super::exchange::{Answered, Exchange, Fatal, RESPONDER_PATIENCE, State};
+use super::exchange::Fault::{self, Fatal};
+use super::exchange::{Answered, Exchange, RESPONDER_PATIENCE, State};
 use super::kdf::Role;
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, accept, select};
 use super::peer_policy::Shown;
 use super::secrets::{Ids, named_preshared_key};
-use super::session_state::{Common, Contention, Exclusive, Rank};
+use super::session_state::{Common, Contention, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
 /// How often a Commit may come that another stream has overtaken: more than its sender repeats it
@@ -31,14 +32,13 @@ impl Exchange {
         commit: &Commit<'_>,
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Fault> {
         if self.repeat_answer(octets)
             || !matches!(self.state, State::Discovering | State::CommitSent(_) | State::Clear)
         {
             return Ok(());
         }
-        let Some(peer) = &self.peer else { return Ok(()) };
-        if commit.zid != peer.hello.zid {
+        if commit.zid != self.peer.hello.zid {
             common.warn(self.id, Warning::Forged);
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Exchange {
     }
 
     /// Whether the peer's Commit goes on rather than one of ours.
-    fn yields(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fatal> {
+    fn yields(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fault> {
         let theirs = match &commit.key {
             CommitKey::Dh { hvi } | CommitKey::Kem { hvi, .. } => Rank::Agreement(*hvi),
             CommitKey::Preshared { nonce, .. } => Rank::Preshared(*nonce),
@@ -102,7 +102,7 @@ impl Exchange {
             self.overtaken += 1;
             return Ok(false);
         }
-        let is_mitm = self.peer.as_ref().is_some_and(|peer| peer.hello.mitm);
+        let is_mitm = self.peer.hello.mitm;
         if let State::CommitSent(committed) = &self.state {
             match committed.rank.against(theirs) {
                 // Section 4.2: whoever says that it is in the middle answers.
@@ -119,7 +119,7 @@ impl Exchange {
                 Contention::Yields => {
                     self.retry = None;
                     self.state = State::Discovering;
-                    common.release(self.id);
+                    common.release(self.number);
                 }
             }
         }
@@ -130,30 +130,29 @@ impl Exchange {
         if common.secured.is_some() {
             return Err(Fatal(ErrorCode::KeyExchange));
         }
-        if let Some(other) = common.exclusive.filter(|exclusive| exclusive.stream != self.id) {
+        if let Some(other) = common.rival(&self.place()) {
             // The same rules hold between streams (section 4.2).
             let yields = other.rank.is_some_and(|own| own.against(theirs) == Contention::Yields);
             if !yields {
                 return Ok(false);
             }
-            common.withdrawn = Some(other.stream);
+            common.withdrawn = Some(other.place);
         }
-        common.exclusive = Some(Exclusive { stream: self.id, rank: None });
+        common.occupy(self.place(), None);
         Ok(true)
     }
 
     /// Goes back to waiting, because the peer's Commit on another stream goes first.
-    pub(super) fn withdraw(&mut self) {
+    pub(super) fn withdraw(&mut self, now: Instant) {
         if let State::CommitSent(_) = self.state {
             self.retry = None;
+            self.deadline = Some(now + RESPONDER_PATIENCE);
             self.state = State::Discovering;
         }
     }
 
     fn keep_commit(&mut self, octets: &[u8]) {
-        if let Some(peer) = &mut self.peer {
-            peer.chain.keep(1, octets);
-        }
+        self.peer.chain.keep(1, octets);
     }
 
     fn answer_agreement(
@@ -164,8 +163,8 @@ impl Exchange {
         pvi: Option<&[u8]>,
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
-        let Some(peer) = &self.peer else { return Ok(()) };
+    ) -> Result<(), Fault> {
+        let peer = &self.peer;
         let retained = common.store.load(&peer.hello.zid);
         let key =
             ResponderKey::generate(choice.key_agreement, choice.hash, pvi, &mut *common.entropy);
@@ -202,7 +201,7 @@ impl Exchange {
         part: Option<&DhPart<'_>>,
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Fault> {
         if let State::Confirm1Sent(agreed) = &self.state {
             if let Some(confirm) = &agreed.confirm {
                 self.link.send(confirm);
@@ -222,8 +221,7 @@ impl Exchange {
         if !tags_are_equal(&digest.as_slice()[..32], &hvi) {
             return Err(Fatal(ErrorCode::HashedData));
         }
-        let Some(peer) = &mut self.peer else { return Ok(()) };
-        peer.chain.keep(0, octets);
+        self.peer.chain.keep(0, octets);
         let malformed = Fatal(ErrorCode::MalformedPacket);
         let pvi = match part {
             Some(part) => part.value(choice.key_agreement.initiator_len()).ok_or(malformed)?,
@@ -249,10 +247,10 @@ impl Exchange {
         nonce: [u8; 16],
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Fault> {
         if common.secured.is_none() {
             // The peer may be a step ahead of us on the first stream; then it comes again.
-            let is_coming = common.exclusive.is_some();
+            let is_coming = common.rival(&self.place()).is_some();
             return if is_coming { Ok(()) } else { Err(Fatal(ErrorCode::NoSharedSecret)) };
         }
         if !common.use_nonce(nonce) {
@@ -272,8 +270,8 @@ impl Exchange {
         (nonce, key_id): ([u8; 16], [u8; 8]),
         octets: &[u8],
         common: &mut Common,
-    ) -> Result<(), Fatal> {
-        let Some(peer) = &self.peer else { return Ok(()) };
+    ) -> Result<(), Fault> {
+        let peer = &self.peer;
         let retained = common.store.load(&peer.hello.zid);
         let key = named_preshared_key(&common.config, choice.hash, &retained, key_id);
         let Some(key) = key else {
@@ -288,7 +286,7 @@ impl Exchange {
             return Err(Fatal(ErrorCode::NonceReuse));
         }
         let shown = Shown { retained: &retained, continues: true, has_aux_secret: false };
-        self.check_peer(&shown, common)?;
+        Self::check_peer(&shown, common)?;
         let derived =
             self.derive_without_agreement(Role::Responder, choice, octets, Some(&key), common)?;
         self.keep_commit(octets);

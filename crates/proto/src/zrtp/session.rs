@@ -1,14 +1,16 @@
 //! A session of two endpoints: its streams, and what they agree on.
 
 use core::fmt;
+use core::net::SocketAddr;
 use std::time::Instant;
 
 use super::chain::{OwnChain, implicit_hash};
 use super::config::{Config, ConfigError};
 use super::event::{Event, ExportedKey, SasStatus};
-use super::exchange::{Exchange, State, write_hello};
+use super::exchange::State;
 use super::retained::{Retained, SecretStore};
-use super::session_state::Common;
+use super::session_state::{Common, Place};
+use super::stream::{Stream, write_hello};
 use crate::ssrc::Ssrc;
 
 /// Streams that a session has at most.
@@ -27,7 +29,7 @@ pub struct StreamId(pub(super) usize);
 /// [`next_timeout`](Self::next_timeout).
 pub struct Session {
     common: Common,
-    streams: Vec<Exchange>,
+    streams: Vec<Stream>,
 }
 
 impl Session {
@@ -46,28 +48,44 @@ impl Session {
         Ok(Self { common: Common::new(config, entropy, store), streams: Vec::new() })
     }
 
-    /// Adds a stream whose media has the source `ssrc`, and sends its Hello; `None` if there are
-    /// 256.
-    pub fn add_stream(&mut self, ssrc: Ssrc, now: Instant) -> Option<StreamId> {
+    /// Adds a stream whose media has the source `ssrc`; `None` if there are 256.
+    ///
+    /// With `peer`, the address of the peer, the stream says Hello there at once and takes no other
+    /// address for the peer's, except with [`expect_hello`](Self::expect_hello). Without it, the
+    /// stream waits for whoever says Hello: up to 8 addresses at a time are candidates, and the first
+    /// whose Confirm is right is the peer. Until an address has answered a Ping, it gets at most three
+    /// times the octets that came from it.
+    pub fn add_stream(
+        &mut self,
+        ssrc: Ssrc,
+        peer: Option<SocketAddr>,
+        now: Instant,
+    ) -> Option<StreamId> {
         let h0 = self.common.random();
-        self.add_stream_with(ssrc, h0, now)
+        self.add_stream_with(ssrc, h0, peer, now)
     }
 
     /// Adds a stream whose hash chain begins with `h0` (section 9), so that the hash of its Hello
-    /// could be told before: see [`hello_hash_with`](Self::hello_hash_with). `h0` must be random,
+    /// could be announced before: see [`hello_hash_with`](Self::hello_hash_with). `h0` must be random,
     /// and must not be used again.
-    pub fn add_stream_with(&mut self, ssrc: Ssrc, h0: [u8; 32], now: Instant) -> Option<StreamId> {
+    pub fn add_stream_with(
+        &mut self,
+        ssrc: Ssrc,
+        h0: [u8; 32],
+        peer: Option<SocketAddr>,
+        now: Instant,
+    ) -> Option<StreamId> {
         if self.streams.len() >= STREAMS_MAX {
             return None;
         }
         let id = StreamId(self.streams.len());
-        self.streams.push(Exchange::new(id, ssrc, h0, now, &mut self.common));
+        self.streams.push(Stream::new(id, (ssrc, h0), peer, now, &mut self.common));
         Some(id)
     }
 
     /// The hash of the stream's Hello, for `a=zrtp-hash` (section 8.1).
     pub fn hello_hash(&self, stream: StreamId) -> Option<[u8; 32]> {
-        self.streams.get(stream.0).map(|stream| implicit_hash(&stream.hello.message))
+        self.streams.get(stream.0).map(Stream::hello_hash)
     }
 
     /// The hash of the Hello of a stream that is to be added with `h0`.
@@ -76,32 +94,34 @@ impl Session {
     }
 
     /// The hash that the peer's Hello must have, from its `a=zrtp-hash`; before anything of it has
-    /// come.
+    /// come. The peer may then have any address.
     pub fn expect_hello(&mut self, stream: StreamId, hash: [u8; 32]) {
         if let Some(stream) = self.streams.get_mut(stream.0) {
             stream.expected_hello = Some(hash);
         }
     }
 
-    /// Says Hello again from the start, as when it turns out only now where the peer is.
-    pub fn say_hello(&mut self, now: Instant, stream: StreamId) {
-        if let Some(stream) = self.streams.get_mut(stream.0) {
-            stream.say_hello(now);
-        }
-    }
-
-    /// Takes a datagram that came on `stream` (see [`is_zrtp`](super::is_zrtp)).
-    pub fn handle_datagram(&mut self, now: Instant, stream: StreamId, datagram: &[u8]) {
-        let Some(exchange) = self.streams.get_mut(stream.0) else { return };
-        exchange.handle_datagram(now, datagram, &mut self.common);
+    /// Takes a datagram that came on `stream` from the address `from` (see
+    /// [`is_zrtp`](super::is_zrtp)).
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) {
+        let Some(stream) = self.streams.get_mut(stream.0) else { return };
+        stream.handle_datagram(now, from, datagram, &mut self.common);
         self.go_on(now);
     }
 
     /// Tells that media came on `stream` that is authentic under the keys of
     /// [`Event::Keys`]: it stands for a `Conf2ACK` (section 4.6).
     pub fn handle_authentic_media(&mut self, now: Instant, stream: StreamId) {
-        let Some(exchange) = self.streams.get_mut(stream.0) else { return };
-        exchange.on_conf2_ack(&mut self.common);
+        let Some(stream) = self.streams.get_mut(stream.0) else { return };
+        if let Some(peer) = stream.peer() {
+            peer.on_conf2_ack(&mut self.common);
+        }
         self.go_on(now);
     }
 
@@ -115,12 +135,14 @@ impl Session {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.streams.iter().filter_map(Exchange::next_timeout).min()
+        self.streams.iter().filter_map(Stream::next_timeout).min()
     }
 
-    /// The next datagram to send, and on which stream.
-    pub fn poll_datagram(&mut self) -> Option<(StreamId, Vec<u8>)> {
-        self.streams.iter_mut().find_map(|stream| Some((stream.id, stream.link.poll_datagram()?)))
+    /// The next datagram to send, on which stream and to which address.
+    pub fn poll_datagram(&mut self) -> Option<(StreamId, SocketAddr, Vec<u8>)> {
+        self.streams.iter_mut().enumerate().find_map(|(n, stream)| {
+            stream.poll_datagram().map(|(to, datagram)| (StreamId(n), to, datagram))
+        })
     }
 
     /// The next thing to know.
@@ -165,30 +187,31 @@ impl Session {
     /// Asks the peer to go back to clear media on `stream` (section 4.7.2); `false` if the stream is
     /// not secure or the peer does not allow it. No more media may be sent under the stream's keys.
     pub fn go_clear(&mut self, now: Instant, stream: StreamId) -> bool {
-        self.streams.get_mut(stream.0).is_some_and(|stream| stream.go_clear(now))
+        let peer = self.streams.get_mut(stream.0).and_then(Stream::peer);
+        peer.is_some_and(|peer| peer.go_clear(now))
     }
 
     /// Secures a stream again that went clear; `false` if it did not.
     pub fn go_secure(&mut self, now: Instant, stream: StreamId) -> bool {
-        let Some(exchange) = self.streams.get_mut(stream.0) else { return false };
-        let is_clear = matches!(exchange.state, State::Clear);
+        let Some(peer) = self.streams.get_mut(stream.0).and_then(Stream::peer) else {
+            return false;
+        };
+        let is_clear = matches!(peer.state, State::Clear);
         if is_clear {
-            exchange.commit_multistream(now, &mut self.common);
+            peer.commit_multistream(now, &mut self.common);
         }
         is_clear
     }
 
     /// Lets other streams take their turn.
     fn go_on(&mut self, now: Instant) {
-        if let Some(StreamId(withdrawn)) = self.common.withdrawn.take()
-            && let Some(stream) = self.streams.get_mut(withdrawn)
+        if let Some(Place { stream: StreamId(at), exchange, .. }) = self.common.withdrawn.take()
+            && let Some(stream) = self.streams.get_mut(at)
         {
-            stream.withdraw();
+            stream.withdraw(now, exchange);
         }
         for stream in &mut self.streams {
-            if let Err(super::exchange::Fatal(error)) = stream.begin(now, &mut self.common) {
-                stream.fail(now, error, &mut self.common);
-            }
+            stream.begin(now, &mut self.common);
         }
     }
 }
@@ -224,17 +247,24 @@ mod tests {
             };
             Session::new(config, Box::new(entropy), Box::new(MemoryStore::new())).unwrap()
         });
-        let streams = [0, 1].map(|n| sessions[n].add_stream(Ssrc(n as u32), now).unwrap());
+        let peers = [address(1), address(0)].map(Some);
+        let streams =
+            [0, 1].map(|n| sessions[n].add_stream(Ssrc(n as u32), peers[n], now).unwrap());
         pump(&mut sessions, streams[0], now);
         (sessions, streams[0])
+    }
+
+    fn address(end: usize) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, end as u8], 5004))
     }
 
     fn pump(sessions: &mut [Session; 2], stream: StreamId, now: Instant) {
         loop {
             let mut is_quiet = true;
             for from in 0..2 {
-                while let Some((_, datagram)) = sessions[from].poll_datagram() {
-                    sessions[1 - from].handle_datagram(now, stream, &datagram);
+                while let Some((_, to, datagram)) = sessions[from].poll_datagram() {
+                    assert_eq!(to, address(1 - from));
+                    sessions[1 - from].handle_datagram(now, stream, address(from), &datagram);
                     is_quiet = false;
                 }
             }
@@ -258,13 +288,14 @@ mod tests {
         }
         assert!(!sessions[0].go_clear(now, stream));
         // As a peer does that did not look at what the other one said.
-        let State::Secure(settled) = &mut sessions[0].streams[0].state else { panic!() };
+        let peer = sessions[0].streams[0].peer().unwrap();
+        let State::Secure(settled) = &mut peer.state else { panic!() };
         settled.peer_allows_clear = true;
         assert!(sessions[0].go_clear(now, stream));
-        let (_, go_clear) = sessions[0].poll_datagram().unwrap();
-        sessions[1].handle_datagram(now, stream, &go_clear);
+        let (_, _, go_clear) = sessions[0].poll_datagram().unwrap();
+        sessions[1].handle_datagram(now, stream, address(0), &go_clear);
         assert!(events(&mut sessions[1]).is_empty(), "it stays secure");
-        let (_, answer) = sessions[1].poll_datagram().unwrap();
+        let (_, _, answer) = sessions[1].poll_datagram().unwrap();
         let mut error = Vec::new();
         Message::Error(ErrorCode::GoClearNotAllowed).write(&mut error);
         assert_eq!(answer[12..answer.len() - 4], error);

@@ -1,5 +1,6 @@
 //! What all streams of a session have in common.
 
+use core::net::IpAddr;
 use std::collections::VecDeque;
 
 use zeroize::Zeroizing;
@@ -55,10 +56,27 @@ impl Rank {
     }
 }
 
-/// The stream that agrees on the session's key: one at a time (section 4.4.1).
+/// Which exchange it is, and with whom.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exclusive {
+pub(super) struct Place {
+    pub(super) exchange: u64,
     pub(super) stream: StreamId,
+    /// What the candidate calls itself, and its host.
+    pub(super) peer: (Zid, IpAddr),
+}
+
+impl Place {
+    /// Whether `other` is another stream's exchange with the same peer.
+    pub(super) fn is_rival(&self, other: &Self) -> bool {
+        self.stream != other.stream && self.peer == other.peer
+    }
+}
+
+/// An exchange that agrees on the session's key. With each peer one stream does so at a time
+/// (section 4.4.1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agreeing {
+    pub(super) place: Place,
     /// Its Commit, while that is not answered.
     pub(super) rank: Option<Rank>,
 }
@@ -107,9 +125,12 @@ pub(super) struct Common {
     pub(super) entropy: RandomSource,
     pub(super) store: Box<dyn SecretStore + Send>,
     pub(super) secured: Option<Secured>,
-    pub(super) exclusive: Option<Exclusive>,
-    /// The stream whose Commit was discarded for that of another.
-    pub(super) withdrawn: Option<StreamId>,
+    agreeing: Vec<Agreeing>,
+    /// The exchange whose agreement was confirmed first.
+    claimed: Option<u64>,
+    /// The exchange whose Commit was discarded for that of another stream.
+    pub(super) withdrawn: Option<Place>,
+    exchanges: u64,
     nonces: VecDeque<[u8; 16]>,
     events: VecDeque<(StreamId, Event)>,
 }
@@ -125,8 +146,10 @@ impl Common {
             entropy,
             store,
             secured: None,
-            exclusive: None,
+            agreeing: Vec::new(),
+            claimed: None,
             withdrawn: None,
+            exchanges: 0,
             nonces: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -143,7 +166,13 @@ impl Common {
     }
 
     pub(super) fn tell(&mut self, stream: StreamId, event: Event) {
-        if self.events.len() < EVENTS_MAX {
+        // Strangers can bring these about.
+        let is_strangers = matches!(
+            event,
+            Event::Warning(_) | Event::Discovered { .. } | Event::CandidateFailed { .. }
+        );
+        let most = if is_strangers { EVENTS_MAX / 2 } else { EVENTS_MAX };
+        if self.events.len() < most {
             self.events.push_back((stream, event));
         }
     }
@@ -174,16 +203,40 @@ impl Common {
         true
     }
 
-    /// Lets another stream agree on the session's key.
-    pub(super) fn release(&mut self, stream: StreamId) {
-        if self.exclusive.is_some_and(|exclusive| exclusive.stream == stream) {
-            self.exclusive = None;
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.exchanges += 1;
+        self.exchanges
+    }
+
+    /// The exchange at `place` agrees on the session's key; `rank` is its Commit, if that is not
+    /// answered yet.
+    pub(super) fn occupy(&mut self, place: Place, rank: Option<Rank>) {
+        self.agreeing.retain(|one| one.place.exchange != place.exchange);
+        self.agreeing.push(Agreeing { place, rank });
+    }
+
+    /// Notes that the exchange's Commit was answered.
+    pub(super) fn note_begun(&mut self, exchange: u64) {
+        for one in self.agreeing.iter_mut().filter(|one| one.place.exchange == exchange) {
+            one.rank = None;
         }
     }
 
-    /// Whether `stream` may agree on the session's key now.
-    pub(super) fn is_free_for(&self, stream: StreamId) -> bool {
-        self.exclusive.is_none_or(|exclusive| exclusive.stream == stream)
+    /// Lets another stream agree on the session's key, and another peer have the session.
+    pub(super) fn release(&mut self, exchange: u64) {
+        self.agreeing.retain(|one| one.place.exchange != exchange);
+        self.claimed.take_if(|claimed| *claimed == exchange);
+    }
+
+    /// Another stream's exchange with the same peer that agrees on the session's key.
+    pub(super) fn rival(&self, place: &Place) -> Option<Agreeing> {
+        self.agreeing.iter().find(|one| one.place.is_rival(place)).copied()
+    }
+
+    /// Makes an exchange that was confirmed the one whose peer has the session; `false` if another
+    /// was faster.
+    pub(super) fn claim(&mut self, exchange: u64) -> bool {
+        self.secured.is_none() && *self.claimed.get_or_insert(exchange) == exchange
     }
 
     /// Seconds for which what is agreed on now will be kept here.

@@ -1,5 +1,6 @@
 //! Somebody on the link, who reads and changes what passes.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rushes_netsim::{Path, Seeded};
@@ -10,7 +11,7 @@ use rushes_proto::zrtp::{
     set_mac, without_mac, write_packet,
 };
 
-use super::{End, Kept, Middle, World, zid};
+use super::{End, Kept, Middle, World, address, zid};
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
@@ -99,7 +100,7 @@ pub(crate) fn world(configs: [Config; 2], stores: &[Kept; 2], streams: u32, seed
     for n in 0..streams {
         for (end, first) in [(0, 100), (1, 200)] {
             let now = world.now;
-            world.ends[end].add_stream(first + n, now);
+            world.ends[end].add_stream(first + n, Some(address(1 - end, n as usize)), now);
         }
     }
     world
@@ -142,10 +143,15 @@ impl World {
         self.ends.iter().all(End::is_secure)
     }
 
-    /// Gives end `to` a datagram on its stream `n`.
+    /// Gives end `to` a datagram on its stream `n`, as if the other end had sent it.
     pub(crate) fn inject(&mut self, to: usize, n: usize, datagram: &[u8]) {
+        self.inject_from(address(1 - to, n), to, n, datagram);
+    }
+
+    /// Gives end `to` a datagram that comes from an address.
+    pub(crate) fn inject_from(&mut self, from: SocketAddr, to: usize, n: usize, datagram: &[u8]) {
         let stream = self.ends[to].streams[n];
-        self.ends[to].session.handle_datagram(self.now, stream, datagram);
+        self.ends[to].session.handle_datagram(self.now, stream, from, datagram);
         self.ends[to].collect();
     }
 }

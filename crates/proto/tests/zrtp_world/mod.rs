@@ -3,6 +3,7 @@
 
 pub(crate) mod middle;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,9 @@ impl End {
         Self { session, keys, secure, events: Vec::new(), streams: Vec::new() }
     }
 
-    pub(crate) fn add_stream(&mut self, ssrc: u32, now: Instant) {
-        self.streams.push(self.session.add_stream(Ssrc(ssrc), now).unwrap());
+    /// Adds a stream whose peer is at `peer`, or whoever says Hello.
+    pub(crate) fn add_stream(&mut self, ssrc: u32, peer: Option<SocketAddr>, now: Instant) {
+        self.streams.push(self.session.add_stream(Ssrc(ssrc), peer, now).unwrap());
         self.keys.push(None);
         self.secure.push(false);
     }
@@ -85,6 +87,11 @@ impl End {
     }
 }
 
+/// Where an end has its stream `n`.
+pub(crate) fn address(end: usize, n: usize) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1 + end as u8], 5004 + n as u16))
+}
+
 /// Somebody on the link: returns what goes on, which may be nothing. The number is the sender's.
 pub(crate) type Middle<'a> = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>> + 'a;
 
@@ -92,6 +99,8 @@ pub(crate) struct World {
     pub(crate) ends: [End; 2],
     pub(crate) now: Instant,
     start: Instant,
+    /// Datagrams to addresses that are neither end's.
+    pub(crate) astray: Vec<(SocketAddr, Vec<u8>)>,
     /// Datagrams, and on which stream each is.
     network: Network<(usize, Vec<u8>)>,
 }
@@ -101,7 +110,7 @@ impl World {
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
         let now = Instant::now();
         let network = Network::new(Conditions::both(path), seed);
-        Self { ends, now, start: now, network }
+        Self { ends, now, start: now, astray: Vec::new(), network }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -110,8 +119,12 @@ impl World {
 
     fn send(&mut self, middle: &mut Middle<'_>) {
         for from in 0..2 {
-            while let Some((stream, datagram)) = self.ends[from].session.poll_datagram() {
+            while let Some((stream, to, datagram)) = self.ends[from].session.poll_datagram() {
                 let n = self.ends[from].streams.iter().position(|one| *one == stream).unwrap();
+                if to != address(1 - from, n) {
+                    self.astray.push((to, datagram));
+                    continue;
+                }
                 for datagram in middle(from, &datagram) {
                     self.launch(from, n, datagram);
                 }
@@ -138,7 +151,7 @@ impl World {
         {
             let (end, (n, datagram)) = (&mut self.ends[way.to()], delivery.item);
             if let Some(&stream) = end.streams.get(n) {
-                end.session.handle_datagram(self.now, stream, &datagram);
+                end.session.handle_datagram(self.now, stream, address(1 - way.to(), n), &datagram);
             }
         } else {
             for end in &mut self.ends {

@@ -121,8 +121,8 @@ impl Endpoint {
     pub(crate) fn turn(&mut self) {
         self.begin_streams();
         for index in 0..self.streams.len() {
-            while let Some(len) = self.streams[index].wire.receive(&mut self.buffer) {
-                self.receive(index, len);
+            while let Some((len, from)) = self.streams[index].wire.receive(&mut self.buffer) {
+                self.receive(index, len, from);
             }
         }
         let now = Instant::now();
@@ -158,7 +158,8 @@ impl Endpoint {
             }
             let now = Instant::now();
             stream.begun = Some(now);
-            let Some(id) = self.session.add_stream(Ssrc(stream.ssrc), now) else {
+            let peer = (!self.options.wait).then(|| stream.wire.remote());
+            let Some(id) = self.session.add_stream(Ssrc(stream.ssrc), peer, now) else {
                 stream.failure = Some("too many streams".to_owned());
                 continue;
             };
@@ -173,13 +174,13 @@ impl Endpoint {
         self.collect();
     }
 
-    fn receive(&mut self, index: usize, len: usize) {
+    fn receive(&mut self, index: usize, len: usize, from: SocketAddr) {
         let (stream, datagram) = (&mut self.streams[index], &mut self.buffer[..len]);
         if is_zrtp(datagram) {
-            if stream.wire.admit(datagram)
+            if (from != stream.wire.remote() || stream.wire.admit(datagram))
                 && let Some(id) = stream.id
             {
-                self.session.handle_datagram(Instant::now(), id, datagram);
+                self.session.handle_datagram(Instant::now(), id, from, datagram);
             }
         } else if let Some(media) = &mut stream.media
             && media.receive(datagram)
@@ -192,9 +193,12 @@ impl Endpoint {
 
     /// Sends what the session has to send, and learns what it has to say.
     fn collect(&mut self) {
-        while let Some((id, datagram)) = self.session.poll_datagram() {
-            if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == Some(id)) {
-                stream.wire.send_zrtp(datagram);
+        while let Some((id, to, datagram)) = self.session.poll_datagram() {
+            let stream = self.streams.iter_mut().find(|stream| stream.id == Some(id));
+            match stream.map(|stream| &mut stream.wire) {
+                Some(wire) if wire.remote() == to => wire.send_zrtp(datagram),
+                Some(wire) => wire.send_astray(to, &datagram),
+                None => {}
             }
         }
         while let Some((id, event)) = self.session.poll_event() {

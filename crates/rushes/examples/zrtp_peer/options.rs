@@ -16,7 +16,7 @@ pub(crate) const USAGE: &str = "\
 usage: zrtp_peer --local PORT --remote PORT [--host 127.0.0.1] [--ssrc HEX]
   [--stream LOCAL:REMOTE[:SSRCHEX]]...       a further stream, secured by the first
   [--kex a,b] [--cipher a,b] [--hash a,b] [--auth a,b] [--sas a,b]   ZRTP's names, best first
-  [--cache FILE] [--zid HEX24] [--verify-sas] [--passive] [--preshared] [--aux HEX]
+  [--cache FILE] [--zid HEX24] [--verify-sas] [--passive] [--wait] [--preshared] [--aux HEX]
   [--hello-hash HEX64 (of the peer's Hello)] [--export LABEL]... [--srtp N]
   [--timeout S] [--linger S]
   [--drop TYPE[:N]] [--drop-rx TYPE[:N]] [--dup TYPE[:N]] [--corrupt TYPE[:N]]
@@ -46,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) zid: Option<Zid>,
     pub(crate) verify_sas: bool,
     pub(crate) passive: bool,
+    /// Whether any address may be the peer's.
+    pub(crate) wait: bool,
     pub(crate) preshared: bool,
     pub(crate) aux: Option<Vec<u8>>,
     pub(crate) hello_hash: Option<[u8; 32]>,
@@ -70,6 +72,7 @@ impl Default for Options {
             zid: None,
             verify_sas: false,
             passive: false,
+            wait: false,
             preshared: false,
             aux: None,
             hello_hash: None,
@@ -126,6 +129,7 @@ impl Options {
         match name {
             "--verify-sas" => self.verify_sas = true,
             "--passive" => self.passive = true,
+            "--wait" => self.wait = true,
             "--preshared" => self.preshared = true,
             "--hex" => self.hex = true,
             "-v" => self.verbose = true,

@@ -70,6 +70,10 @@ impl Wire {
         }
     }
 
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
     /// Sends a ZRTP packet, as the faults allow.
     pub(crate) fn send_zrtp(&mut self, mut datagram: Vec<u8>) {
         let kind = kind(&datagram);
@@ -108,11 +112,16 @@ impl Wire {
         }
     }
 
-    /// The length of the next datagram that has come, if one has.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<usize> {
+    /// Answers an address that is not the peer's.
+    pub(crate) fn send_astray(&self, to: SocketAddr, datagram: &[u8]) {
+        let _ = self.socket.send_to(datagram, to);
+    }
+
+    /// The length of the next datagram that has come, if one has, and where it came from.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
         loop {
-            match self.socket.recv(buffer) {
-                Ok(len) => return Some(len),
+            match self.socket.recv_from(buffer) {
+                Ok(received) => return Some(received),
                 // Nobody listened yet to something that was sent.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,

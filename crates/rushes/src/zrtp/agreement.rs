@@ -14,12 +14,9 @@ use std::time::Instant;
 
 use rushes_proto::Ssrc;
 use rushes_proto::zrtp::Config;
-use rushes_proto::zrtp::Content;
 use rushes_proto::zrtp::ErrorCode;
 use rushes_proto::zrtp::Event;
 use rushes_proto::zrtp::MemoryStore;
-use rushes_proto::zrtp::Message;
-use rushes_proto::zrtp::Packet;
 use rushes_proto::zrtp::SasStatus;
 use rushes_proto::zrtp::SecretStore;
 use rushes_proto::zrtp::Session;
@@ -48,14 +45,10 @@ struct Inner {
     warnings: VecDeque<Warning>,
 }
 
-/// A stream, and where its messages go.
+/// A stream, and the socket of its messages.
 struct Attached {
     id: StreamId,
     port: Weak<Port>,
-    /// `None` until somebody is heard.
-    to: Option<SocketAddr>,
-    /// Whether that is as it was told, or where a peer turned out to be.
-    is_settled: bool,
     events: VecDeque<Event>,
 }
 
@@ -97,24 +90,23 @@ impl Agreement {
         Ok(Self { inner: Mutex::new(Inner { session, is_predictable, streams, warnings }) })
     }
 
-    /// Adds a stream, which says Hello at once if it knows to whom.
+    /// Adds a stream, which says Hello at once if the peer's address is known.
     pub(crate) fn attach(
         &self,
         ssrc: Ssrc,
         h0: [u8; 32],
         port: &Arc<Port>,
-        to: Option<SocketAddr>,
+        peer: Option<SocketAddr>,
         peer_hello_hash: Option<[u8; 32]>,
     ) -> Result<StreamId, Error> {
         let mut inner = self.lock();
-        let id = inner.session.add_stream_with(ssrc, h0, Instant::now());
+        let id = inner.session.add_stream_with(ssrc, h0, peer, Instant::now());
         let id = id.ok_or(ZrtpError::TooManyStreams)?;
         if let Some(hash) = peer_hello_hash {
             inner.session.expect_hello(id, hash);
         }
         let port = Arc::downgrade(port);
-        let is_settled = to.is_some();
-        inner.streams.push(Attached { id, port, to, is_settled, events: VecDeque::new() });
+        inner.streams.push(Attached { id, port, events: VecDeque::new() });
         Ok(id)
     }
 
@@ -126,16 +118,7 @@ impl Agreement {
     /// Takes a datagram that came on stream `id`.
     pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
         let mut inner = self.lock();
-        if let Some(stream) = inner.streams.iter_mut().find(|stream| stream.id == id)
-            && !stream.is_settled
-            && stream.to != Some(from)
-            && is_hello(datagram)
-        {
-            // What was said before went nowhere, or to somebody who is no peer.
-            stream.to = Some(from);
-            inner.session.say_hello(now, id);
-        }
-        inner.session.handle_datagram(now, id, datagram);
+        inner.session.handle_datagram(now, id, from, datagram);
         inner.settle();
     }
 
@@ -159,12 +142,6 @@ impl Agreement {
     pub(crate) fn poll_event(&self, id: StreamId) -> Option<Event> {
         let mut inner = self.lock();
         inner.streams.iter_mut().find(|stream| stream.id == id)?.events.pop_front()
-    }
-
-    /// Whether it is known where stream `id` sends.
-    pub(crate) fn knows_peer(&self, id: StreamId) -> bool {
-        let inner = self.lock();
-        inner.streams.iter().any(|stream| stream.id == id && stream.to.is_some())
     }
 
     pub(crate) fn sas(&self) -> Option<SasStatus> {
@@ -191,9 +168,9 @@ impl Inner {
             self.refuse();
             return;
         }
-        while let Some((id, datagram)) = self.session.poll_datagram() {
-            let Some(stream) = self.streams.iter().find(|stream| stream.id == id) else { continue };
-            if let (Some(port), Some(to)) = (stream.port.upgrade(), stream.to) {
+        while let Some((id, to, datagram)) = self.session.poll_datagram() {
+            let stream = self.streams.iter().find(|stream| stream.id == id);
+            if let Some(port) = stream.and_then(|stream| stream.port.upgrade()) {
                 port.send_on_media(&datagram, to);
             }
         }
@@ -206,7 +183,6 @@ impl Inner {
                 continue;
             }
             if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
-                stream.is_settled |= matches!(event, Event::Discovered { .. });
                 stream.events.push_back(event);
             }
         }
@@ -222,14 +198,6 @@ impl Inner {
             stream.events.push_back(Event::Failed { error, by_peer: false });
         }
     }
-}
-
-/// Whether a datagram is a whole Hello: anything less says nothing of where a peer is.
-fn is_hello(datagram: &[u8]) -> bool {
-    let Ok(Packet { content: Content::Message(message), .. }) = Packet::parse(datagram) else {
-        return false;
-    };
-    matches!(Message::parse(message), Ok(Message::Hello(_)))
 }
 
 impl fmt::Debug for Agreement {

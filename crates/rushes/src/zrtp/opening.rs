@@ -1,5 +1,6 @@
 //! A stream whose keys are being agreed on.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,8 @@ use crate::stream::MediaStream;
 
 /// How long a wait sleeps at most: another stream of the session may have to go first.
 const NAP: Duration = Duration::from_millis(20);
+/// Addresses that were not the peer's and wait to be collected.
+const FAILED_MAX: usize = 16;
 
 /// A stream whose keys are being agreed on by ZRTP; made by
 /// [`StreamBuilder::begin`](crate::StreamBuilder::begin). No media can be sent before
@@ -33,12 +36,18 @@ pub struct Opening {
     channel: Channel,
     /// There from when its keys are known.
     stream: Option<MediaStream>,
+    /// Addresses that were not the peer's.
+    failed: VecDeque<(SocketAddr, ZrtpError)>,
     is_over: bool,
 }
 
 impl StreamBuilder {
     /// Begins to open a stream whose keys are agreed on by ZRTP: says Hello to the peer, or waits
     /// for one where the session or the stream has none. [`open`](Self::open) does that and waits.
+    ///
+    /// A stream that knows no address waits for the peer whatever else comes: up to 8 addresses at a
+    /// time may agree on keys, and the first that confirms them is the peer. What becomes of the
+    /// others is in [`poll_failed`](Opening::poll_failed).
     ///
     /// # Errors
     /// As [`open`](Self::open); [`Error::Zrtp`] if the port has such a stream already, the cache
@@ -60,7 +69,8 @@ impl StreamBuilder {
             return Err(ZrtpError::PortTaken.into());
         }
         channel.agreement.serve(Instant::now());
-        Ok(Opening { builder, port, channel, stream: None, is_over: false })
+        let failed = VecDeque::new();
+        Ok(Opening { builder, port, channel, stream: None, failed, is_over: false })
     }
 
     fn without_zrtp(&self) -> WithoutZrtp {
@@ -80,7 +90,11 @@ impl StreamBuilder {
             Some(Security::Zrtp(config)) => config.timeout,
             _ => Duration::ZERO,
         };
-        self.begin()?.wait(timeout)?.ok_or_else(|| ZrtpError::Timeout.into())
+        let mut opening = self.begin()?;
+        let stream = opening.wait(timeout)?;
+        // The last that tried says more than that the time is over.
+        let last = opening.failed.pop_back();
+        stream.ok_or_else(|| last.map_or(ZrtpError::Timeout, |(_, error)| error).into())
     }
 }
 
@@ -89,7 +103,8 @@ impl Opening {
     /// and `wait` may be called again. Reads the socket on the caller's thread.
     ///
     /// # Errors
-    /// [`Error::Zrtp`] if there will be no agreement: nobody speaks ZRTP there, or an end refused.
+    /// [`Error::Zrtp`] if there will be no agreement: the peer's address is known, and nobody speaks
+    /// ZRTP there, or an end refused.
     /// Otherwise as [`StreamBuilder::open`](crate::StreamBuilder::open).
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<MediaStream>, Error> {
         let deadline = Instant::now() + timeout;
@@ -127,6 +142,12 @@ impl Opening {
         self.channel.agreement.poll_warning()
     }
 
+    /// The next address that could not be the peer's, and why: the policy refused it, or its exchange
+    /// failed. The stream still waits. Up to 16 are kept, the latest.
+    pub fn poll_failed(&mut self) -> Option<(SocketAddr, ZrtpError)> {
+        self.failed.pop_front()
+    }
+
     /// The local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.port.local_address()
@@ -152,11 +173,15 @@ impl Opening {
                     self.stream = Some(builder.open_on(self.port.clone())?);
                 }
                 Event::Secure => return Ok(true),
+                Event::CandidateFailed { address, error, by_peer, refusal } => {
+                    let failed = ZrtpError::Failed { error, by_peer };
+                    self.note_failed(address, refusal.map_or(failed, ZrtpError::Peer));
+                }
                 Event::Refused(refusal) => return Err(ZrtpError::Peer(refusal).into()),
                 Event::Failed { error, by_peer } => {
                     return Err(ZrtpError::Failed { error, by_peer }.into());
                 }
-                Event::NoPeer if agreement.knows_peer(id) => {
+                Event::NoPeer => {
                     if self.builder.without_zrtp() != WithoutZrtp::Clear {
                         return Err(ZrtpError::NoPeer.into());
                     }
@@ -169,6 +194,13 @@ impl Opening {
             }
         }
         Ok(false)
+    }
+
+    fn note_failed(&mut self, address: SocketAddr, error: ZrtpError) {
+        if self.failed.len() >= FAILED_MAX {
+            self.failed.pop_front();
+        }
+        self.failed.push_back((address, error));
     }
 }
 

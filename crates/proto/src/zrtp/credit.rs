@@ -1,0 +1,66 @@
+//! How much may be sent to an address that nobody has vouched for.
+
+/// Octets that may be sent for each octet received, as in RFC 9000 section 8.
+const FACTOR: usize = 3;
+
+/// What may be sent to one address.
+///
+/// The sender of a datagram can write any source address on it. Until an address is proved, it gets
+/// at most three times the octets that came from it, so that nobody can point an endpoint's
+/// messages at a third party and gain from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Credit {
+    is_proved: bool,
+    /// Octets that may be sent now.
+    left: usize,
+}
+
+impl Credit {
+    /// The credit of an address that is known to be the peer's.
+    pub(super) fn unlimited() -> Self {
+        Self { is_proved: true, left: 0 }
+    }
+
+    pub(super) fn is_proved(&self) -> bool {
+        self.is_proved
+    }
+
+    /// Notes that the address has answered something that was only sent to it.
+    pub(super) fn prove(&mut self) {
+        self.is_proved = true;
+    }
+
+    pub(super) fn receive(&mut self, len: usize) {
+        self.left = self.left.saturating_add(FACTOR * len);
+    }
+
+    /// Whether `len` octets may be sent.
+    pub(super) fn covers(&self, len: usize) -> bool {
+        self.is_proved || len <= self.left
+    }
+
+    /// Takes `len` octets; `false` if they may not be sent.
+    pub(super) fn spend(&mut self, len: usize) -> bool {
+        let covers = self.covers(len);
+        if covers && !self.is_proved {
+            self.left -= len;
+        }
+        covers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gets_three_times_what_it_sent_until_it_is_proved() {
+        let mut credit = Credit::default();
+        assert!(!credit.spend(1));
+        credit.receive(100);
+        assert!(credit.spend(200) && credit.covers(100) && !credit.covers(101));
+        assert!(!credit.spend(101) && credit.spend(100) && !credit.spend(1));
+        credit.prove();
+        assert!(credit.spend(1 << 20) && credit.is_proved());
+    }
+}
