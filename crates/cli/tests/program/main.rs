@@ -9,6 +9,7 @@ mod bench_scaling;
 mod bench_texture;
 mod described;
 mod endings;
+mod erasure;
 mod network;
 #[cfg(target_os = "linux")]
 mod outage;

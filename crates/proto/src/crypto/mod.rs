@@ -17,6 +17,7 @@ mod counter_mode;
 mod curve;
 #[cfg(feature = "zrtp")]
 mod curve448;
+mod erase;
 mod hash;
 #[cfg(feature = "zrtp")]
 mod kem;
@@ -35,6 +36,7 @@ pub use agreement::{Agreement, KeyPair};
 #[cfg(feature = "zrtp")]
 pub use cfb::CipherFeedback;
 pub use counter_mode::CounterMode;
+pub use erase::on_erased_stack;
 pub use hash::{DIGEST_LEN_MAX, Digest, HashAlgorithm, hash, hkdf, hmac};
 #[cfg(feature = "zrtp")]
 pub use kem::{Kem, KemKeyPair};

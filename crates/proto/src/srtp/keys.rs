@@ -7,8 +7,8 @@ use super::derive::Derivation;
 use super::error::PolicyError;
 use super::master::MasterKey;
 use super::policy::Policy;
-use super::transform::{Body, Protocol, Salt, Transform};
-use crate::crypto::{Aead, HashAlgorithm, hash};
+use super::transform::{Body, Protocol, Salt, SessionKeys, Transform};
+use crate::crypto::{Aead, HashAlgorithm, hash, on_erased_stack};
 
 /// SRTP packets under one master key at most (RFC 3711 section 9.2).
 pub const RTP_LIFETIME_MAX: u64 = 1 << 48;
@@ -38,7 +38,8 @@ type Fingerprint = [u8; 16];
 /// One master key and the session keys that follow from it.
 pub(super) struct Key {
     pub(super) mki: Vec<u8>,
-    derivation: Derivation,
+    /// Kept only where further session keys follow from the master key.
+    derivation: Option<Box<Derivation>>,
     /// The session keys of the two newest epochs of authentic packets, the newest first.
     epochs: VecDeque<(u64, Transform)>,
     /// The session keys derived last for another epoch, whose packet may be forged.
@@ -66,8 +67,14 @@ impl Key {
         if !master.fits(policy.suite) {
             return Err(PolicyError::KeyOfAnotherSuite);
         }
-        let derivation = Derivation::new(master)?;
-        let first = Transform::derive(policy, protocol, &derivation, 0)?;
+        let (derivation, first) = on_erased_stack(|| {
+            let derivation = Derivation::new(master)?;
+            let first = SessionKeys::derive(policy, protocol, &derivation, 0)?;
+            let kept = policy.key_derivation_rate.map(|_| Box::new(derivation));
+            Ok::<_, PolicyError>((kept, first))
+        })?;
+        // What is not used of a value is whatever was on the stack, so this comes after.
+        let first = Transform::new(policy, protocol, &first)?;
         let lifetime = match protocol {
             Protocol::Rtp => master.rtp_lifetime(),
             Protocol::Rtcp => master.rtcp_lifetime(),
@@ -103,7 +110,10 @@ impl Key {
             return self.epochs.get(n).map(|(_, transform)| transform);
         }
         if self.candidate.as_ref().is_none_or(|(known, _)| *known != epoch) {
-            let transform = Transform::derive(policy, protocol, &self.derivation, epoch).ok()?;
+            let derivation = self.derivation.as_ref()?;
+            let derive = || SessionKeys::derive(policy, protocol, derivation, epoch);
+            let keys = on_erased_stack(derive).ok()?;
+            let transform = Transform::new(policy, protocol, &keys).ok()?;
             self.candidate = Some((epoch, transform));
         }
         self.candidate.as_ref().map(|(_, transform)| transform)
@@ -295,7 +305,7 @@ impl Keys {
 }
 
 fn fingerprint(master: &MasterKey) -> Fingerprint {
-    let digest = hash(HashAlgorithm::Sha256, &[master.key_and_salt()]);
+    let digest = on_erased_stack(|| hash(HashAlgorithm::Sha256, &[master.key_and_salt()]));
     digest.as_slice().first_chunk().copied().unwrap_or_default()
 }
 

@@ -78,7 +78,16 @@ impl core::fmt::Debug for Salt {
     }
 }
 
-impl Transform {
+/// The octets of the session keys and salts of one epoch (RFC 3711 section 4.3.1).
+pub(super) struct SessionKeys {
+    cipher: Zeroizing<Vec<u8>>,
+    salt: Zeroizing<Vec<u8>>,
+    mac: Option<Zeroizing<Vec<u8>>>,
+    /// Key and salt of encrypted header extensions (RFC 6904).
+    header: Option<[Zeroizing<Vec<u8>>; 2]>,
+}
+
+impl SessionKeys {
     /// The session keys for `protocol` and `r`, the packet index divided by the key derivation
     /// rate.
     pub(super) fn derive(
@@ -88,48 +97,60 @@ impl Transform {
         r: u64,
     ) -> Result<Self, PolicyError> {
         let suite = policy.suite;
-        let (key, salt, mac, encrypted, authenticated) = match protocol {
+        let (cipher, salt, mac, authenticated) = match protocol {
             Protocol::Rtp => (
                 Label::RtpCipher,
                 Label::RtpSalt,
                 Label::RtpAuthentication,
-                policy.encrypt_rtp,
                 policy.rtp_tag_len() > 0,
             ),
-            // AES-GCM makes a tag even where it does not encrypt.
-            Protocol::Rtcp => (
-                Label::RtcpCipher,
-                Label::RtcpSalt,
-                Label::RtcpAuthentication,
-                policy.encrypt_rtcp || suite.is_aead(),
-                true,
-            ),
+            Protocol::Rtcp => (Label::RtcpCipher, Label::RtcpSalt, Label::RtcpAuthentication, true),
         };
-        let key = derivation.derive(key, r, suite.key_len())?;
-        let salt = Salt::new(&derivation.derive(salt, r, suite.salt_len())?);
-        let refused = |_: Refused| PolicyError::Refused;
-        let body = match suite.cipher() {
-            _ if !encrypted => Body::Null,
-            Cipher::Null => Body::Null,
-            Cipher::CounterMode => {
-                Body::CounterMode(CounterMode::new(&key).map_err(refused)?, salt)
-            }
-            Cipher::Gcm => Body::Gcm(Aead::new(&key).map_err(refused)?, salt),
-        };
-        let mac = if authenticated && !suite.is_aead() {
-            Some(Mac::new(&derivation.derive(mac, r, MAC_KEY_LEN)?))
-        } else {
-            None
-        };
+        let key = |label| derivation.derive(label, r, suite.key_len());
+        let salt_of = |label| derivation.derive(label, r, suite.salt_len());
+        let has_mac = authenticated && !suite.is_aead();
         let has_header = protocol == Protocol::Rtp
             && !policy.encrypted_extensions.is_empty()
             && suite.cipher() != Cipher::Null;
+        let mac = has_mac.then(|| derivation.derive(mac, r, MAC_KEY_LEN)).transpose()?;
         let header = if has_header {
-            let key = derivation.derive(Label::HeaderCipher, r, suite.key_len())?;
-            let salt = derivation.derive(Label::HeaderSalt, r, suite.salt_len())?;
-            Some((CounterMode::new(&key).map_err(refused)?, Salt::new(&salt)))
+            Some([key(Label::HeaderCipher)?, salt_of(Label::HeaderSalt)?])
         } else {
             None
+        };
+        Ok(Self { cipher: key(cipher)?, salt: salt_of(salt)?, mac, header })
+    }
+}
+
+impl Transform {
+    /// What packets of `protocol` go through under these keys.
+    pub(super) fn new(
+        policy: &Policy,
+        protocol: Protocol,
+        keys: &SessionKeys,
+    ) -> Result<Self, PolicyError> {
+        let suite = policy.suite;
+        let is_encrypted = match protocol {
+            Protocol::Rtp => policy.encrypt_rtp,
+            // AES-GCM makes a tag even where it does not encrypt.
+            Protocol::Rtcp => policy.encrypt_rtcp || suite.is_aead(),
+        };
+        let refused = |_: Refused| PolicyError::Refused;
+        let body = match suite.cipher() {
+            _ if !is_encrypted => Body::Null,
+            Cipher::Null => Body::Null,
+            Cipher::CounterMode => {
+                let cipher = CounterMode::new(&keys.cipher).map_err(refused)?;
+                Body::CounterMode(cipher, Salt::new(&keys.salt))
+            }
+            Cipher::Gcm => {
+                Body::Gcm(Aead::new(&keys.cipher).map_err(refused)?, Salt::new(&keys.salt))
+            }
+        };
+        let mac = keys.mac.as_ref().map(|key| Mac::new(key));
+        let header = match &keys.header {
+            Some([key, salt]) => Some((CounterMode::new(key).map_err(refused)?, Salt::new(salt))),
+            None => None,
         };
         Ok(Self { body, mac, header })
     }

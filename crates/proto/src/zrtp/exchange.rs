@@ -26,7 +26,7 @@ use super::retained::Retained;
 use super::schedule::Schedule;
 use super::session::StreamId;
 use super::session_state::{Common, Rank};
-use crate::crypto::Digest;
+use crate::crypto::{Digest, on_erased_stack};
 use crate::ssrc::Ssrc;
 
 /// How long a responder waits for the initiator (RFC 6189 section 6).
@@ -188,7 +188,9 @@ impl Exchange {
             return;
         }
         let before = mem::discriminant(&self.state);
-        if let Err(fault) = self.dispatch(now, octets, common) {
+        // What keys are computed from is moved about here.
+        let result = on_erased_stack(|| self.dispatch(now, octets, common));
+        if let Err(fault) = result {
             self.take_fault(now, fault, common);
         }
         if mem::discriminant(&self.state) != before {

@@ -5,6 +5,7 @@ use core::fmt;
 use zeroize::Zeroizing;
 
 use super::algorithm::{AuthTag, Cipher, Hash};
+use super::retained::RetainedSecret;
 use super::retained::Zid;
 use crate::crypto::{Digest, HashAlgorithm, hash, hmac};
 use crate::srtp::{MasterKey, Suite};
@@ -167,8 +168,9 @@ impl Derived {
     }
 
     /// The new rs1 (section 4.6.1).
-    pub(super) fn retained_secret(&self) -> Zeroizing<[u8; 32]> {
-        let mut secret = Zeroizing::new([0; 32]);
+    #[allow(clippy::unnecessary_box_returns, reason = "a pointer leaves no copy behind")]
+    pub(super) fn retained_secret(&self) -> RetainedSecret {
+        let mut secret = Box::new(Zeroizing::new([0; 32]));
         secret.copy_from_slice(&self.kdf("retained secret", 32));
         secret
     }

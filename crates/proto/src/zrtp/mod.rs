@@ -114,7 +114,7 @@ pub use packet::{Content, Packet, PacketError, is_zrtp, write_fragment, write_pa
 pub use peer_policy::{PeerPolicy, PeerRefusal};
 pub use ping::{Ping, PingAck};
 pub use reassembler::Reassembler;
-pub use retained::{MemoryStore, Retained, SecretStore, Zid};
+pub use retained::{MemoryStore, Retained, RetainedSecret, SecretStore, Zid};
 pub use sas::Sas;
 pub use session::{Session, StreamId};
 

@@ -11,15 +11,18 @@ pub type Zid = [u8; 12];
 /// Peers that [`MemoryStore`] remembers.
 const PEERS_MAX: usize = 1024;
 
+/// A secret that is kept. Boxed, so that moving it leaves no copy behind.
+pub type RetainedSecret = Box<Zeroizing<[u8; 32]>>;
+
 /// What two endpoints keep of their last session. `Debug` prints no secret.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Retained {
-    /// rs1, the newest retained secret: 32 octets.
-    pub rs1: Option<Zeroizing<[u8; 32]>>,
+    /// rs1, the newest retained secret.
+    pub rs1: Option<RetainedSecret>,
     /// rs2, the one before.
-    pub rs2: Option<Zeroizing<[u8; 32]>>,
+    pub rs2: Option<RetainedSecret>,
     /// The secret shared with a trusted man in the middle (section 7.3.1).
-    pub pbx: Option<Zeroizing<[u8; 32]>>,
+    pub pbx: Option<RetainedSecret>,
     /// Whether the users have compared the short authentication string, in this session or in one
     /// that it continues (section 7.1).
     pub is_verified: bool,
@@ -93,7 +96,7 @@ mod tests {
     fn a_peer_is_known_again_and_no_secret_is_shown() {
         let mut store = MemoryStore::new();
         assert_eq!(store.load(&[1; 12]), Retained::default());
-        let rs1 = Some(Zeroizing::new([0xab; 32]));
+        let rs1 = Some(Box::new(Zeroizing::new([0xab; 32])));
         let retained = Retained { rs1, is_verified: true, ..Retained::default() };
         store.save(&[1; 12], &retained);
         assert_eq!(store.load(&[1; 12]), retained);

@@ -6,7 +6,7 @@ use super::algorithm::Hash;
 use super::config::Config;
 use super::dh_part::SecretIds;
 use super::kdf::{Role, Shared, preshared_key};
-use super::retained::Retained;
+use super::retained::{Retained, RetainedSecret};
 use crate::crypto::{Digest, hmac, tags_are_equal};
 
 type Id = [u8; 8];
@@ -31,7 +31,7 @@ impl Ids {
         aux: Option<&[u8]>,
     ) -> Self {
         let name = role.name().as_bytes();
-        let of = |secret: &Option<Zeroizing<[u8; 32]>>| {
+        let of = |secret: &Option<RetainedSecret>| {
             secret.as_ref().map(|secret| id(hash, &secret[..], name))
         };
         let aux = aux.map(|secret| id(hash, secret, h3));
@@ -94,7 +94,7 @@ pub(super) fn matching(
             }
         }
     };
-    let octets = |secret: &Zeroizing<[u8; 32]>| Zeroizing::new(secret.to_vec());
+    let octets = |secret: &RetainedSecret| Zeroizing::new(secret.to_vec());
     Shared {
         s1: first.as_ref().map(octets),
         s2: aux.filter(|_| equal(aux_id, theirs.aux)).map(|aux| Zeroizing::new(aux.to_vec())),

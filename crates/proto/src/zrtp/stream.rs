@@ -21,6 +21,7 @@ use super::proof::{Proofs, ping};
 use super::schedule::Schedule;
 use super::session::StreamId;
 use super::session_state::Common;
+use crate::crypto::on_erased_stack;
 use crate::ssrc::Ssrc;
 
 /// Candidates of a stream at a time.
@@ -376,7 +377,7 @@ impl Stream {
         for n in 0..self.candidates.len() {
             let is_alone = self.is_alone(n);
             let candidate = &mut self.candidates[n];
-            if is_alone && let Err(fault) = candidate.begin(now, common) {
+            if is_alone && let Err(fault) = on_erased_stack(|| candidate.begin(now, common)) {
                 candidate.take_fault(now, fault, common);
             }
         }

@@ -160,7 +160,7 @@ fn words_render_the_fingerprint_that_the_list_was_published_with() {
 fn identifiers_of_secrets_and_preshared_keys_are_those_of_the_vectors() {
     for case in cases(&vectors()["secret_ids"]) {
         let hash = case.hash();
-        let secret = |name| Some(Zeroizing::new(case.array(name)));
+        let secret = |name| Some(Box::new(Zeroizing::new(case.array(name))));
         let (rs1, rs2, pbx) = (secret("rs1"), secret("rs2"), secret("pbx"));
         let retained = Retained { rs1, rs2, pbx, ..Retained::default() };
         let aux = case.octets("aux");

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rushes_proto::zrtp::{Retained, SecretStore, Zid};
+use rushes_proto::zrtp::{Retained, RetainedSecret, SecretStore, Zid};
 use zeroize::Zeroizing;
 
 use super::hex;
@@ -50,7 +50,7 @@ impl FileStore {
                 let zid = hex::decode_array(words.next()?)?;
                 let mut secret = || match words.next()? {
                     "-" => Some(None),
-                    digits => Some(Some(Zeroizing::new(hex::decode_array(digits)?))),
+                    digits => Some(Some(Box::new(Zeroizing::new(hex::decode_array(digits)?)))),
                 };
                 let (rs1, rs2, pbx) = (secret()?, secret()?, secret()?);
                 let is_verified = words.next()? == "verified";
@@ -70,7 +70,7 @@ impl FileStore {
             let _ = writeln!(text, "zid {}", hex::encode(&zid));
         }
         for (zid, retained) in &self.peers {
-            let secret = |secret: &Option<Zeroizing<[u8; 32]>>| {
+            let secret = |secret: &Option<RetainedSecret>| {
                 secret.as_ref().map_or_else(|| "-".to_owned(), |secret| hex::encode(&secret[..]))
             };
             let _ = writeln!(

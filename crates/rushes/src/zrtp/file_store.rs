@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::fs::OpenOptions;
 use std::fs::TryLockError;
+use std::io::Read;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::time::Instant;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
+use rushes_proto::crypto::on_erased_stack;
 use rushes_proto::zrtp::Retained;
 use rushes_proto::zrtp::SecretStore;
 use rushes_proto::zrtp::Zid;
@@ -21,6 +23,10 @@ use super::hex;
 
 /// The first line of the file.
 const HEAD: &str = "rushes-zrtp 1";
+/// Octets of the first two lines at most.
+const HEAD_LEN_MAX: usize = 64;
+/// Octets of a peer's line at most: a ZID, three secrets, a mark and a time.
+const LINE_LEN_MAX: usize = 256;
 /// Octets of the longest file that is read: about 60 000 peers.
 const LEN_MAX: u64 = 16 << 20;
 /// Peers remembered at most. Beyond that the oldest unverified peer is forgotten.
@@ -105,26 +111,35 @@ impl FileStore {
         self.zid
     }
 
+    /// What the file is to contain.
+    fn contents(&self) -> Zeroizing<String> {
+        let len = HEAD_LEN_MAX + LINE_LEN_MAX * self.peers.len();
+        // It must not grow, or copies of secrets would be left.
+        let mut text = Zeroizing::new(String::with_capacity(len));
+        text.extend([HEAD, "\nzid "]);
+        hex::push(&self.zid, &mut text);
+        for Entry { peer, retained, expires } in &self.peers {
+            text.push_str("\npeer ");
+            hex::push(peer, &mut text);
+            for secret in [&retained.rs1, &retained.rs2, &retained.pbx] {
+                text.push(' ');
+                match secret {
+                    Some(secret) => hex::push(&secret[..], &mut text),
+                    None => text.push_str(NONE),
+                }
+            }
+            let expires = expires.map_or_else(|| NEVER.to_owned(), |at| at.to_string());
+            text.push_str(if retained.is_verified { " 1 " } else { " 0 " });
+            text.push_str(&expires);
+        }
+        text.push('\n');
+        debug_assert!(text.len() <= len);
+        text
+    }
+
     fn write(&self) -> Result<(), FileStoreError> {
         let io = |source| FileStoreError::Io { path: self.path.clone(), source };
-        let mut text = Zeroizing::new(format!("{HEAD}\nzid {}\n", hex::write(&self.zid)));
-        for Entry { peer, retained, expires } in &self.peers {
-            let secret = |secret: &Option<Zeroizing<[u8; 32]>>| {
-                Zeroizing::new(
-                    secret.as_ref().map_or_else(|| NONE.to_owned(), |s| hex::write(&s[..])),
-                )
-            };
-            let expires = expires.map_or_else(|| NEVER.to_owned(), |at| at.to_string());
-            let line = Zeroizing::new(format!(
-                "peer {} {} {} {} {} {expires}\n",
-                hex::write(peer),
-                *secret(&retained.rs1),
-                *secret(&retained.rs2),
-                *secret(&retained.pbx),
-                u8::from(retained.is_verified),
-            ));
-            text.push_str(&line);
-        }
+        let text = on_erased_stack(|| self.contents());
         // A unique name, because another program may be saving without the lock.
         let mut unique = [0; 8];
         let random = |error: getrandom::Error| FileStoreError::Random(error.to_string());
@@ -230,7 +245,9 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     if len > LEN_MAX {
         return Err(malformed(1, "the file is longer than 16 MiB"));
     }
-    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(io)?);
+    // As for writing, it must not grow.
+    let mut text = Zeroizing::new(String::with_capacity(len as usize + 1));
+    File::open(path).and_then(|file| file.take(len).read_to_string(&mut text)).map_err(io)?;
     let mut lines = text.lines();
     if lines.next() != Some(HEAD) {
         return Err(malformed(1, "not a file of retained secrets of this version"));
@@ -240,7 +257,8 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     let mut peers = Vec::new();
     for (n, line) in lines.enumerate() {
         let what = "not a peer with its secrets";
-        peers.push(entry(line).ok_or_else(|| malformed(n + 3, what))?);
+        let entry = on_erased_stack(|| entry(line));
+        peers.push(entry.ok_or_else(|| malformed(n + 3, what))?);
     }
     Ok(Some((zid, peers)))
 }
@@ -250,7 +268,7 @@ fn entry(line: &str) -> Option<Entry> {
     let peer = hex::read(fields.next()?)?;
     let mut secret = || match fields.next()? {
         NONE => Some(None),
-        text => hex::read::<32>(text).map(|octets| Some(Zeroizing::new(octets))),
+        text => hex::read::<32>(text).map(|octets| Some(Box::new(Zeroizing::new(octets)))),
     };
     let (rs1, rs2, pbx) = (secret()?, secret()?, secret()?);
     let is_verified = match fields.next()? {
@@ -278,7 +296,7 @@ mod tests {
     use super::*;
 
     fn retained(octet: u8, expiration_interval: u32) -> Retained {
-        let rs1 = Some(Zeroizing::new([octet; 32]));
+        let rs1 = Some(Box::new(Zeroizing::new([octet; 32])));
         Retained { rs1, is_verified: true, expiration_interval, ..Retained::default() }
     }
 

@@ -2,8 +2,16 @@
 
 /// Two lower-case digits for each octet.
 pub(super) fn write(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * octets.len());
+    push(octets, &mut text);
+    text
+}
+
+/// Appends two lower-case digits for each octet. Where they are secret, `text` must have room: a
+/// string that grows leaves its old contents in memory.
+pub(super) fn push(octets: &[u8], text: &mut String) {
     let digits = octets.iter().flat_map(|octet| [octet >> 4, octet & 15]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+    text.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));
 }
 
 /// The octets of exactly `2 * N` digits of either case.
