@@ -7,6 +7,18 @@
 //!
 //! **Invariant:** what follows addresses that C gave is in `pointer.rs`, and memory that both sides
 //! see in `texture/block.rs`; no other file contains unsafe code but the names of its functions.
+//!
+//! **Invariant:** no function can be called from Rust, where it would be safe and follow any address
+//! it is given: the modules are private. (There is an `rlib` because cargo builds the archive for the
+//! tests only with one.)
+//!
+//! ```compile_fail,E0603
+//! rushes_capi::stream::rushes_stream_close(std::ptr::null_mut());
+//! ```
+//!
+//! ```compile_fail,E0425
+//! rushes_capi::rushes_stream_close(std::ptr::null_mut());
+//! ```
 #![allow(
     unsafe_code,
     reason = "symbols with names, and the two files above; crates/rushes/tests/house.rs looks"
