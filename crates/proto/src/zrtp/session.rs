@@ -230,6 +230,7 @@ mod tests {
     use super::*;
     use crate::zrtp::error_code::ErrorCode;
     use crate::zrtp::message::Message;
+    use crate::zrtp::packet::Packet;
     use crate::zrtp::retained::MemoryStore;
 
     /// Two endpoints that agreed, and their stream. Neither allows `GoClear`.
@@ -276,6 +277,17 @@ mod tests {
 
     fn events(session: &mut Session) -> Vec<Event> {
         std::iter::from_fn(|| session.poll_event()).map(|(_, event)| event).collect()
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
+    fn sequence_numbers_do_not_wrap_in_an_exchange() {
+        let entropy = Box::new(|octets: &mut [u8]| octets.fill(0xff));
+        let config = Config::new([1; 12]);
+        let mut session = Session::new(config, entropy, Box::new(MemoryStore::new())).unwrap();
+        session.add_stream(Ssrc(1), Some(address(1)), Instant::now()).unwrap();
+        let (_, _, hello) = session.poll_datagram().unwrap();
+        assert_eq!(Packet::parse(&hello).unwrap().sequence, 0x8000);
     }
 
     #[test]
