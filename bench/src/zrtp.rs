@@ -34,9 +34,8 @@ impl ZrtpArgs {
 /// How long one agreement may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const KINDS: [(&str, KeyAgreement); 6] = [
+const KINDS: [(&str, KeyAgreement); 5] = [
     ("X25519 + ML-KEM-768", KeyAgreement::Kem(Kem::X25519_ML_KEM_768)),
-    ("X448 + ML-KEM-1024", KeyAgreement::Kem(Kem::X448_ML_KEM_1024)),
     ("X25519 (X255)", KeyAgreement::X255),
     ("P-256 (EC25)", KeyAgreement::Ec25),
     ("P-384 (EC38)", KeyAgreement::Ec38),

@@ -12,11 +12,13 @@ use rushes_proto::crypto::KemKeyPair;
 use rushes_proto::crypto::KeyPair;
 use rushes_proto::crypto::Lattice;
 
-const KEMS: [Kem; 5] = [
+const KEMS: &[Kem] = &[
     Kem::Alone(Lattice::MlKem768),
     Kem::X25519(Lattice::MlKem512),
     Kem::X25519(Lattice::MlKem768),
+    #[cfg(feature = "x448")]
     Kem::X448(Lattice::MlKem1024),
+    #[cfg(feature = "x448")]
     Kem::X448(Lattice::Kyber1024),
 ];
 

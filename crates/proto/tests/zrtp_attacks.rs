@@ -249,6 +249,7 @@ fn a_degenerate_value_of_the_responder_is_refused() {
         (KeyAgreement::Ec25, uncompressed),
         (KeyAgreement::Ec38, vec![1; 96]),
         (KeyAgreement::X255, vec![0; 32]),
+        #[cfg(feature = "x448")]
         (KeyAgreement::X448, vec![0; 56]),
     ];
     for (agreement, value) in cases {

@@ -45,10 +45,13 @@ fn stores() -> [Kept; 2] {
 
 fn agreements() -> Vec<KeyAgreement> {
     let mut all = KeyAgreement::CLASSICAL.to_vec();
+    let has_x448 = cfg!(feature = "x448");
     all.retain(|one| !matches!(one, KeyAgreement::Prsh | KeyAgreement::Mult));
+    all.retain(|one| has_x448 || *one != KeyAgreement::X448);
     for lattice in [KemComponent::MlKem768, KemComponent::Kyber512, KemComponent::MlKem1024] {
         all.push(KeyAgreement::Kem(Kem::single(lattice).unwrap()));
-        for curve in [KemComponent::X25519, KemComponent::X448] {
+        let curves = [KemComponent::X25519, KemComponent::X448];
+        for curve in curves.into_iter().take(1 + usize::from(has_x448)) {
             all.push(KeyAgreement::Kem(Kem::hybrid(curve, lattice).unwrap()));
         }
     }

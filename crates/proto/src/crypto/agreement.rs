@@ -6,6 +6,7 @@ use core::fmt;
 use super::Refused;
 use super::curve::Curve;
 use super::curve::CurveKey;
+#[cfg(feature = "x448")]
 use super::curve448::Curve448Key;
 use super::modp::Exponent;
 use super::modp::Group;
@@ -29,6 +30,7 @@ pub enum Agreement {
     /// X25519 (RFC 7748 section 6.1).
     X25519,
     /// X448 (RFC 7748 section 6.2).
+    #[cfg(feature = "x448")]
     X448,
 }
 
@@ -36,13 +38,22 @@ pub enum Agreement {
 enum Method {
     Modp(Group),
     Curve(Curve),
+    #[cfg(feature = "x448")]
     Curve448,
 }
 
 impl Agreement {
     /// Every agreement.
-    pub const ALL: [Self; 7] =
-        [Self::Dh2k, Self::Dh3k, Self::Ec25, Self::Ec38, Self::Ec52, Self::X25519, Self::X448];
+    pub const ALL: &[Self] = &[
+        Self::Dh2k,
+        Self::Dh3k,
+        Self::Ec25,
+        Self::Ec38,
+        Self::Ec52,
+        Self::X25519,
+        #[cfg(feature = "x448")]
+        Self::X448,
+    ];
 
     /// Octets in a public value.
     #[must_use]
@@ -54,6 +65,7 @@ impl Agreement {
             Self::Ec38 => 96,
             Self::Ec52 => 132,
             Self::X25519 => 32,
+            #[cfg(feature = "x448")]
             Self::X448 => 56,
         }
     }
@@ -64,7 +76,7 @@ impl Agreement {
     pub const fn secret_len(self) -> usize {
         match self {
             Self::Ec25 | Self::Ec38 | Self::Ec52 => self.public_len() / 2,
-            Self::Dh2k | Self::Dh3k | Self::X25519 | Self::X448 => self.public_len(),
+            _ => self.public_len(),
         }
     }
 
@@ -76,6 +88,7 @@ impl Agreement {
             Self::Ec38 => Method::Curve(Curve::P384),
             Self::Ec52 => Method::Curve(Curve::P521),
             Self::X25519 => Method::Curve(Curve::X25519),
+            #[cfg(feature = "x448")]
             Self::X448 => Method::Curve448,
         }
     }
@@ -91,6 +104,7 @@ pub struct KeyPair {
 enum Private {
     Modp(Group, Exponent),
     Curve(CurveKey),
+    #[cfg(feature = "x448")]
     Curve448(Curve448Key),
 }
 
@@ -109,6 +123,7 @@ impl KeyPair {
                 let (key, public) = CurveKey::generate(curve, entropy)?;
                 (Private::Curve(key), public)
             }
+            #[cfg(feature = "x448")]
             Method::Curve448 => {
                 let (key, public) = Curve448Key::generate(entropy);
                 (Private::Curve448(key), public)
@@ -142,6 +157,7 @@ impl KeyPair {
         match self.private {
             Private::Modp(group, exponent) => exponent.agree(group, peer_public),
             Private::Curve(key) => key.agree(peer_public),
+            #[cfg(feature = "x448")]
             Private::Curve448(key) => key.agree(peer_public),
         }
     }
@@ -166,7 +182,7 @@ mod tests {
 
         #[test]
         fn both_ends_agree(seed: u64, other_seed: u64) {
-            for agreement in Agreement::ALL {
+            for &agreement in Agreement::ALL {
                 let one = KeyPair::generate(agreement, &mut random(seed)).unwrap();
                 let other = KeyPair::generate(agreement, &mut random(other_seed)).unwrap();
                 let (to_one, to_other) = (other.public().to_vec(), one.public().to_vec());
@@ -180,7 +196,7 @@ mod tests {
 
         #[test]
         fn no_public_value_leads_to_a_panic(seed: u64) {
-            for agreement in Agreement::ALL {
+            for &agreement in Agreement::ALL {
                 let mut peer = vec![0; agreement.public_len()];
                 random(seed)(&mut peer);
                 let pair = KeyPair::generate(agreement, &mut counting(1)).unwrap();
@@ -193,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_public_value_of_another_length_is_refused() {
-        for agreement in Agreement::ALL {
+        for &agreement in Agreement::ALL {
             let expected = agreement.public_len();
             for given in [0, 1, expected - 1, expected + 1, 2000] {
                 let pair = KeyPair::generate(agreement, &mut counting(1)).unwrap();

@@ -25,6 +25,7 @@ pub enum Kem {
     /// X25519, then a lattice.
     X25519(Lattice),
     /// X448, then a lattice.
+    #[cfg(feature = "x448")]
     X448(Lattice),
 }
 
@@ -33,6 +34,7 @@ impl Kem {
         match self {
             Self::Alone(lattice) => (None, lattice),
             Self::X25519(lattice) => (Some(Agreement::X25519), lattice),
+            #[cfg(feature = "x448")]
             Self::X448(lattice) => (Some(Agreement::X448), lattice),
         }
     }
@@ -60,9 +62,9 @@ impl Kem {
     /// Octets in the secret: a digest of the negotiated hash, or 32 from a lattice alone.
     #[must_use]
     pub const fn secret_len(self, hash: HashAlgorithm) -> usize {
-        match self {
-            Self::Alone(_) => lattice::SECRET_LEN,
-            Self::X25519(_) | Self::X448(_) => hash.digest_len(),
+        match self.parts() {
+            (None, _) => lattice::SECRET_LEN,
+            (Some(_), _) => hash.digest_len(),
         }
     }
 
@@ -112,6 +114,7 @@ fn derive(
 ) -> Result<Secret, Refused> {
     let id: [u8; 2] = match curve {
         Agreement::X25519 => [0x00, 0x20],
+        #[cfg(feature = "x448")]
         Agreement::X448 => [0x00, 0x21],
         _ => return Err(Refused),
     };
@@ -228,8 +231,13 @@ mod tests {
 
     /// Every mechanism.
     fn every() -> impl Iterator<Item = Kem> {
-        let of = |lattice| [Kem::Alone(lattice), Kem::X25519(lattice), Kem::X448(lattice)];
-        Lattice::ALL.into_iter().flat_map(of)
+        let kinds = [
+            Kem::Alone,
+            Kem::X25519,
+            #[cfg(feature = "x448")]
+            Kem::X448,
+        ];
+        Lattice::ALL.into_iter().flat_map(move |lattice| kinds.map(|kind| kind(lattice)))
     }
 
     proptest! {
@@ -260,6 +268,7 @@ mod tests {
                 "4b1640635f1968f99e9324b46c2addc7debb1410dd35ba5a9bce53077bb94db6",
                 "b36a449e6c8e3543645f9ab236cf04740befc3df3574e333f4b345eea37463ad",
             ),
+            #[cfg(feature = "x448")]
             (
                 Kem::X448(Lattice::Kyber1024),
                 HashAlgorithm::Sha384,
@@ -317,7 +326,7 @@ mod tests {
     #[test]
     fn a_degenerate_value_of_the_curve_is_refused_at_both_ends() {
         let hash = HashAlgorithm::Sha256;
-        for kem in [Kem::X25519(Lattice::MlKem768), Kem::X448(Lattice::MlKem1024)] {
+        for kem in every().filter(|kem| kem.curve_len() != 0) {
             let pair = KemKeyPair::generate(kem, &mut counting(1)).unwrap();
             let mut public = pair.public().to_vec();
             public[..kem.curve_len()].fill(0);

@@ -15,7 +15,7 @@ mod agreement;
 mod cfb;
 mod counter_mode;
 mod curve;
-#[cfg(feature = "zrtp")]
+#[cfg(feature = "x448")]
 mod curve448;
 mod erase;
 mod hash;

@@ -28,8 +28,9 @@ fn agreement(key_agreement: KeyAgreement) -> Option<Agreement> {
         KeyAgreement::Ec38 => Agreement::Ec38,
         KeyAgreement::Ec52 => Agreement::Ec52,
         KeyAgreement::X255 => Agreement::X25519,
+        #[cfg(feature = "x448")]
         KeyAgreement::X448 => Agreement::X448,
-        KeyAgreement::Prsh | KeyAgreement::Mult | KeyAgreement::Kem(_) => return None,
+        _ => return None,
     })
 }
 
@@ -51,6 +52,7 @@ fn mechanism(kem: Kem) -> Option<crypto::Kem> {
     Some(match parts {
         (alone, None, None) => crypto::Kem::Alone(lattice(alone)?),
         (KemComponent::X25519, Some(second), None) => crypto::Kem::X25519(lattice(second)?),
+        #[cfg(feature = "x448")]
         (KemComponent::X448, Some(second), None) => crypto::Kem::X448(lattice(second)?),
         _ => return None,
     })

@@ -131,6 +131,9 @@ impl Config {
         if agreements.iter().any(|agreement| non_dh.contains(agreement)) {
             return Err(ConfigError::Unsupported("Prsh or Mult in the list of key agreements"));
         }
+        if !cfg!(feature = "x448") && agreements.iter().any(|one| one.has_x448()) {
+            return Err(ConfigError::Unsupported("X448, which this build has not (feature x448)"));
+        }
         if agreements.iter().any(|agreement| !super::agree::is_supported(*agreement)) {
             return Err(ConfigError::Unsupported("a mechanism of key encapsulation"));
         }
@@ -183,5 +186,20 @@ impl fmt::Debug for Config {
             .field("algorithms", &self.algorithms)
             .field("aux_secret", &self.aux_secret.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "x448")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x448_is_refused_where_it_is_not_built_in() {
+        for agreement in [KeyAgreement::X448, KeyAgreement::Kem(Kem::X448_ML_KEM_1024)] {
+            let mut config = Config::new([1; 12]);
+            config.algorithms.key_agreements = AlgorithmList::new(&[agreement]).unwrap();
+            let error = config.check().unwrap_err();
+            assert!(error.to_string().contains("feature x448"), "{error}");
+        }
     }
 }

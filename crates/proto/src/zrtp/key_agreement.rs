@@ -20,7 +20,7 @@ pub enum KeyAgreement {
     Ec52,
     /// "X255": X25519 (RFC 7748).
     X255,
-    /// "X448": X448 (RFC 7748).
+    /// "X448": X448 (RFC 7748). Needs the feature `x448`.
     X448,
     /// "Prsh": a secret shared earlier, no public values.
     Prsh,
@@ -43,6 +43,15 @@ impl KeyAgreement {
         Self::Prsh,
         Self::Mult,
     ];
+
+    /// Whether X448 is it, or a part of it.
+    pub(super) fn has_x448(self) -> bool {
+        match self {
+            Self::X448 => true,
+            Self::Kem(kem) => kem.components().any(|one| one == KemComponent::X448),
+            _ => false,
+        }
+    }
 
     /// Octets of the initiator's public value `pvi`: in `DHPart2`, or with key encapsulation (the
     /// public key) in Commit. 0 for Prsh and Mult.
@@ -190,7 +199,7 @@ impl Kem {
     /// "X1M2": X25519 with ML-KEM-768.
     pub const X25519_ML_KEM_768: Self =
         Self { first: KemComponent::X25519, second: Some(KemComponent::MlKem768), third: None };
-    /// "X3M3": X448 with ML-KEM-1024.
+    /// "X3M3": X448 with ML-KEM-1024. Needs the feature `x448`.
     pub const X448_ML_KEM_1024: Self =
         Self { first: KemComponent::X448, second: Some(KemComponent::MlKem1024), third: None };
 
