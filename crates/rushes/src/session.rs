@@ -16,6 +16,8 @@ use rushes_net::SocketOptions;
 use rushes_net::UdpSocket;
 use rushes_proto::PayloadType;
 use rushes_proto::payload::PayloadFormat;
+#[cfg(all(feature = "texture", feature = "srtp"))]
+use zeroize::Zeroizing;
 
 use crate::builder::StreamBuilder;
 use crate::codec::Codec;
@@ -124,6 +126,18 @@ impl Session {
     #[cfg(feature = "zrtp")]
     pub fn poll_zrtp_warning(&self) -> Option<Warning> {
         self.known_agreement()?.poll_warning()
+    }
+
+    /// A key that both ends have, for what else they secure between them (RFC 6189 section 4.5.2).
+    #[cfg(all(feature = "texture", feature = "srtp"))]
+    pub(crate) fn exported_key(&self) -> Option<Zeroizing<Vec<u8>>> {
+        #[cfg(feature = "zrtp")]
+        return self.known_agreement()?.exported_key();
+        #[cfg(not(feature = "zrtp"))]
+        {
+            let Self { .. } = self;
+            None
+        }
     }
 
     #[cfg(feature = "zrtp")]

@@ -4,6 +4,8 @@
 
 mod noise;
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Child;
 use std::process::Command;
@@ -301,4 +303,70 @@ fn a_client_that_lacks_the_key_is_offered_nothing() {
     let client = TextureClient::connect(server.unwrap().local_address(), sink, options(key(7)).1);
     let error = client.unwrap_err().to_string();
     assert!(error.contains("has no key"), "{error}");
+}
+
+/// Somebody between a client and a server, on their control connection only.
+fn in_between(
+    server: SocketAddr,
+    change: impl Fn(usize, &mut [u8]) + Send + 'static,
+) -> (SocketAddr, thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let relay = thread::spawn(move || {
+        let mut client = listener.accept().unwrap().0;
+        let mut server = TcpStream::connect(server).unwrap();
+        let (mut from_client, mut to_server) =
+            (client.try_clone().unwrap(), server.try_clone().unwrap());
+        let there = thread::spawn(move || {
+            let _ = std::io::copy(&mut from_client, &mut to_server);
+            let _ = to_server.shutdown(Shutdown::Write);
+        });
+        let mut seen = Vec::new();
+        let mut octets = [0; 4096];
+        while let Ok(count @ 1..) = server.read(&mut octets) {
+            change(seen.len(), &mut octets[..count]);
+            seen.extend_from_slice(&octets[..count]);
+            if client.write_all(&octets[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = client.shutdown(Shutdown::Both);
+        there.join().unwrap();
+        seen
+    });
+    (address, relay)
+}
+
+#[test]
+fn with_zrtp_an_offer_that_was_changed_on_its_way_is_found_out_before_any_frame() {
+    // The frame rate's denominator: behind the header, and 32 octets of the offer.
+    let at = 4 + 32 + 3;
+    for is_honest in [true, false] {
+        let (server, client) = options(Some(Security::Zrtp(ZrtpConfig::default())));
+        let noise = Noise::new(Layout::new(Format::Bc1, 64, 64).unwrap(), 4);
+        let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, server).unwrap();
+        let (address, relay) = in_between(server.local_address(), move |from, octets| {
+            if !is_honest && (from..from + octets.len()).contains(&at) {
+                octets[at - from] ^= 2;
+            }
+        });
+        let sink = Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {}));
+        let client = TextureClient::connect(address, sink, client);
+        if is_honest {
+            assert!(client.unwrap().wait(20 * SECOND).is_some());
+            let seen = relay.join().unwrap();
+            // What anybody may read: the offer, and `Sealed`; no `Frame` of eight octets' number.
+            let offer = 4 + usize::from(u16::from_be_bytes([seen[2], seen[3]]));
+            assert_eq!((seen[0], seen[offer]), (1, 8));
+            let sealed = &seen[offer + 52..];
+            assert!(sealed.len() > 100);
+            assert!(!sealed.windows(8).any(|octets| octets == [0; 8]), "{sealed:x?}");
+        } else {
+            let error = client.unwrap_err().to_string();
+            assert!(error.contains("different keys"), "{error}");
+            assert_eq!(server.counts().frames, 0);
+            drop(server);
+            relay.join().unwrap();
+        }
+    }
 }

@@ -80,7 +80,7 @@ fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
         (&key, &["--transport", "tcp"], "takes only clients that have its key"),
         (&key, &["--zrtp"], "takes only clients that have its key"),
         (&["--transport", "rtp"], &key, "this server has no key"),
-        (&["--transport", "rtp"], &["--zrtp"], "was the server told --zrtp, too?"),
+        (&["--transport", "rtp"], &["--zrtp"], "the other side has agreed on no key"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("copy.y4m").to_str().unwrap().to_owned();

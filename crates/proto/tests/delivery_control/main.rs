@@ -12,3 +12,5 @@ mod pair;
 mod refusals;
 #[cfg(feature = "srtp")]
 mod sealed;
+#[cfg(feature = "srtp")]
+mod sealed_later;

@@ -8,12 +8,12 @@ use rushes_proto::delivery::control::{Timeline, Token};
 
 use crate::ends::{offer, wishes};
 
-fn secret(name: &str) -> ControlSecret {
+pub(crate) fn secret(name: &str) -> ControlSecret {
     ControlSecret::new(&[name.as_bytes()]).unwrap()
 }
 
 /// Other octets for each `seed`.
-fn entropy(seed: u8) -> impl FnMut(&mut [u8]) {
+pub(crate) fn entropy(seed: u8) -> impl FnMut(&mut [u8]) {
     move |out| out.fill(seed)
 }
 
@@ -26,17 +26,17 @@ fn server_channel(name: &str, seed: u8) -> Channel {
 }
 
 /// A server and a client, each behind its channel, and everything that went over the wire.
-struct Ends {
-    now: Instant,
-    server: (Server, Channel),
-    client: (Client, Channel),
-    to_server: Vec<u8>,
-    to_client: Vec<u8>,
-    errors: [Option<ChannelError>; 2],
+pub(crate) struct Ends {
+    pub(crate) now: Instant,
+    pub(crate) server: (Server, Channel),
+    pub(crate) client: (Client, Channel),
+    pub(crate) to_server: Vec<u8>,
+    pub(crate) to_client: Vec<u8>,
+    pub(crate) errors: [Option<ChannelError>; 2],
 }
 
 impl Ends {
-    fn new(server: Channel, client: Channel) -> Self {
+    pub(crate) fn new(server: Channel, client: Channel) -> Self {
         let now = Instant::now();
         let timeline = Timeline::new(now);
         Self {
@@ -50,7 +50,7 @@ impl Ends {
     }
 
     /// Carries what there is, `len` octets at a time, until nothing moves.
-    fn carry(&mut self, len: usize) {
+    pub(crate) fn carry(&mut self, len: usize) {
         loop {
             let (machine, channel) = &mut self.client;
             machine.data_sent(channel.send(machine.poll_data()));
@@ -66,7 +66,7 @@ impl Ends {
         }
     }
 
-    fn give_server(&mut self, octets: &[u8], len: usize) {
+    pub(crate) fn give_server(&mut self, octets: &[u8], len: usize) {
         let (machine, channel) = &mut self.server;
         let error = feed(channel, octets, len, |plain| machine.handle_data(self.now, plain));
         if let Some(error) = &error {
@@ -75,7 +75,7 @@ impl Ends {
         self.errors[0] = self.errors[0].take().or(error);
     }
 
-    fn give_client(&mut self, octets: &[u8], len: usize) {
+    pub(crate) fn give_client(&mut self, octets: &[u8], len: usize) {
         let (machine, channel) = &mut self.client;
         let error = feed(channel, octets, len, |plain| machine.handle_data(self.now, plain));
         if let Some(error) = &error {
@@ -84,19 +84,19 @@ impl Ends {
         self.errors[1] = self.errors[1].take().or(error);
     }
 
-    fn client_reason(&mut self) -> Option<Reason> {
+    pub(crate) fn client_reason(&mut self) -> Option<Reason> {
         std::iter::from_fn(|| self.client.0.poll_event()).find_map(|event| match event {
             ClientEvent::Stopped(stopped) => Some(stopped.reason),
             _ => None,
         })
     }
 
-    fn server_events(&mut self) -> Vec<ServerEvent> {
+    pub(crate) fn server_events(&mut self) -> Vec<ServerEvent> {
         std::iter::from_fn(|| self.server.0.poll_event()).collect()
     }
 
     /// As far as an offer that the client has seen.
-    fn offered(mut self) -> Self {
+    pub(crate) fn offered(mut self) -> Self {
         self.carry(usize::MAX);
         assert_eq!(self.server_events(), [ServerEvent::Wants(wishes())]);
         self.server.0.offer(self.now, offer()).unwrap();

@@ -2,6 +2,9 @@
 //!
 //! The keys of [`Security::Keys`] only authenticate: server and client prove to each other that they
 //! have them. Each session's media has keys of its own, exported from its control connection.
+//!
+//! With [`Security::Zrtp`] it is the other way round: the media's streams agree on keys, and then the
+//! control connection, until then clear, is sealed under a key exported from that agreement.
 
 use rushes_proto::delivery::control::Channel;
 use rushes_proto::delivery::control::ChannelError;
@@ -13,6 +16,7 @@ use zeroize::Zeroizing;
 use super::error::TextureError;
 use crate::error::Error;
 use crate::security::Security;
+use crate::session::Session;
 
 const TO_CLIENT: &[u8] = b"media to client";
 const TO_SERVER: &[u8] = b"media to server";
@@ -28,7 +32,7 @@ pub(super) enum End {
 #[derive(Clone, Debug)]
 pub(super) struct Sealing {
     end: End,
-    /// `None` if connections are clear: without security, or with ZRTP.
+    /// `None` without keys that are given.
     secret: Option<(ControlSecret, Policy)>,
     security: Option<Security>,
 }
@@ -52,9 +56,14 @@ impl Sealing {
 
     /// The channel of a new connection.
     pub(super) fn channel(&self) -> Result<Channel, TextureError> {
-        let Some((secret, _)) = &self.secret else { return Ok(Channel::clear()) };
-        let mut random = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *random).map_err(|error| Error::Random(error.to_string()))?;
+        let Some((secret, _)) = &self.secret else {
+            #[cfg(feature = "zrtp")]
+            if let Some(Security::Zrtp(_)) = &self.security {
+                return Ok(Channel::clear_at_first(self.end == End::Client));
+            }
+            return Ok(Channel::clear());
+        };
+        let random = random()?;
         let mut entropy = |out: &mut [u8]| out.copy_from_slice(&*random);
         match self.end {
             End::Server => Ok(Channel::accept(secret, &mut entropy)),
@@ -79,6 +88,24 @@ impl Sealing {
         };
         Ok(Some(Security::Keys { policy: *policy, send, receive, further: Vec::new() }))
     }
+}
+
+/// Begins to seal a channel that was clear at first, if `session` has agreed on a key.
+pub(super) fn seal(channel: &mut Channel, session: Option<&Session>) -> Result<(), TextureError> {
+    let session = session.filter(|_| channel.awaits_secret());
+    let Some(key) = session.and_then(Session::exported_key) else { return Ok(()) };
+    let parts = [&b"ZRTP"[..], &key];
+    let secret = ControlSecret::new(&parts).map_err(|error| failed(&error))?;
+    let random = random()?;
+    let mut entropy = |out: &mut [u8]| out.copy_from_slice(&*random);
+    channel.seal(&secret, &mut entropy).map_err(|error| failed(&error))
+}
+
+/// What an ephemeral key is made of.
+fn random() -> Result<Zeroizing<[u8; 32]>, TextureError> {
+    let mut random = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *random).map_err(|error| Error::Random(error.to_string()))?;
+    Ok(random)
 }
 
 fn failed(error: &ChannelError) -> TextureError {

@@ -22,6 +22,8 @@ use rushes_proto::zrtp::SecretStore;
 use rushes_proto::zrtp::Session;
 use rushes_proto::zrtp::StreamId;
 use rushes_proto::zrtp::Warning;
+#[cfg(feature = "texture")]
+use zeroize::Zeroizing;
 
 use super::ZrtpConfig;
 use super::ZrtpError;
@@ -146,6 +148,12 @@ impl Agreement {
 
     pub(crate) fn sas(&self) -> Option<SasStatus> {
         self.lock().session.sas().cloned()
+    }
+
+    #[cfg(feature = "texture")]
+    pub(crate) fn exported_key(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let inner = self.lock();
+        inner.session.exported_key().map(|key| Zeroizing::new(key.as_slice().to_vec()))
     }
 
     pub(crate) fn verify_sas(&self, are_equal: bool) -> bool {

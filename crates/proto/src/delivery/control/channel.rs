@@ -39,6 +39,9 @@ pub enum ChannelError {
     /// The server answered with a message that is not part of the handshake.
     #[error("the server did not answer the handshake")]
     NoAnswer,
+    /// The peer said in the clear what may only be said under a key.
+    #[error("{0} came in the clear: the other side has agreed on no key")]
+    Clear(&'static str),
     /// A record is not authentic.
     #[error("a record of the connection is not authentic")]
     Forged,
@@ -51,7 +54,7 @@ impl ChannelError {
     /// The code with which the connection ends.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::NoKey | Self::OtherKey | Self::NoAnswer => Reason::Key,
+            Self::NoKey | Self::OtherKey | Self::NoAnswer | Self::Clear(_) => Reason::Key,
             Self::Refused { reason, .. } => *reason,
             Self::Forged => Reason::Malformed,
             Self::Primitive => Reason::Unsupported,
@@ -64,7 +67,7 @@ impl ChannelError {
 pub struct Channel {
     outbox: Vec<u8>,
     start: usize,
-    /// `None` if the connection is clear.
+    /// `None` if the connection stays clear.
     sealed: Option<Box<Sealed>>,
 }
 
@@ -97,6 +100,40 @@ impl Channel {
         Self { sealed, ..Self::default() }
     }
 
+    /// A channel that is clear until both ends know a secret and call [`seal`](Self::seal). Until
+    /// then only an opening, `Offer`, `Accept`, `Refuse` and `Stop` can be received.
+    #[cfg(feature = "srtp")]
+    pub fn clear_at_first(is_client: bool) -> Self {
+        Self { sealed: Some(Box::new(Sealed::clear_at_first(is_client))), ..Self::default() }
+    }
+
+    /// Whether it waits for [`seal`](Self::seal).
+    #[cfg(feature = "srtp")]
+    pub fn awaits_secret(&self) -> bool {
+        self.sealed.as_ref().is_some_and(|sealed| sealed.awaits_secret())
+    }
+
+    /// Seals a channel that was clear at first, under a secret that both ends have agreed on since.
+    /// The handshake fails if either end received anything other than the other had sent. A client
+    /// calls it when it has sent its `Accept`. `entropy` is as for [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// [`ChannelError`].
+    #[cfg(feature = "srtp")]
+    pub fn seal(
+        &mut self,
+        secret: &ControlSecret,
+        entropy: &mut Entropy<'_>,
+    ) -> Result<(), ChannelError> {
+        let Some(sealed) = &mut self.sealed else { return Ok(()) };
+        sealed.seal_now(secret, entropy, &mut self.outbox)
+    }
+
+    /// Whether it needs no handshake, or has completed it.
+    pub fn is_open(&self) -> bool {
+        self.sealed.as_ref().is_none_or(|sealed| sealed.is_open())
+    }
+
     /// Takes octets received on the connection, and appends the octets they carry to `plain`.
     ///
     /// # Errors
@@ -110,8 +147,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Accepts octets to send, as many as there is room for, and returns their number: 0 until the
-    /// handshake is complete.
+    /// Accepts octets to send, as many as there is room for, and returns their number: 0 while the
+    /// handshake is under way.
     pub fn send(&mut self, plain: &[u8]) -> usize {
         if self.poll_data().len() >= WAITING_MAX {
             return 0;

@@ -50,6 +50,13 @@
 //! chaining key, salted with the handshake hash, with the information `export ` and a label, which
 //! is `media to client` or `media to server`.
 //!
+//! If the ends agree on keys by ZRTP, they have a secret only once the first unit is bound. Their
+//! connection begins in the clear, as far as the client's `Accept`. Then the client sends the 56
+//! octets of the handshake, and everything after them is sealed. The prologue goes on with all that was
+//! said in the clear: the number of the client's octets, 32 bits, these octets, then the server's. The
+//! secret is ZRTP's exported key. Until then a client takes `Offer`, `Refuse` and `Stop` only, the last
+//! two as not authenticated, and a server an opening, `Accept` and `Stop`.
+//!
 //! # Messages
 //!
 //! After the opening: type, 8 bits; length of the body, 24 bits, at most 4096; body.
@@ -138,6 +145,8 @@
 //! is told of before `Stop` in any case, so that a client knows how many were sent.
 
 mod channel;
+#[cfg(feature = "srtp")]
+mod clear;
 mod client;
 mod clock;
 mod connection;

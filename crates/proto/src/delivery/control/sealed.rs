@@ -5,6 +5,7 @@ use core::fmt;
 use zeroize::Zeroizing;
 
 use super::channel::ChannelError;
+use super::clear::{Clear, Verdict};
 use super::message::{Message, SEALED_LEN};
 use super::noise::{CipherState, Ephemeral, Exporter, Initiator, MESSAGE_LEN, Split, respond};
 use super::opening::SEALED;
@@ -20,6 +21,9 @@ const LENGTH_LEN: usize = 2;
 
 /// Octets before the handshake's first message.
 const PROLOGUE_LEN: usize = 8;
+
+/// Octets with which the client begins the handshake.
+const HELLO_LEN: usize = PROLOGUE_LEN + MESSAGE_LEN;
 
 const _: () = assert!(MESSAGE_LEN == SEALED_LEN, "the handshake's message fits its body");
 
@@ -68,10 +72,13 @@ fn prologue() -> [u8; PROLOGUE_LEN] {
 }
 
 enum Step {
-    /// The server waits for the client's first message.
+    /// There is no key yet.
+    Clear(Clear),
+    /// The server waits for the client's first message. `before` is what was said in the clear.
     Accepting {
         secret: ControlSecret,
         ephemeral: Ephemeral,
+        before: Vec<u8>,
     },
     /// The client waits for the server's answer.
     Connecting(Box<Initiator>),
@@ -91,20 +98,58 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
+    /// An end that is clear until [`seal_now`](Self::seal_now).
+    pub(super) fn clear_at_first(is_client: bool) -> Self {
+        Self { step: Step::Clear(Clear::new(is_client)), unread: Vec::new() }
+    }
+
     pub(super) fn connect(
         secret: &ControlSecret,
         entropy: &mut Entropy<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Self, ChannelError> {
-        let prologue = prologue();
-        out.extend_from_slice(&prologue);
-        let initiator = Initiator::new(&prologue, &secret.0, &ephemeral(entropy), out)?;
-        Ok(Self { step: Step::Connecting(Box::new(initiator)), unread: Vec::new() })
+        let step = connecting(secret, entropy, &[], out)?;
+        Ok(Self { step, unread: Vec::new() })
     }
 
     pub(super) fn accept(secret: &ControlSecret, entropy: &mut Entropy<'_>) -> Self {
         let (secret, ephemeral) = (secret.clone(), ephemeral(entropy));
-        Self { step: Step::Accepting { secret, ephemeral }, unread: Vec::new() }
+        let step = Step::Accepting { secret, ephemeral, before: Vec::new() };
+        Self { step, unread: Vec::new() }
+    }
+
+    /// Whether it is clear still, for want of a secret.
+    pub(super) fn awaits_secret(&self) -> bool {
+        matches!(self.step, Step::Clear(_))
+    }
+
+    /// Whether the handshake is complete.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.step, Step::Open { .. })
+    }
+
+    /// Begins the handshake of a connection that is clear. Nothing else is sent before it is
+    /// complete.
+    pub(super) fn seal_now(
+        &mut self,
+        secret: &ControlSecret,
+        entropy: &mut Entropy<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ChannelError> {
+        let Step::Clear(clear) = &self.step else { return Ok(()) };
+        let before = clear.transcript();
+        if clear.is_client() {
+            self.step = connecting(secret, entropy, &before, out)?;
+            return Ok(());
+        }
+        let (secret, ephemeral) = (secret.clone(), ephemeral(entropy));
+        self.step = Step::Accepting { secret, ephemeral, before };
+        // The client may have known the secret first.
+        let outcome = self.read(&mut Vec::new(), out);
+        if outcome.is_err() {
+            self.step = Step::Failed;
+        }
+        outcome
     }
 
     pub(super) fn receive(
@@ -114,22 +159,40 @@ impl Sealed {
         out: &mut Vec<u8>,
     ) -> Result<(), ChannelError> {
         while !octets.is_empty() {
-            let missing = self.missing()?;
-            let (taken, rest) = octets.split_at(missing.min(octets.len()));
-            self.unread.extend_from_slice(taken);
-            octets = rest;
-            if let Err(error) = self.read(plain, out) {
-                self.step = Step::Failed;
-                return Err(error);
+            match self.receive_some(octets, plain, out) {
+                Ok(taken) => octets = &octets[taken..],
+                Err(error) => {
+                    self.step = Step::Failed;
+                    return Err(error);
+                }
             }
         }
         Ok(())
     }
 
+    /// Takes octets up to the end of a message or record, and returns how many.
+    fn receive_some(
+        &mut self,
+        octets: &[u8],
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, ChannelError> {
+        let taken = self.missing()?.min(octets.len());
+        self.unread.extend_from_slice(&octets[..taken]);
+        self.read(plain, out)?;
+        Ok(taken)
+    }
+
     /// Octets still missing from the message or record being received.
     fn missing(&self) -> Result<usize, ChannelError> {
         let whole = match &self.step {
-            Step::Accepting { .. } => PROLOGUE_LEN + MESSAGE_LEN,
+            Step::Clear(clear) => match clear.judge(&self.unread)? {
+                Verdict::Missing(missing) => return Ok(missing),
+                // The client says nothing more before it is answered.
+                Verdict::Handshake if self.unread.len() < HELLO_LEN => HELLO_LEN,
+                Verdict::Handshake | Verdict::Pass => return Err(ChannelError::Forged),
+            },
+            Step::Accepting { .. } => HELLO_LEN,
             Step::Connecting(_) => self.answer_len(),
             Step::Open { .. } => match self.unread.first_chunk() {
                 Some(len) => LENGTH_LEN + usize::from(u16::from_be_bytes(*len)),
@@ -151,6 +214,13 @@ impl Sealed {
     /// Handles the message or record in `unread`, if it is complete.
     fn read(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), ChannelError> {
         match &mut self.step {
+            Step::Clear(clear) => {
+                if clear.judge(&self.unread)? == Verdict::Pass {
+                    clear.note_received(&self.unread)?;
+                    plain.append(&mut self.unread);
+                }
+                Ok(())
+            }
             Step::Accepting { .. } => self.read_hello(out),
             Step::Connecting(_) => self.read_answer(),
             Step::Open { receiving, .. } => {
@@ -179,7 +249,8 @@ impl Sealed {
         let Some(message) = self.unread.get(PROLOGUE_LEN..) else { return Ok(()) };
         let Ok(message) = message.try_into() else { return Ok(()) };
         let step = std::mem::replace(&mut self.step, Step::Failed);
-        let Step::Accepting { secret, ephemeral } = step else { return Ok(()) };
+        let Step::Accepting { secret, ephemeral, before } = step else { return Ok(()) };
+        let prologue = [&prologue[..], &before].concat();
         let mut answer = Vec::new();
         let split = respond(&prologue, &secret.0, &ephemeral, message, &mut answer);
         let split = split.map_err(|_| refuse(ChannelError::OtherKey, out))?;
@@ -192,7 +263,7 @@ impl Sealed {
         let message = match Message::parse(&self.unread) {
             Ok(None) if self.unread.len() < REFUSAL_MAX => return Ok(()),
             Ok(Some((Message::Sealed(message), _))) => message,
-            Ok(Some((Message::Refuse { reason, text }, _))) => {
+            Ok(Some((Message::Refuse { reason, text } | Message::Stop { reason, text }, _))) => {
                 return Err(ChannelError::Refused { reason, text });
             }
             Ok(_) | Err(_) => return Err(ChannelError::NoAnswer),
@@ -212,9 +283,14 @@ impl Sealed {
         self.unread.clear();
     }
 
-    /// Appends sealed octets to `out` and returns how many were sealed: 0 before the handshake is
-    /// complete.
+    /// Appends sealed octets to `out` and returns how many were sealed: 0 while the handshake is under
+    /// way.
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> usize {
+        if let Step::Clear(clear) = &mut self.step {
+            clear.note_sent(plain);
+            out.extend_from_slice(plain);
+            return plain.len();
+        }
         let Step::Open { sending, .. } = &mut self.step else { return 0 };
         let mut sealed = 0;
         for plain in plain.chunks(PLAIN_MAX) {
@@ -238,6 +314,20 @@ impl fmt::Debug for Sealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sealed").finish_non_exhaustive()
     }
+}
+
+/// Writes the client's first message to `out`. `before` is what was said in the clear.
+fn connecting(
+    secret: &ControlSecret,
+    entropy: &mut Entropy<'_>,
+    before: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<Step, ChannelError> {
+    let prologue = prologue();
+    out.extend_from_slice(&prologue);
+    let prologue = [&prologue[..], before].concat();
+    let initiator = Initiator::new(&prologue, &secret.0, &ephemeral(entropy), out)?;
+    Ok(Step::Connecting(Box::new(initiator)))
 }
 
 /// Writes the reason to the client, in the clear because there is no key.

@@ -19,7 +19,7 @@ use rushes_proto::delivery::control::StoppedBy;
 use rushes_proto::delivery::control::Timeline;
 
 use super::super::error::TextureError;
-use super::super::sealing::{End, Sealing};
+use super::super::sealing::{self, End, Sealing};
 use super::super::wire::Wire;
 use super::Inner;
 use super::drain::Drain;
@@ -222,6 +222,18 @@ impl Control {
         }
     }
 
+    /// Seals the control connection, once the units' streams have agreed on a key.
+    fn seal(&mut self) {
+        // What the server is told in the clear comes first.
+        if self.machine.state() != State::Binding || !self.machine.poll_data().is_empty() {
+            return;
+        }
+        let session = self.inner.session();
+        if let Err(error) = sealing::seal(&mut self.wire.channel, session.as_ref()) {
+            self.machine.stop(Reason::Unsupported, &error.to_string());
+        }
+    }
+
     fn next_knock(&self) -> Option<Instant> {
         (self.machine.state() == State::Binding).then_some(self.knock_due)
     }
@@ -229,6 +241,7 @@ impl Control {
     /// What is due, and what other threads have to say.
     fn look_around(&mut self) {
         self.look_at_offer();
+        self.seal();
         let now = Instant::now();
         if self.next_knock().is_some_and(|due| due <= now) {
             self.knock_due = now + KNOCK_INTERVAL;

@@ -293,6 +293,11 @@ impl Inner {
         Ok(())
     }
 
+    /// The session that all units' streams are in, if there is one.
+    fn session(&self) -> Option<Session> {
+        lock(&self.state).session.clone()
+    }
+
     /// The session that all units' streams are in: they agree on keys once.
     fn open_session(&self, server: SocketAddr) -> Result<Session, TextureError> {
         let session = Context::new().session(&server.ip().to_canonical().to_string())?;

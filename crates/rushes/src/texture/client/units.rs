@@ -263,6 +263,8 @@ pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
         Ok(None) => return,
         Err(error) => return shared.fail(error.to_string()),
     };
+    // It seals the connection under the keys of the streams.
+    shared.control.wake();
     let mut packets = Vec::with_capacity(PACKETS_MAX);
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());

@@ -1,0 +1,99 @@
+//! The beginning of a connection that is clear until both ends know a key, and sealed from then on.
+//!
+//! What was said before is part of the handshake, so whatever somebody on the path has changed in it
+//! is found then. Until that is so, only the messages that lead to a key are taken.
+
+use super::channel::ChannelError;
+use super::message::{ACCEPT, Message, OFFER, STOP};
+use super::opening::{self, Opening};
+use super::{BODY_LEN_MAX, HEADER_LEN};
+
+/// Octets that either end may say in the clear: twice what the longest messages have.
+const SAID_MAX: usize = 2 * (Opening::LEN_MAX + HEADER_LEN + BODY_LEN_MAX);
+
+/// What one end has said and heard.
+#[derive(Default)]
+pub(super) struct Clear {
+    is_client: bool,
+    sent: Vec<u8>,
+    received: Vec<u8>,
+}
+
+/// What to do with the octets that have come.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Verdict {
+    /// Wait for so many more.
+    Missing(usize),
+    /// A message, or something that the state machine will refuse: pass it on.
+    Pass,
+    /// The beginning of the handshake, in so many octets.
+    Handshake,
+}
+
+impl Clear {
+    pub(super) fn new(is_client: bool) -> Self {
+        Self { is_client, ..Self::default() }
+    }
+
+    pub(super) fn is_client(&self) -> bool {
+        self.is_client
+    }
+
+    /// Looks at the beginning of a message.
+    pub(super) fn judge(&self, unread: &[u8]) -> Result<Verdict, ChannelError> {
+        if !self.is_client && self.received.is_empty() {
+            return Ok(match Opening::parse(unread) {
+                Ok(None) => Verdict::Missing(1),
+                Ok(Some(_)) | Err(_) => Verdict::Pass,
+            });
+        }
+        let Some(&[kind, high, middle, low]) = unread.first_chunk::<HEADER_LEN>() else {
+            return Ok(Verdict::Missing(HEADER_LEN - unread.len()));
+        };
+        if !self.is_client && [kind, high, middle, low] == opening::MAGIC {
+            return Ok(Verdict::Handshake);
+        }
+        let len = u32::from_be_bytes([0, high, middle, low]) as usize;
+        let missing = (HEADER_LEN + len.min(BODY_LEN_MAX)).saturating_sub(unread.len());
+        match Message::parse(unread) {
+            Ok(None) => Ok(Verdict::Missing(missing.max(1))),
+            Ok(Some((Message::Refuse { reason, text } | Message::Stop { reason, text }, _)))
+                if self.is_client =>
+            {
+                Err(ChannelError::Refused { reason, text })
+            }
+            Ok(Some((message, _))) => {
+                let allowed: &[u8] = if self.is_client { &[OFFER] } else { &[ACCEPT, STOP] };
+                if allowed.contains(&kind) {
+                    Ok(Verdict::Pass)
+                } else {
+                    Err(ChannelError::Clear(message.name()))
+                }
+            }
+            Err(_) => Ok(Verdict::Pass),
+        }
+    }
+
+    pub(super) fn note_received(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
+        if self.received.len() + octets.len() > SAID_MAX {
+            return Err(ChannelError::Clear("too much"));
+        }
+        self.received.extend_from_slice(octets);
+        Ok(())
+    }
+
+    pub(super) fn note_sent(&mut self, octets: &[u8]) {
+        self.sent.extend_from_slice(octets);
+    }
+
+    /// All that was said, the client's octets first: the same at both ends unless somebody has
+    /// changed it.
+    pub(super) fn transcript(&self) -> Vec<u8> {
+        let (client, server) = if self.is_client {
+            (&self.sent, &self.received)
+        } else {
+            (&self.received, &self.sent)
+        };
+        [&(client.len() as u32).to_be_bytes()[..], client, server].concat()
+    }
+}
