@@ -1410,7 +1410,12 @@ rushes_status rushes_texture_options_loops(const struct rushes_texture_options *
 rushes_status rushes_texture_options_bit_rate(const struct rushes_texture_options *options,
                                               uint64_t bits_per_second);
 
-// Clients that a server serves at once, 4 by default.
+// Clients of one host that a server serves at once, 4 by default. A host is an IPv4 address, or an IPv6
+// network of 64 bits.
+rushes_status rushes_texture_options_clients_per_host_max(const struct rushes_texture_options *options,
+                                                          size_t clients);
+
+// Clients that a server serves at once, 8 by default.
 rushes_status rushes_texture_options_clients_max(const struct rushes_texture_options *options,
                                                  size_t clients);
 

@@ -624,6 +624,7 @@ public:
     RUSHES_OPTION(loops, (bool on = true), (get(), on))
     RUSHES_OPTION(bit_rate, (std::uint64_t bits_per_second), (get(), bits_per_second))
     RUSHES_OPTION(clients_max, (std::size_t clients), (get(), clients))
+    RUSHES_OPTION(clients_per_host_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(slots, (std::size_t slots), (get(), slots))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
                   (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))

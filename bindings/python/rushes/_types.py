@@ -130,6 +130,7 @@ class TextureServerOptions(TypedDict, total=False):
     in_flight: int
     bit_rate: int
     clients_max: int
+    clients_per_host_max: int
     timing: Timing
     loop: bool
     security: Security | None

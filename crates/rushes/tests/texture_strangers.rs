@@ -56,6 +56,7 @@ fn serve() -> TextureServer {
     let layout = Layout::new(Format::Bc1, 319, 181).unwrap();
     let mut options = ServerOptions::default();
     (options.units, options.loops, options.clients_max) = (2, true, 40);
+    options.clients_per_host_max = 40;
     let noise = Noise::new(layout, 50, PICTURES);
     TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap()
 }

@@ -169,7 +169,20 @@ pub extern "C" fn rushes_texture_options_bit_rate(
     })
 }
 
-/// Clients that a server serves at once, 4 by default.
+/// Clients of one host that a server serves at once, 4 by default. A host is an IPv4 address, or an IPv6
+/// network of 64 bits.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_clients_per_host_max(
+    options: *const TextureOptions,
+    clients: usize,
+) -> Status {
+    change(options, |settings| {
+        settings.server.clients_per_host_max = clients;
+        Ok(())
+    })
+}
+
+/// Clients that a server serves at once, 8 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_clients_max(
     options: *const TextureOptions,

@@ -78,6 +78,7 @@ pub(super) fn of_server(options: Option<&Bound<'_, PyDict>>) -> PyResult<ServerO
             "in_flight" => told.in_flight = setting.get()?,
             "bit_rate" => told.bit_rate = setting.get()?,
             "clients_max" => told.clients_max = setting.get()?,
+            "clients_per_host_max" => told.clients_per_host_max = setting.get()?,
             "timing" => told.timing = setting.word(&TIMINGS)?,
             "loop" => told.loops = setting.get()?,
             "security" => told.security = security(setting)?,

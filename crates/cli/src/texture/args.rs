@@ -162,9 +162,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
     /// Clients at once; more are told to come again later
-    #[arg(long, default_value_t = 4, value_name = "NUMBER",
+    #[arg(long, default_value_t = 8, value_name = "NUMBER",
         value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) clients: u16,
+    /// Clients at once of one host (an IPv4 address, or an IPv6 network of 64 bits)
+    #[arg(long, default_value_t = 4, value_name = "NUMBER",
+        value_parser = value_parser!(u16).range(1..=256))]
+    pub(crate) clients_per_host: u16,
     /// End when the first client has left
     #[arg(long, conflicts_with = "clients")]
     pub(crate) once: bool,

@@ -109,6 +109,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     options.payload = delivery.packet_size.map_or(options.payload, |octets| octets - HEADER);
     options.bit_rate = args.bit_rate.unwrap_or(options.bit_rate);
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
+    options.clients_per_host_max = usize::from(args.clients_per_host);
     options.loops = args.repeat;
     options.timing = match args.timing {
         timing if timing.every_frame => Timing::EveryFrame,
@@ -148,7 +149,7 @@ impl Watch {
     /// Until it is over.
     fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
         let start = Instant::now();
-        let mut clients = 0;
+        let (mut clients, mut is_short) = (0, false);
         while !interrupt.came() && self.log.failure().is_none() {
             if args.duration.is_some_and(|duration| start.elapsed() >= duration) {
                 return;
@@ -163,6 +164,14 @@ impl Watch {
                 self.live.tell(&format!("{} now", counted(counts.clients as u64, "client")));
             }
             clients = counts.clients;
+            let shortage = self.server.shortage();
+            if shortage.is_some() != is_short {
+                is_short = !is_short;
+                self.live.tell(&shortage.map_or_else(
+                    || "new clients are accepted again".into(),
+                    |why| format!("new clients have to wait ({why}); those that are here go on"),
+                ));
+            }
             let ends = self.server.take_ends();
             let is_over = args.once && !ends.is_empty();
             for (client, end) in ends {

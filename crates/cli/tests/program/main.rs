@@ -23,6 +23,8 @@ mod stranger;
 mod strangers;
 #[cfg(unix)]
 mod texture;
+#[cfg(target_os = "linux")]
+mod texture_crowds;
 mod texture_ends;
 mod texture_files;
 #[cfg(all(target_os = "linux", feature = "window"))]

@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Output};
+use std::process::{Child, ChildStdout, Command, Output};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rushes::texture::Layout;
@@ -15,13 +16,19 @@ use crate::rig::{interrupt, rushes, text};
 pub(crate) struct Server {
     child: Option<Child>,
     pub(crate) address: String,
-    errors: Option<thread::JoinHandle<String>>,
+    said: Arc<Mutex<String>>,
+    errors: Option<thread::JoinHandle<()>>,
 }
 
 /// Serves `source` until told otherwise.
 pub(crate) fn serving(source: &str, more: &[&str]) -> Server {
-    let listen = ["texture", "serve", source, "--listen", "127.0.0.1:0"];
-    let mut child = rushes(&[&listen, more].concat()).spawn().unwrap();
+    serving_by(rushes(&[]), source, more)
+}
+
+/// The same, by a command that takes the program's arguments.
+pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> Server {
+    command.args(["texture", "serve", source, "--listen", "127.0.0.1:0"]).args(more);
+    let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut told = String::new();
     let address = loop {
@@ -31,18 +38,29 @@ pub(crate) fn serving(source: &str, more: &[&str]) -> Server {
         }
     };
     // Its pipe would fill up otherwise.
+    let said = Arc::new(Mutex::new(told));
+    let says = said.clone();
     let errors = thread::spawn(move || {
-        while lines.read_line(&mut told).is_ok_and(|octets| octets > 0) {}
-        told
+        let mut line = String::new();
+        while lines.read_line(&mut line).is_ok_and(|octets| octets > 0) {
+            says.lock().unwrap().push_str(&line);
+            line.clear();
+        }
     });
-    Server { child: Some(child), address, errors: Some(errors) }
+    Server { child: Some(child), address, said, errors: Some(errors) }
 }
 
 impl Server {
+    /// What it has said so far.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
     /// Waits for its end; what it has said.
     pub(crate) fn finish(mut self) -> (Output, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
-        (output, self.errors.take().unwrap().join().unwrap())
+        self.errors.take().unwrap().join().unwrap();
+        (output, self.said())
     }
 
     /// Ctrl-C, then the same.

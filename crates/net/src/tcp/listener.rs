@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::net::TcpListener as StdListener;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -33,6 +34,8 @@ pub struct TcpListener {
     listener: StdListener,
     local: SocketAddr,
     buffers: BufferSizes,
+    /// Why connections have to wait now.
+    shortage: Mutex<Option<String>>,
 }
 
 impl TcpListener {
@@ -65,12 +68,36 @@ impl TcpListener {
         })?;
         let listener = StdListener::from(socket);
         let local = listener.local_addr().map_err(NetError::Create)?;
-        Ok(Self { listener, local, buffers })
+        Ok(Self { listener, local, buffers, shortage: Mutex::default() })
     }
 
     /// The listener's own address, with the port that the system chose.
     pub fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Why connections that are there cannot be accepted now, as the system says it: there are no
+    /// descriptors left, or no memory. `None` once one was accepted again.
+    pub fn shortage(&self) -> Option<String> {
+        self.shortage_now().clone()
+    }
+
+    fn shortage_now(&self) -> MutexGuard<'_, Option<String>> {
+        self.shortage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, attempt: &Attempt) {
+        match attempt {
+            Attempt::Exhausted(source) => {
+                let mut shortage = self.shortage_now();
+                if shortage.is_none() {
+                    tracing::warn!(%source, "connections to {} have to wait", self.local);
+                    *shortage = Some(source.to_string());
+                }
+            }
+            Attempt::Taken(_) => *self.shortage_now() = None,
+            Attempt::Nothing => {}
+        }
     }
 
     /// The next connection; waits for it until `deadline`, or without one for as long as it takes.
@@ -82,7 +109,8 @@ impl TcpListener {
     /// - a connection that failed before it was taken (`ECONNABORTED`, an error of its network) is
     ///   passed over;
     /// - for want of descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) it is tried
-    ///   again every 10 ms until the deadline, with one warning; the connection waits meanwhile.
+    ///   again every 10 ms until the deadline, with one warning, and [`shortage`](Self::shortage) says
+    ///   why; the connection waits meanwhile.
     ///
     /// # Errors
     /// [`NetError::Accept`] if the listener itself is broken, [`NetError::Wait`] if the system
@@ -92,20 +120,16 @@ impl TcpListener {
         deadline: Option<Instant>,
         waker: Option<&Waker>,
     ) -> Result<Option<TcpSocket>, NetError> {
-        let mut warned = false;
         loop {
             let attempt = self.accept_now()?;
+            self.note(&attempt);
             if let Attempt::Taken(socket) = attempt {
                 return Ok(Some(socket));
             }
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Ok(None);
             }
-            if let Attempt::Exhausted(source) = attempt {
-                if !warned {
-                    tracing::warn!(%source, "connections to {} have to wait", self.local);
-                }
-                warned = true;
+            if let Attempt::Exhausted(_) = attempt {
                 // The listener stays readable, so that waiting for it would not wait.
                 let pause = Instant::now() + EXHAUSTED_PAUSE;
                 let pause = deadline.map_or(pause, |deadline| deadline.min(pause));

@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use rushes_net::NetError;
 use rushes_net::SocketOptions;
 use rushes_net::TcpSocket;
 use rushes_net::UdpSocket;
@@ -100,6 +101,7 @@ struct State {
     accept: Option<Accept>,
     report: Report,
     is_closed: bool,
+    has_given_way: bool,
 }
 
 impl Binding {
@@ -112,7 +114,12 @@ impl Binding {
         let count = choice.encoding.shape().tiling().tiles().len();
         let units = (0..count).map(|_| Unit::new(choice.transport, options, control));
         let units: Result<Vec<_>, _> = units.collect();
-        let units = units.map_err(|error| (Reason::Unsupported, error.to_string()))?;
+        let units = units.map_err(|error| match error {
+            Error::Net(NetError::Create(source)) => {
+                (Reason::Busy, format!("the server has no sockets left: {source}"))
+            }
+            error => (Reason::Unsupported, error.to_string()),
+        })?;
         let streams = match choice.transport {
             Transport::Rtp => Some(Streams::new(choice, (options, security), control)?),
             Transport::Udp | Transport::Tcp => None,
@@ -127,6 +134,7 @@ impl Binding {
             accept: None,
             report: Report::default(),
             is_closed: false,
+            has_given_way: false,
         };
         Ok(Arc::new(Self {
             token,
@@ -166,6 +174,11 @@ impl Binding {
             Way::Datagrams(_) | Way::Connection => None,
         };
         self.units.iter().filter_map(ssrc).collect()
+    }
+
+    /// The session of the units' streams, over RTP.
+    pub(super) fn streams(&self) -> Option<&Session> {
+        self.streams.as_ref().map(|streams| &streams.session)
     }
 
     /// The short authentication string, if keys were agreed on by ZRTP.
@@ -211,6 +224,16 @@ impl Binding {
     /// Units that were bound since the last call.
     pub(super) fn newly_bound(&self) -> Vec<u8> {
         std::mem::take(&mut lock(&self.state).newly_bound)
+    }
+
+    /// Ends the session: another takes its place.
+    pub(super) fn give_way(&self) {
+        lock(&self.state).has_given_way = true;
+        self.waker.wake();
+    }
+
+    pub(super) fn has_given_way(&self) -> bool {
+        lock(&self.state).has_given_way
     }
 
     fn is_closed(&self) -> bool {

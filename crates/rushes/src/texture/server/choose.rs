@@ -37,7 +37,7 @@ pub(super) fn choose(
     wishes: &Wishes,
     source: &Layout,
     rate: FrameRate,
-    options: &ServerOptions,
+    (options, units_left): (&ServerOptions, usize),
     format: Option<Format>,
 ) -> Result<Choice, Refusal> {
     let format = choose_format(wishes, source.format(), format)?;
@@ -51,6 +51,7 @@ pub(super) fn choose(
         return Err((Reason::Transport, format!("the server sends by {transport} only")));
     }
     let units = if wishes.units == 0 { options.units } else { usize::from(wishes.units) };
+    let units = units.min(units_left);
     let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
     let payload = if wished == 0 { default_payload(transport) } else { wished };
     let payload_max = match transport {

@@ -15,6 +15,7 @@ use rushes_proto::delivery::control::State;
 use rushes_proto::delivery::control::Stopped;
 use rushes_proto::delivery::control::UnitOpening;
 
+use super::super::sealing;
 use super::super::wire::Wire;
 use super::Inner;
 use super::session::Session;
@@ -125,7 +126,13 @@ impl Connection<'_> {
     /// What other threads have to say to this connection.
     fn look_around(&mut self) {
         match &mut self.session {
-            Some(session) => session.look_around(self.inner, &mut self.machine),
+            Some(session) => {
+                let channel = &mut self.wire.channel;
+                if let Err(error) = sealing::seal(channel, session.binding.streams()) {
+                    self.machine.stop(Reason::Unsupported, &error.to_string());
+                }
+                session.look_around(self.inner, &mut self.machine, channel.is_open());
+            }
             None if self.inner.is_stopped() => {
                 self.machine.stop(Reason::Ended, "the server is closing");
             }

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::sync::Mutex;
 
 use rushes_net::TcpSocket;
 
 use super::super::lock;
+use super::places::host;
 
-/// Waiting connections of one network at most: enough for two clients with 64 units each.
-const PER_NETWORK_MAX: usize = 128;
+/// Waiting connections of one host at most: enough for two clients with 64 units each.
+const PER_HOST_MAX: usize = 128;
 
 /// Waiting connections at most.
 const ALL_MAX: usize = 256;
@@ -30,39 +30,27 @@ impl<C> Default for Entrance<C> {
 
 impl<C> Entrance<C> {
     /// Adds a connection from `peer`. If there are too many, removes and returns the oldest connection
-    /// of the network that has most; the caller closes it.
+    /// of the host that has most; the caller closes it.
     pub(super) fn admit(&self, peer: IpAddr, connection: &Arc<C>) -> Option<Arc<C>> {
-        let network = network(peer);
+        let host = host(peer);
         let mut waiting = lock(&self.waiting);
-        let count = |of: IpAddr| waiting.iter().filter(|(network, _)| *network == of).count();
-        let crowd = if count(network) >= PER_NETWORK_MAX {
-            Some(network)
+        let count = |of: IpAddr| waiting.iter().filter(|(host, _)| *host == of).count();
+        let crowd = if count(host) >= PER_HOST_MAX {
+            Some(host)
         } else if waiting.len() >= ALL_MAX {
-            waiting.iter().map(|(network, _)| *network).max_by_key(|network| count(*network))
+            waiting.iter().map(|(host, _)| *host).max_by_key(|host| count(*host))
         } else {
             None
         };
-        let oldest = waiting.iter().position(|(network, _)| Some(*network) == crowd);
+        let oldest = waiting.iter().position(|(host, _)| Some(*host) == crowd);
         let gone = oldest.and_then(|oldest| waiting.remove(oldest));
-        waiting.push_back((network, connection.clone()));
+        waiting.push_back((host, connection.clone()));
         gone.map(|(_, connection)| connection)
     }
 
     /// Removes a connection: its opening was received, or it has ended.
     pub(super) fn leave(&self, connection: &Arc<C>) {
         lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, connection));
-    }
-}
-
-/// The network of an address. Over IPv6 that is the first 64 bits, because one host may have all
-/// addresses behind them.
-fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
     }
 }
 
@@ -75,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_one_network_pushes_out_its_own_oldest() {
+    fn a_crowd_of_one_host_pushes_out_its_own_oldest() {
         let entrance = Entrance::default();
         assert_eq!(admit(&entrance, "192.0.2.1", 0), None);
         for n in 0..128_u32 {
@@ -87,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn crowds_of_many_networks_push_out_the_largest_before_any_other() {
+    fn crowds_of_many_hosts_push_out_the_largest_before_any_other() {
         let entrance = Entrance::default();
         assert_eq!(admit(&entrance, "192.0.2.1", 0), None);
         for n in 0..255_u32 {

@@ -10,6 +10,7 @@ mod feed;
 mod job;
 mod link;
 mod options;
+mod places;
 mod session;
 mod statistics;
 mod work;
@@ -19,6 +20,7 @@ pub use options::ServerOptions;
 pub use statistics::{SentFrame, ServerCounts};
 
 use std::fmt;
+use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -47,6 +49,7 @@ use self::binding::Binding;
 use self::choose::Refusal;
 use self::entrance::Entrance;
 use self::feed::Feed;
+use self::places::{Full, Places};
 use self::statistics::Tally;
 use self::work::Sent;
 use super::OnPanic;
@@ -79,7 +82,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// ```
 pub struct TextureServer {
     inner: Arc<Inner>,
-    local: SocketAddr,
+    listener: Arc<TcpListener>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -92,7 +95,9 @@ struct Inner {
     timeline: Timeline,
     feed: Feed,
     tally: Tally,
-    sessions: Mutex<Vec<Arc<Binding>>>,
+    sessions: Mutex<Places<Binding>>,
+    /// Held while a session begins: one at a time.
+    beginning: Mutex<()>,
     connections: AtomicUsize,
     entrance: Entrance,
     /// How often the format wished by the application changed, and to what.
@@ -103,7 +108,7 @@ struct Inner {
 
 impl fmt::Debug for TextureServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextureServer").field("local", &self.local).finish_non_exhaustive()
+        f.debug_struct("TextureServer").field("listener", &self.listener).finish_non_exhaustive()
     }
 }
 
@@ -126,8 +131,7 @@ impl TextureServer {
         let format = options.format.unwrap_or_else(|| layout.format());
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
         let sealing = Sealing::new(options.security.as_ref(), End::Server)?;
-        let listener = TcpListener::bind(local, &options.tcp)?;
-        let local = listener.local_address();
+        let listener = Arc::new(TcpListener::bind(local, &options.tcp)?);
         let rate = source.rate();
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         let inner = Arc::new(Inner {
@@ -137,7 +141,8 @@ impl TextureServer {
             timeline: Timeline::new(Instant::now()),
             feed: Feed::default(),
             tally: Tally::default(),
-            sessions: Mutex::new(Vec::new()),
+            sessions: Mutex::default(),
+            beginning: Mutex::default(),
             connections: AtomicUsize::new(0),
             entrance: Entrance::default(),
             wanted: Mutex::new((0, options.format)),
@@ -145,7 +150,7 @@ impl TextureServer {
             waker: Waker::new()?,
             options,
         });
-        let mut server = Self { inner, local, threads: Vec::new() };
+        let mut server = Self { inner, listener: listener.clone(), threads: Vec::new() };
         let inner = server.inner.clone();
         server.spawn("rushes-accept", move || accept(&inner, &listener))?;
         let inner = server.inner.clone();
@@ -170,7 +175,13 @@ impl TextureServer {
 
     /// Where it listens.
     pub fn local_address(&self) -> SocketAddr {
-        self.local
+        self.listener.local_address()
+    }
+
+    /// Why clients that come have to wait now, as the system says it: the process has no descriptors
+    /// or memory left. Those that are there are served meanwhile.
+    pub fn shortage(&self) -> Option<String> {
+        self.listener.shortage()
     }
 
     /// What frames are before they are encoded.
@@ -197,7 +208,10 @@ impl TextureServer {
 
     /// What it has done so far.
     pub fn counts(&self) -> ServerCounts {
-        ServerCounts { clients: lock(&self.inner.sessions).len(), ..self.inner.tally.counts() }
+        ServerCounts {
+            clients: lock(&self.inner.sessions).sessions().len(),
+            ..self.inner.tally.counts()
+        }
     }
 
     /// How long the latest frames took, oldest first; each is told once, 1 024 are kept.
@@ -213,12 +227,12 @@ impl TextureServer {
     /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
     #[cfg(feature = "zrtp")]
     pub fn sas(&self) -> Vec<crate::zrtp::SasStatus> {
-        lock(&self.inner.sessions).iter().filter_map(|binding| binding.sas()).collect()
+        lock(&self.inner.sessions).sessions().filter_map(|binding| binding.sas()).collect()
     }
 
     /// What each client has said last of what it sees.
     pub fn reports(&self) -> Vec<Report> {
-        lock(&self.inner.sessions).iter().map(|binding| binding.report()).collect()
+        lock(&self.inner.sessions).sessions().map(|binding| binding.report()).collect()
     }
 }
 
@@ -247,31 +261,37 @@ impl Inner {
         *lock(&self.wanted)
     }
 
-    /// Whether there are as many sessions as there may be.
-    fn is_full(&self) -> bool {
-        lock(&self.sessions).len() >= self.options.clients_max
+    /// Units that the next session may have.
+    fn units_left(&self) -> usize {
+        lock(&self.sessions).units_left(&self.options.limits())
     }
 
-    /// Takes up a session; false if there are too many.
-    fn register(&self, binding: &Arc<Binding>) -> bool {
-        let mut sessions = lock(&self.sessions);
-        let has_room = sessions.len() < self.options.clients_max;
-        if has_room {
-            sessions.push(binding.clone());
+    /// Makes room for another session.
+    fn make_room(&self, peer: IpAddr) -> Result<(), Refusal> {
+        let limits = self.options.limits();
+        let gone = lock(&self.sessions).make_room(peer, &limits).map_err(|full| {
+            let text = match full {
+                Full::Host => format!("this host has {} clients here already", limits.per_host),
+                Full::All => format!("the server has {} clients already", limits.all),
+            };
+            (Reason::Busy, text)
+        })?;
+        if let Some(binding) = gone {
+            binding.give_way();
         }
-        has_room
+        Ok(())
     }
 
     fn forget(&self, binding: &Arc<Binding>) {
-        lock(&self.sessions).retain(|other| !Arc::ptr_eq(other, binding));
+        lock(&self.sessions).leave(binding);
     }
 
     fn find(&self, token: Token) -> Option<Arc<Binding>> {
-        lock(&self.sessions).iter().find(|binding| binding.token == token).cloned()
+        lock(&self.sessions).sessions().find(|binding| binding.token == token).cloned()
     }
 
     fn wake_sessions(&self) {
-        lock(&self.sessions).iter().for_each(|binding| binding.waker.wake());
+        lock(&self.sessions).sessions().for_each(|binding| binding.waker.wake());
     }
 
     fn note_sent(&self, sent: &Sent, units: usize, dropped_before: u64) {

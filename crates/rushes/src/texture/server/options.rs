@@ -8,6 +8,7 @@ use rushes_proto::delivery::control::Transport;
 use rushes_texture::Format;
 
 use super::feed::Timing;
+use super::places::Limits;
 
 /// How a [`TextureServer`](crate::texture::TextureServer) works. Every setting has a default that
 /// works.
@@ -20,7 +21,7 @@ pub struct ServerOptions {
     /// How units travel for clients that do not wish otherwise; UDP by default.
     pub transport: Transport,
     /// Units of a frame for clients that do not wish otherwise, 1 to 64: each has a socket and a
-    /// thread. By default as many as there are processors, but no more than 8.
+    /// thread. All clients together have 128, or more only if this number for each comes to more. By default as many as there are processors, but no more than 8.
     pub units: usize,
     /// Octets of a packet behind its header of four, for clients that do not wish otherwise; 0, the
     /// default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over RTP.
@@ -33,8 +34,11 @@ pub struct ServerOptions {
     /// Bits per second at which the units of one client send together; 0, the default, does not
     /// pace UDP, and RTP at 10 Gbit/s.
     pub bit_rate: u64,
-    /// Sessions at once; more clients are told to come again later. 4 by default.
+    /// Sessions at once; more clients are told to come again later. 8 by default.
     pub clients_max: usize,
+    /// Sessions at once of one IPv4 address, or of one IPv6 network of 64 bits, so that no host takes
+    /// everybody's place. 4 by default.
+    pub clients_per_host_max: usize,
     /// When pictures are taken from the source.
     pub timing: Timing,
     /// Whether the source begins again at its end; else its end ends the sessions.
@@ -48,8 +52,9 @@ pub struct ServerOptions {
     /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys before
     /// anything is offered, and the control connection is encrypted. The given keys only
     /// authenticate: each session has its own keys, with forward secrecy. With
-    /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear: anyone on the path
-    /// can read sizes, rates and counts, and can change or end the session.
+    /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
+    /// streams have agreed on keys, and encrypted from then on, before the first frame: what anyone on
+    /// the path has changed in the offer is found then, and what anyone may have read is the offer.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
     #[cfg(not(feature = "srtp"))]
@@ -66,7 +71,8 @@ impl Default for ServerOptions {
             payload: 0,
             in_flight: 4 << 20,
             bit_rate: 0,
-            clients_max: 4,
+            clients_max: 8,
+            clients_per_host_max: 4,
             timing: Timing::Live,
             loops: false,
             udp: SocketOptions::default(),
@@ -87,6 +93,10 @@ impl ServerOptions {
 }
 
 impl ServerOptions {
+    pub(super) fn limits(&self) -> Limits {
+        Limits { all: self.clients_max, per_host: self.clients_per_host_max, units: self.units }
+    }
+
     /// Octets that a unit may send at once, whatever the rate.
     pub(super) fn burst(&self, transport: Transport) -> usize {
         if transport == Transport::Rtp { self.in_flight / 4 } else { self.in_flight }

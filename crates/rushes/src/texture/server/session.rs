@@ -18,6 +18,7 @@ use rushes_proto::delivery::control::Wishes;
 use rushes_texture::Format;
 
 use super::super::OnPanic;
+use super::super::lock;
 use super::super::wire::Wire;
 use super::Inner;
 use super::binding::Binding;
@@ -25,7 +26,6 @@ use super::choose;
 use super::choose::Refusal;
 use super::encoding::Encoding;
 use super::options::PAUSE_MAX;
-use super::options::ServerOptions;
 use super::work::Sent;
 
 /// How often a client is told what was done so far.
@@ -61,18 +61,18 @@ impl Session {
     ) -> Result<Self, Refusal> {
         let options = &inner.options;
         let (heeded, format) = inner.wanted();
-        let choice = choose::choose(wishes, &inner.layout, inner.rate, options, format)?;
-        if inner.is_full() {
-            return Err(busy(options));
-        }
+        // One after the other, so that each counts those before it.
+        let _turn = lock(&inner.beginning);
+        let peer = wire.socket.peer_address().ip();
+        let with = (options, inner.units_left());
+        let choice = choose::choose(wishes, &inner.layout, inner.rate, with, format)?;
+        inner.make_room(peer)?;
         let token = super::token()?;
         let security = inner.sealing.media(&wire.channel);
         let security = security.map_err(|error| (Reason::Unsupported, error.to_string()))?;
         let binding = Binding::new(token, &choice, (options, security), &wire.socket)?;
         let offer = choose::offer(&choice, &binding);
-        if !inner.register(&binding) {
-            return Err(busy(options));
-        }
+        lock(&inner.sessions).take(peer, binding.units(), binding.clone());
         let unsupported = |error: &dyn std::fmt::Display| (Reason::Unsupported, error.to_string());
         let mut session = Self {
             threads: Vec::new(),
@@ -87,7 +87,7 @@ impl Session {
             offer: offer.clone(),
             binding,
         };
-        let begun = session.spawn().map_err(|error| unsupported(&error)).and_then(|()| {
+        let begun = session.spawn().map_err(|error| exhausted(&error)).and_then(|()| {
             machine.offer(Instant::now(), offer).map_err(|error| unsupported(&error))
         });
         match begun {
@@ -120,6 +120,7 @@ impl Session {
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
         self.binding.work.resume(encoding.clone());
         self.current = Some(encoding);
+        lock(&inner.sessions).note_bound(&self.binding);
         if !std::mem::replace(&mut self.is_fed, true) {
             inner.feed.join(self.binding.work.clone());
         }
@@ -159,9 +160,10 @@ impl Session {
         }
     }
 
-    /// What other threads have to say.
-    pub(super) fn look_around(&mut self, inner: &Inner, machine: &mut Server) {
-        for unit in self.binding.newly_bound() {
+    /// What other threads have to say. Nothing begins before the control connection `is_sealed`.
+    pub(super) fn look_around(&mut self, inner: &Inner, machine: &mut Server, is_sealed: bool) {
+        let bound = if is_sealed { self.binding.newly_bound() } else { Vec::new() };
+        for unit in bound {
             if let Err(error) = machine.unit_bound(Instant::now(), unit) {
                 tracing::debug!(unit, %error, "a unit was bound too late");
             }
@@ -180,6 +182,8 @@ impl Session {
             machine.stop(Reason::Unsupported, &why);
         } else if inner.is_stopped() {
             machine.stop(Reason::Ended, "the server is closing");
+        } else if self.binding.has_given_way() {
+            machine.stop(Reason::Busy, "others came, and no unit of this session was bound");
         } else if is_done {
             machine.stop(Reason::Ended, "the source has ended");
         }
@@ -235,6 +239,7 @@ impl Session {
     }
 }
 
-fn busy(options: &ServerOptions) -> Refusal {
-    (Reason::Busy, format!("the server has {} clients already", options.clients_max))
+/// The system has no more threads.
+fn exhausted(error: &std::io::Error) -> Refusal {
+    (Reason::Busy, format!("the server has no threads left: {error}"))
 }

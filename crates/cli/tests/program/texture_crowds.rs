@@ -1,0 +1,41 @@
+//! A texture server whose process may open few files, and strangers who take them all.
+
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::rig::{json, rushes, text};
+use crate::texture_rig::{must, serving_by};
+
+const PATTERN: &str = "pattern:64x64@50";
+
+#[test]
+fn a_server_without_descriptors_says_so_and_goes_on() {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 48; exec \"$@\"", "sh"]);
+    limited.arg(assert_cmd::cargo::cargo_bin!("rushes"));
+    limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let server = serving_by(limited, PATTERN, &["--units", "1", "--loop"]);
+    // One is there before, during and after.
+    let view = ["texture", "view", &server.address, "--null", "--frames", "400", "--json"];
+    let viewer = rushes(&view).spawn().unwrap();
+    let crowd: Vec<_> = (0..100).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
+    assert!(crowd.len() > 48);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !server.said().contains("new clients have to wait") {
+        assert!(Instant::now() < until, "{}", server.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(server.said().contains("Too many open files"), "{}", server.said());
+    drop(crowd);
+    // Who comes then waits for its turn, and is served.
+    let late = json(&must(&["view", &server.address, "--null", "--frames", "20", "--json"]));
+    assert_eq!(late["frames_lost"], 0, "{late}");
+    let viewed = viewer.wait_with_output().unwrap();
+    assert!(viewed.status.success(), "{}", text(&viewed.stderr));
+    let viewed = json(&viewed);
+    assert_eq!(viewed["frames_damaged"], 0, "{viewed}");
+    let (served, told) = server.interrupt();
+    assert!(served.status.success(), "{told}");
+    assert!(told.contains("new clients are accepted again"), "{told}");
+}

@@ -1,0 +1,192 @@
+//! How many sessions there may be, for each host and in all, and who gives way to whom.
+
+use std::net::IpAddr;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+/// Units of all sessions together, unless the server's own settings come to more: each has a socket
+/// and a thread.
+const UNITS_MAX: usize = 128;
+
+/// How many there may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Sessions in all.
+    pub(super) all: usize,
+    /// Sessions of one host.
+    pub(super) per_host: usize,
+    /// Units of a session whose client does not wish otherwise.
+    pub(super) units: usize,
+}
+
+/// The sessions there are, oldest first.
+#[derive(Debug)]
+pub(super) struct Places<S> {
+    taken: Vec<Place<S>>,
+}
+
+#[derive(Debug)]
+struct Place<S> {
+    host: IpAddr,
+    units: usize,
+    /// Whether all units have found their way to the client, so that it was no mere knock.
+    is_bound: bool,
+    session: Arc<S>,
+}
+
+/// There is no place, for this reason.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Full {
+    /// The host has as many sessions as one may.
+    Host,
+    /// There are as many sessions as there may be.
+    All,
+}
+
+impl<S> Default for Places<S> {
+    fn default() -> Self {
+        Self { taken: Vec::new() }
+    }
+}
+
+impl<S> Places<S> {
+    /// Makes room for a session of a client at `peer`. A session whose units are not bound gives way
+    /// where there is none, the oldest of the host that has most: it is removed and returned, and the
+    /// caller ends it.
+    pub(super) fn make_room(
+        &mut self,
+        peer: IpAddr,
+        limits: &Limits,
+    ) -> Result<Option<Arc<S>>, Full> {
+        let host = host(peer);
+        let (full, crowd) = if self.count(host) >= limits.per_host {
+            (Full::Host, Some(host))
+        } else if self.taken.len() >= limits.all {
+            let unbound = self.taken.iter().filter(|place| !place.is_bound);
+            (Full::All, unbound.map(|place| place.host).max_by_key(|host| self.count(*host)))
+        } else {
+            return Ok(None);
+        };
+        let gives_way = |place: &Place<S>| !place.is_bound && Some(place.host) == crowd;
+        let oldest = self.taken.iter().position(gives_way).ok_or(full)?;
+        Ok(Some(self.taken.remove(oldest).session))
+    }
+
+    /// Units that the next session may have: what the others leave, less the usual number for each
+    /// of the places that stay free.
+    pub(super) fn units_left(&self, limits: &Limits) -> usize {
+        let all = UNITS_MAX.max(limits.all.saturating_mul(limits.units));
+        let taken: usize = self.taken.iter().map(|place| place.units).sum();
+        let usual = limits.units.min(all / limits.all.max(1));
+        let others = limits.all.saturating_sub(self.taken.len() + 1);
+        all.saturating_sub(taken).saturating_sub(others.saturating_mul(usual)).max(usual)
+    }
+
+    /// Adds a session.
+    pub(super) fn take(&mut self, peer: IpAddr, units: usize, session: Arc<S>) {
+        self.taken.push(Place { host: host(peer), units, is_bound: false, session });
+    }
+
+    /// Notes that all units of a session are bound: it gives way to nobody.
+    pub(super) fn note_bound(&mut self, session: &Arc<S>) {
+        let mut places = self.taken.iter_mut();
+        if let Some(place) = places.find(|place| Arc::ptr_eq(&place.session, session)) {
+            place.is_bound = true;
+        }
+    }
+
+    /// Removes a session, if it is there.
+    pub(super) fn leave(&mut self, session: &Arc<S>) {
+        self.taken.retain(|place| !Arc::ptr_eq(&place.session, session));
+    }
+
+    /// The sessions, oldest first.
+    pub(super) fn sessions(&self) -> impl ExactSizeIterator<Item = &Arc<S>> {
+        self.taken.iter().map(|place| &place.session)
+    }
+
+    fn count(&self, host: IpAddr) -> usize {
+        self.taken.iter().filter(|place| place.host == host).count()
+    }
+}
+
+/// What counts as one host: an IPv4 address, or the first 64 bits of an IPv6 address, because one host
+/// may have all addresses behind them.
+pub(super) fn host(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { all: 8, per_host: 4, units: 8 };
+
+    fn peer(n: u8) -> IpAddr {
+        [192, 0, 2, n].into()
+    }
+
+    /// Who gave way to a session of this number and peer.
+    fn come(places: &mut Places<u32>, n: u8, number: u32) -> Result<Option<u32>, Full> {
+        let gone = places.make_room(peer(n), &LIMITS)?;
+        places.take(peer(n), 8, Arc::new(number));
+        Ok(gone.map(|gone| *gone))
+    }
+
+    fn bind_all(places: &mut Places<u32>) {
+        let sessions: Vec<_> = places.sessions().cloned().collect();
+        for session in &sessions {
+            places.note_bound(session);
+        }
+    }
+
+    #[test]
+    fn a_host_that_has_its_share_takes_nobody_elses_place() {
+        let mut places = Places::default();
+        assert_eq!(come(&mut places, 1, 0), Ok(None));
+        for number in 10..14 {
+            assert_eq!(come(&mut places, 2, number), Ok(None));
+        }
+        // Its own oldest that has shown nothing gives way, and none that has.
+        assert_eq!(come(&mut places, 2, 14), Ok(Some(10)));
+        bind_all(&mut places);
+        assert_eq!(come(&mut places, 2, 15), Err(Full::Host));
+        assert_eq!(come(&mut places, 3, 20), Ok(None));
+    }
+
+    #[test]
+    fn those_that_bind_nothing_give_way_when_all_places_are_taken() {
+        let mut places = Places::default();
+        assert_eq!(come(&mut places, 1, 0), Ok(None));
+        bind_all(&mut places);
+        for number in 0..7 {
+            assert_eq!(come(&mut places, 2 + number % 2, 10 + u32::from(number)), Ok(None));
+        }
+        // Host 2 has four of them, host 3 three.
+        assert_eq!(come(&mut places, 4, 20), Ok(Some(10)));
+        assert!(places.sessions().any(|session| **session == 0), "one that is bound stays");
+        bind_all(&mut places);
+        assert_eq!(come(&mut places, 5, 30), Err(Full::All));
+    }
+
+    #[test]
+    fn whatever_clients_wish_the_next_ones_have_their_usual_units() {
+        let mut places = Places::<u32>::default();
+        for n in 0..8 {
+            let left = places.units_left(&LIMITS);
+            assert!(left >= 8, "client {n}: {left}");
+            places.take(peer(n), left.min(64), Arc::new(n.into()));
+        }
+        let units: usize = places.taken.iter().map(|place| place.units).sum();
+        assert_eq!((places.taken[0].units, units), (64, 128));
+        // What the server's own settings come to is never cut.
+        let many = Limits { all: 8, per_host: 8, units: 64 };
+        assert_eq!(Places::<u32>::default().units_left(&many), 64);
+    }
+}

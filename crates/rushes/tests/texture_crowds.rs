@@ -1,0 +1,138 @@
+//! Hosts that take every place a texture server has, and the client that gets in nevertheless.
+#![cfg(all(feature = "texture", target_os = "linux"))]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod texture_world;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rushes::proto::delivery::control::{Message, Opening, Reason, Wishes};
+use rushes::texture::{ClientOptions, Format, Layout, ServerOptions};
+use rushes::texture::{TextureClient, TextureError, TextureServer, Transport};
+use socket2::{Domain, Socket, Type};
+
+use texture_world::noise::Noise;
+use texture_world::stranger::{Stranger, opening, wishes};
+use texture_world::witness::{Pictures, Witness};
+
+const HANGS: Duration = Duration::from_secs(30);
+const PICTURES: u64 = 8;
+
+fn serve(change: impl Fn(&mut ServerOptions)) -> TextureServer {
+    let layout = Layout::new(Format::Bc1, 320, 180).unwrap();
+    let mut options = ServerOptions::default();
+    (options.units, options.loops) = (2, true);
+    change(&mut options);
+    let noise = Noise::new(layout, 50, PICTURES);
+    TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap()
+}
+
+/// A connection from another address of this machine.
+fn from_host(host: u8, server: SocketAddr) -> Stranger {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let local = SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0));
+    socket.bind(&local.into()).unwrap();
+    socket.connect(&server.into()).unwrap();
+    Stranger::new(TcpStream::from(socket))
+}
+
+/// One that asks for a session and never binds a unit; what it was told, if that was the end.
+fn knock(host: u8, server: SocketAddr, units: u8) -> Result<Stranger, (Reason, String)> {
+    let mut stranger = from_host(host, server);
+    let wishes = Wishes { units, ..wishes(Transport::Udp) };
+    stranger.say(&opening(Opening::Control(wishes)));
+    match stranger.hear() {
+        Some(Message::Offer(_)) => Ok(stranger),
+        Some(Message::Refuse { reason, text }) => Err((reason, text)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn count(folder: &str) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+struct Viewer(TextureClient, Arc<Witness>);
+
+impl Viewer {
+    fn connect(server: SocketAddr) -> Result<Self, TextureError> {
+        let witness = Arc::new(Witness::new(Pictures::Round(PICTURES)));
+        let mut options = ClientOptions::default();
+        (options.deadline_min, options.deadline_max) = (HANGS, HANGS);
+        Ok(Self(TextureClient::connect(server, witness.clone(), options)?, witness))
+    }
+
+    /// Waits for so many frames more, each as it was sent.
+    fn see(&self, frames: u64) {
+        let (until, enough) = (Instant::now() + HANGS, self.1.seen().frames + frames);
+        while self.1.seen().frames < enough {
+            assert!(Instant::now() < until, "no frames: {:?}", self.0.statistics());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let seen = self.1.seen();
+        assert!(seen.faults.is_empty() && seen.damaged == 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn hosts_that_ask_for_everything_and_take_nothing_lock_nobody_out() {
+    let server = serve(|_| {});
+    let address = server.local_address();
+    let before = (count("/proc/self/fd"), count("/proc/self/task"));
+    let viewer = Viewer::connect(address).unwrap();
+    viewer.see(5);
+    // Two hosts would have all other places, with all units that there are.
+    let crowd: Vec<_> =
+        (0..40).map(|n| knock(2 + n % 2, address, 64).expect("the oldest gives way")).collect();
+    assert!(server.counts().clients <= 8);
+    // A viewer has a few, an open connection two, and each of 128 units a thread, a socket and a
+    // waker at most.
+    let threads = count("/proc/self/task") - before.1;
+    let files = count("/proc/self/fd") - before.0;
+    assert!(threads < 128 + 8 + 64 && files < 2 * (128 + 40) + 64, "{threads}, {files}");
+    viewer.see(5);
+    // Who comes gets in, though the others never left.
+    let another = Viewer::connect(address).unwrap();
+    another.see(5);
+    assert!((0..4).all(|_| knock(2, address, 0).is_ok()));
+    viewer.see(5);
+    another.see(5);
+    drop(crowd);
+}
+
+#[test]
+fn one_host_has_its_share_of_sessions_and_no_more() {
+    let server = serve(|options| options.clients_per_host_max = 2);
+    let address = server.local_address();
+    let viewers = [(); 2].map(|()| Viewer::connect(address).unwrap());
+    for viewer in &viewers {
+        viewer.see(3);
+    }
+    let error = Viewer::connect(address).err().unwrap().to_string();
+    assert!(error.contains("this host has 2 clients here already"), "{error}");
+    // Somebody else may come.
+    knock(2, address, 1).unwrap();
+    for viewer in &viewers {
+        viewer.see(3);
+    }
+}
+
+#[test]
+fn a_client_that_wishes_all_units_leaves_the_others_theirs() {
+    let server = serve(|_| {});
+    let address = server.local_address();
+    let mut offered = Vec::new();
+    let mut crowd = Vec::new();
+    for host in 2..10 {
+        let mut stranger = from_host(host, address);
+        let wishes = Wishes { units: 64, ..wishes(Transport::Udp) };
+        stranger.say(&opening(Opening::Control(wishes)));
+        let Some(Message::Offer(offer)) = stranger.hear() else { panic!("no offer") };
+        offered.push(offer.unit_count());
+        crowd.push(stranger);
+    }
+    assert!(offered.iter().all(|units| *units >= 2), "{offered:?}");
+    assert!(offered.iter().sum::<usize>() <= 128, "{offered:?}");
+}
