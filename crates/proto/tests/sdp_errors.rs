@@ -42,6 +42,20 @@ fn what_is_no_description_is_told_from_an_odd_one() {
     assert_warned(&warnings, 1, "=", &LeftOut::Line);
 }
 
+/// Otherwise it would hold in what is written, where the first is not, if the format is left out.
+#[test]
+fn a_second_mapping_of_a_payload_type_is_left_out_and_named() {
+    let second = "a=rtpmap:96 opus/48000/2";
+    let (media, warnings) = video(&format!("a=rtpmap:96 H264/90000\n{second}"));
+    assert!(matches!(media.formats[0].encoding, Encoding::H264(_)));
+    assert_warned(&warnings, 4, "a=rtpmap", &LeftOut::Line);
+    let odd = "a=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=q";
+    let text = format!("v=0\nm=video 5004 RTP/AVP 96\n{odd}\n{second}\n");
+    let (description, _) = parse(&text).unwrap();
+    assert_eq!(description.media[0].unmapped, [PayloadType::new(96).unwrap()]);
+    assert_eq!(parse(&description.write()).unwrap().0, description);
+}
+
 #[test]
 fn an_odd_line_is_left_out_and_named() {
     for (line, part) in [

@@ -48,12 +48,16 @@ pub(super) fn formats(
         let mut fields = line.attribute().1.split_ascii_whitespace();
         let payload_type = number(fields.next().unwrap_or_default());
         let place = payload_types.iter().position(|one| Some(one.value()) == payload_type);
-        if let Some(map) = place.map(|place| &mut maps[place]).filter(|map| map.is_none()) {
-            *used = true;
-            match rtpmap(fields.next().unwrap_or_default()) {
-                Ok(read) => *map = Some(read),
-                Err(problem) => warnings.add(line.number, problem, LeftOut::Line),
-            }
+        let Some(map) = place.map(|place| &mut maps[place]) else { continue };
+        *used = true;
+        let read = if map.is_none() {
+            rtpmap(fields.next().unwrap_or_default())
+        } else {
+            Err(Problem::TooMany { what: "a=rtpmap of one payload type", limit: 1 })
+        };
+        match read {
+            Ok(read) => *map = Some(read),
+            Err(problem) => warnings.add(line.number, problem, LeftOut::Line),
         }
     }
     let mut drafts = Vec::new();
