@@ -1,5 +1,3 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|octets: &[u8]| rushes_fuzz::window::send(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| rushes_fuzz::targets::run("delivery_window", octets));

@@ -1,6 +1,3 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rushes_proto::payload::h265::H265;
-
-fuzz_target!(|octets: &[u8]| rushes_fuzz::depacketise(&H265::default(), octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| rushes_fuzz::targets::run("payload_h265", octets));

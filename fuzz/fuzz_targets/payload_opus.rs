@@ -1,6 +1,3 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rushes_proto::payload::opus::Opus;
-
-fuzz_target!(|octets: &[u8]| rushes_fuzz::depacketise(&Opus::default(), octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| rushes_fuzz::targets::run("payload_opus", octets));

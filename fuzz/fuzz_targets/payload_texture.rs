@@ -1,6 +1,3 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rushes_proto::payload::texture::Texture;
-
-fuzz_target!(|octets: &[u8]| rushes_fuzz::depacketise(&Texture { payload: 64 }, octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| rushes_fuzz::targets::run("payload_texture", octets));

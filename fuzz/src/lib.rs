@@ -1,8 +1,12 @@
 //! What the fuzz targets share: octets cut into packets, and a listener with small limits.
 #![forbid(unsafe_code)]
 
+pub mod corpus;
 pub mod delivery;
 pub mod frames;
+pub mod parsers;
+pub mod seeds;
+pub mod targets;
 pub mod window;
 
 use std::collections::HashMap;
@@ -166,9 +170,8 @@ pub fn read_report(datagram: &[u8]) {
     }
 }
 
-/// Gives datagrams cut from `octets` to a participant of SSRC `own`, and reads what it answers.
-pub fn participate(own: Ssrc, octets: &[u8]) {
-    let start = Instant::now();
+/// A participant of SSRC `own`.
+fn participant(own: Ssrc, start: Instant) -> Participant {
     let config = ParticipantConfig {
         ssrc: own,
         retransmission: None,
@@ -183,7 +186,13 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
         reduced_size: false,
         sources_max: 4,
     };
-    let mut participant = Participant::new(config, start);
+    Participant::new(config, start)
+}
+
+/// Gives datagrams cut from `octets` to a participant of SSRC `own`, and reads what it answers.
+pub fn participate(own: Ssrc, octets: &[u8]) {
+    let start = Instant::now();
+    let mut participant = participant(own, start);
     let mut now = start;
     let media = MediaSent {
         packets: 1,
@@ -381,6 +390,28 @@ fn zrtp_end(name: u8, flags: u8) -> Session {
         }
     });
     Session::new(config, entropy, Box::new(MemoryStore::new())).expect("it can be used")
+}
+
+/// Every datagram of two ends that agree on a link without losses.
+fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
+    let now = Instant::now();
+    let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
+    for (end, session) in ends.iter_mut().enumerate() {
+        session.add_stream(Ssrc(end as u32), Some(address(1 - end as u8)), now).expect("the first");
+    }
+    let mut datagrams = Vec::new();
+    loop {
+        let before = datagrams.len();
+        for from in 0..2 {
+            while let Some((stream, _, datagram)) = ends[from].poll_datagram() {
+                ends[1 - from].handle_datagram(now, stream, address(from as u8), &datagram);
+                datagrams.push(datagram);
+            }
+        }
+        if datagrams.len() == before {
+            return datagrams;
+        }
+    }
 }
 
 /// Two ends of ZRTP, and a link that loses, repeats, changes and invents what `octets` says; both

@@ -1,0 +1,177 @@
+//! Gives every target its kept inputs, the seeds, and what comes of both by small changes: no
+//! instrumented build is needed. What is found by chance here is found again by the same command.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, panic};
+
+use rushes_fuzz::corpus;
+use rushes_fuzz::targets::{TARGETS, Target};
+
+const USAGE: &str = "\
+replay [--seconds N] [TARGET...]  runs targets, all by default, N seconds each (default 1)
+replay --file FILE TARGET         runs one target with the octets of a file
+replay --unpack FOLDER            writes kept inputs and seeds into FOLDER/TARGET/, for cargo fuzz
+replay --pack FOLDER              keeps the inputs that are in FOLDER/TARGET/, and only these";
+
+/// The longest input that changes make.
+const LEN_MAX: usize = 4096;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match &words[..] {
+        ["--help" | "-h", ..] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        ["--unpack", folder] => unpack(Path::new(folder)),
+        ["--pack", folder] => pack(Path::new(folder)),
+        ["--file", file, name] => chosen(&[name]).and_then(|targets| {
+            (targets[0].run)(&fs::read(file)?);
+            Ok(())
+        }),
+        ["--seconds", seconds, names @ ..] => match seconds.parse() {
+            Ok(seconds) => replay(seconds, names),
+            Err(_) => Err(io::Error::other(format!("{seconds} is no number of seconds"))),
+        },
+        names => replay(1.0, names),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("replay: {error}\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chosen(names: &[&str]) -> io::Result<Vec<&'static Target>> {
+    let find = |name: &&str| {
+        let target = TARGETS.iter().find(|target| target.name == *name);
+        target.ok_or_else(|| io::Error::other(format!("there is no target {name}")))
+    };
+    if names.is_empty() { Ok(TARGETS.iter().collect()) } else { names.iter().map(find).collect() }
+}
+
+fn replay(seconds: f64, names: &[&str]) -> io::Result<()> {
+    check_programs()?;
+    let input = Arc::new(Mutex::new((TARGETS[0].name, Vec::new())));
+    keep_what_panics(input.clone());
+    println!("{:24} {:>6} {:>6} {:>9}", "target", "kept", "seeds", "runs");
+    for target in chosen(names)? {
+        let (kept, seeds) = (corpus::load(target.name)?, (target.seeds)());
+        let counts = (kept.len(), seeds.len());
+        let inputs: Vec<_> = kept.into_iter().chain(seeds).collect();
+        let run = |octets: Vec<u8>| {
+            let mut current = input.lock().expect("no thread else");
+            *current = (target.name, octets);
+            let octets = current.1.clone();
+            drop(current);
+            (target.run)(&octets);
+        };
+        let until = Instant::now() + Duration::from_secs_f64(seconds);
+        let mut runs = 0_u64;
+        for octets in &inputs {
+            run(octets.clone());
+            runs += 1;
+        }
+        let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+        while Instant::now() < until {
+            run(changed(&inputs, &mut dice));
+            runs += 1;
+        }
+        println!("{:24} {:>6} {:>6} {runs:>9}", target.name, counts.0, counts.1);
+    }
+    Ok(())
+}
+
+/// Each target has a program of its name for cargo fuzz, and each program is a target.
+fn check_programs() -> io::Result<()> {
+    let manifest = include_str!("../../Cargo.toml");
+    let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"fuzz_targets/"));
+    let mut named: Vec<_> = named.map(|rest| rest.trim_end_matches(".rs\"")).collect();
+    named.sort_unstable();
+    if named.iter().eq(TARGETS.iter().map(|target| &target.name)) {
+        return Ok(());
+    }
+    Err(io::Error::other("the programs of Cargo.toml and the table of targets differ"))
+}
+
+/// Writes the input at hand into a file when something panics.
+fn keep_what_panics(input: Arc<Mutex<(&'static str, Vec<u8>)>>) {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        print(info);
+        let Ok(input) = input.lock() else { return };
+        let file = env::temp_dir().join(format!("rushes-fuzz-{}", input.0));
+        if fs::write(&file, &input.1).is_ok() {
+            eprintln!("again: replay --file {} {}", file.display(), input.0);
+        }
+    }));
+}
+
+/// Numbers that are the same each time (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 32) as usize % sides.max(1)
+    }
+}
+
+/// One of the inputs, with some small changes.
+fn changed(inputs: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
+    let any = |dice: &mut Dice| inputs.get(dice.below(inputs.len())).map_or(&[][..], |it| it);
+    let mut octets = any(dice).to_vec();
+    for _ in 0..=dice.below(4) {
+        let at = dice.below(octets.len() + 1);
+        match dice.below(6) {
+            0 | 1 if at < octets.len() => octets[at] ^= 1 << dice.below(8),
+            2 if at < octets.len() => octets[at] = [0, 1, 0x7f, 0x80, 0xff][dice.below(5)],
+            3 => octets.truncate(at),
+            4 => {
+                let end = (at + dice.below(16)).min(octets.len());
+                octets.drain(at..end);
+            }
+            _ => {
+                let other = any(dice);
+                let from = dice.below(other.len() + 1);
+                let end = (from + dice.below(64)).min(other.len());
+                octets.splice(at..at, other[from..end].iter().copied());
+            }
+        }
+    }
+    octets.truncate(LEN_MAX);
+    octets
+}
+
+fn unpack(folder: &Path) -> io::Result<()> {
+    for target in TARGETS {
+        let folder: PathBuf = folder.join(target.name);
+        fs::create_dir_all(&folder)?;
+        let inputs = corpus::load(target.name)?.into_iter().chain((target.seeds)());
+        for (n, input) in inputs.enumerate() {
+            fs::write(folder.join(format!("kept-{n:05}")), input)?;
+        }
+    }
+    Ok(())
+}
+
+fn pack(folder: &Path) -> io::Result<()> {
+    for target in TARGETS {
+        let mut inputs = Vec::new();
+        for entry in fs::read_dir(folder.join(target.name))? {
+            inputs.push(fs::read(entry?.path())?);
+        }
+        let (count, octets) = (inputs.len(), inputs.iter().map(Vec::len).sum::<usize>());
+        corpus::save(target.name, inputs)?;
+        println!("{:24} {count:>6} inputs {octets:>9} octets", target.name);
+    }
+    Ok(())
+}

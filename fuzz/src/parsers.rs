@@ -1,0 +1,136 @@
+//! Parsers that are given octets as they are.
+
+use rushes::Codec;
+use rushes::file::{MediaReader, OpusHead, ReadOptions};
+use rushes_proto::payload::Framing;
+use rushes_proto::payload::h265::H265;
+use rushes_proto::payload::h266::H266;
+use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_units};
+use rushes_proto::rtp::{Header, Packet as RtpPacket};
+use rushes_proto::sdp::{Crypto, Description, LeftOut, SdpError, WARNINGS_MAX};
+use rushes_proto::zrtp::{ConfirmPlain, Content, MESSAGE_LEN_MAX, Message, Packet};
+use rushes_proto::zrtp::{Reassembler, SasRelayPlain};
+
+use crate::{depacketise, packets, zrtp_packet};
+
+/// Access units of a bitstream that comes in pieces.
+pub fn access_units(octets: &[u8]) {
+    let Some((flags, octets)) = octets.split_first() else { return };
+    let codec = [NalCodec::H264, NalCodec::H265, NalCodec::H266][usize::from(flags % 3)];
+    let framing = if flags & 0x80 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed };
+    let mut reader = AccessUnitReader::new(codec, framing).limit(4096);
+    for piece in octets.chunks(usize::from(flags >> 3 & 15) + 1) {
+        reader.feed(piece);
+        while let Ok(Some(access_unit)) = reader.next_access_unit() {
+            assert!(access_unit.len() <= octets.len());
+        }
+    }
+    reader.finish();
+    while let Ok(Some(_)) = reader.next_access_unit() {}
+}
+
+/// NAL units of an access unit.
+pub fn nal_units(octets: &[u8]) {
+    let mut units = Vec::new();
+    for framing in [Framing::AnnexB, Framing::LengthPrefixed] {
+        if find_units(octets, framing, &mut units).is_ok() {
+            assert!(units.iter().all(|unit| !octets[unit.clone()].is_empty()));
+            assert!(units.windows(2).all(|pair| pair[0].end < pair[1].start));
+        }
+    }
+}
+
+/// A file of Opus in Ogg.
+pub fn ogg_opus(octets: &[u8]) {
+    let _ = OpusHead::parse(octets);
+    let octets = octets.to_vec();
+    let reader = MediaReader::from_octets(octets, "fuzz", Codec::Opus, ReadOptions::default());
+    let Ok(mut reader) = reader else { return };
+    while let Ok(Some(_)) = reader.next_frame() {}
+}
+
+/// Payloads of units with decoding order numbers; the first octets say how far they may be
+/// interleaved.
+pub fn numbered(octets: &[u8]) {
+    let Some((&[format, difference, nalus], octets)) = octets.split_first_chunk() else { return };
+    let max_don_diff = 1 + u16::from(difference) * if format & 1 == 0 { 1 } else { 100 };
+    if format & 2 == 0 {
+        let depack_buf_nalus = nalus.into();
+        let format = H265 { max_don_diff, depack_buf_nalus, ..H265::default() };
+        depacketise(&format, octets);
+    } else {
+        let depack_buf_bytes = nalus.into();
+        let format = H266 { max_don_diff, depack_buf_bytes, ..H266::default() };
+        depacketise(&format, octets);
+    }
+}
+
+/// A packet of RTP.
+pub fn rtp_packet(octets: &[u8]) {
+    let Ok(packet) = RtpPacket::parse(octets) else { return };
+    assert_eq!(packet.header_len() + packet.payload().len() + packet.padding_len(), octets.len());
+    for _ in packet.contributing_sources() {}
+    if let Some(elements) = packet.extension().and_then(|extension| extension.elements()) {
+        for element in elements.flatten() {
+            assert!(element.id != 0);
+        }
+    }
+}
+
+/// A header of RTP: written, it is as it was.
+pub fn rtp_header(octets: &[u8]) {
+    let Ok(packet) = RtpPacket::parse(octets) else { return };
+    let header = Header::from(&packet);
+    let mut written = vec![0; header.written_len()];
+    assert_eq!(header.write(&mut written), Ok(packet.header_len()));
+    assert_eq!(written, octets[..packet.header_len()]);
+}
+
+/// A description: written, it means what it meant.
+pub fn sdp(octets: &[u8]) {
+    let Ok((description, warnings)) = Description::parse_with_warnings(octets) else { return };
+    assert!(warnings.len() <= WARNINGS_MAX + 1);
+    for media in &description.media {
+        let _ = (media.supported(), media.ip(), media.rtcp_port(), media.senders(), media.ssrc());
+        for line in &media.crypto {
+            let Ok(valid) = line.valid() else { continue };
+            let written = Crypto::new(line.tag, &line.suite, &valid.keys, &valid.session);
+            let written = written.expect("what is valid can be written");
+            let again = written.valid().expect("what is written is valid");
+            assert_eq!((&again.keys, &again.session), (&valid.keys, &valid.session));
+        }
+    }
+    match Description::parse_with_warnings(description.write().as_bytes()) {
+        // A wildcard feedback is written once for each format, which may grow too long.
+        Ok((_, warnings)) if warnings.iter().any(|one| one.left_out == LeftOut::Rest) => {}
+        Err(SdpError::TooLong { .. }) => {}
+        Ok((read, _)) => assert_eq!(read, description),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Messages of ZRTP, whole and in fragments.
+pub fn zrtp_message(octets: &[u8]) {
+    let _ = Packet::parse(octets);
+    let _ = ConfirmPlain::parse(octets);
+    let _ = SasRelayPlain::parse(octets);
+    // What is read survives being written.
+    if let Ok(message) = Message::parse(octets) {
+        let mut written = Vec::new();
+        message.write(&mut written);
+        assert_eq!(Message::parse(&written), Ok(message));
+    }
+    let mut reassembler = Reassembler::new();
+    for (kind, body) in packets(octets) {
+        match Packet::parse(&zrtp_packet(kind, 2, body)).map(|packet| packet.content) {
+            Ok(Content::Message(message)) => assert_eq!(message, body),
+            Ok(Content::Fragment(fragment)) => {
+                if let Some(message) = reassembler.push(&fragment) {
+                    assert!(message.len() <= MESSAGE_LEN_MAX);
+                    let _ = Message::parse(message);
+                }
+            }
+            Err(_) => assert!(kind & 1 != 0, "a right packet is read"),
+        }
+    }
+}

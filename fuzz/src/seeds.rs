@@ -1,0 +1,363 @@
+//! Inputs that are made by our own senders, so that no target begins with nothing.
+#![allow(clippy::missing_panics_doc, reason = "what our own senders make is right")]
+
+use std::time::{Duration, Instant};
+
+use rushes::file::{MediaReader, ReadOptions};
+use rushes::sdp::encoding_of;
+use rushes::{Codec, Context};
+use rushes_proto::control::{MediaSent, Reception};
+use rushes_proto::delivery::control::{
+    Channel, ControlSecret, FrameNotice, Message, Offer, Opening,
+};
+use rushes_proto::delivery::control::{Ping, Reason, Token, UnitOpening};
+use rushes_proto::delivery::{Creditor, UnitHeader};
+use rushes_proto::payload::h265::H265;
+use rushes_proto::payload::{Fragment, PayloadFormat};
+use rushes_proto::rtp::{Element, ExtensionForm, Header, HeaderExtension};
+use rushes_proto::srtp::Suite;
+use rushes_proto::{ExtendedSequence, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+
+use crate::targets::media_of;
+use crate::{delivery, participant, zrtp_between};
+
+/// Octets in the longest packet: its length is one octet of an input.
+const PACKET_MAX: usize = 200;
+
+/// Packets in an input, each behind its length and `flags`.
+fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Vec<u8> {
+    let mut input = head.to_vec();
+    for (flags, packet) in packets {
+        let packet = &packet[..packet.len().min(255)];
+        input.extend([packet.len() as u8, flags]);
+        input.extend(packet);
+    }
+    input
+}
+
+/// The first frames of a file of `vectors/media`.
+fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
+    let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
+    let codec = rushes::file::codec_of(path.as_ref()).expect("one of ours");
+    let octets = std::fs::read(&path).expect("it is in the repository");
+    let reader = MediaReader::from_octets(octets, name, codec, ReadOptions::default());
+    let mut reader = reader.expect("it is sound");
+    let frame = || reader.next_frame().expect("it is sound").map(|frame| frame.data.to_vec());
+    std::iter::from_fn(frame).take(count).collect()
+}
+
+/// The payloads in which `format` carries frames, and whether each has the marker.
+fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
+    let frames = match media_of(format) {
+        Some(name) => frames(name, 12),
+        None => vec![vec![7; 900], (0..=255).collect(), vec![1; 5]],
+    };
+    let mut packetiser = format.packetiser();
+    let (mut fragment, mut payloads) = (Fragment::default(), Vec::new());
+    for frame in &frames {
+        packetiser.start(frame, PACKET_MAX).expect("it can travel");
+        while packetiser.next(frame, &mut fragment) {
+            let mut payload = vec![0; fragment.len()];
+            fragment.write(frame, &mut payload);
+            payloads.push((fragment.marker(), payload));
+            fragment.clear();
+        }
+    }
+    payloads.truncate(60);
+    payloads
+}
+
+/// For targets that take payloads: all in turn, with the marker, and with losses.
+pub fn payloads(format: &dyn PayloadFormat) -> Vec<Vec<u8>> {
+    let carried = carried(format);
+    let of = |head: u8, every: usize| {
+        let packets = carried.iter().enumerate().filter(|(n, _)| n % every != 5);
+        cut(
+            &[head],
+            packets.map(|(n, (marker, payload))| {
+                let loss = if n % every == 6 { 4 | 1 << 4 } else { 0 };
+                ((n as u8 / 16) << 6 | loss | u8::from(*marker), &payload[..])
+            }),
+        )
+    };
+    (0..4).flat_map(|head| [of(head, usize::MAX), of(head, 7)]).collect()
+}
+
+/// The same with decoding order numbers.
+pub fn numbered() -> Vec<Vec<u8>> {
+    let format = H265 { max_don_diff: 4, depack_buf_nalus: 4, ..H265::default() };
+    let inputs = payloads(&format).into_iter().chain(payloads(&H265::default()));
+    inputs.map(|input| [&[0, 3, 4], &input[..]].concat()).collect()
+}
+
+/// Packets of RTP, one of them with everything that a header may have.
+pub fn rtp() -> Vec<Vec<u8>> {
+    let packet = |n: usize, marker: bool, payload: &[u8]| {
+        let number = SequenceNumber(n as u16);
+        let mut header = Header::new(PayloadType::H265, number, RtpTimestamp(3000), Ssrc(7));
+        header.marker = marker;
+        if n == 1 {
+            header.contributing_sources = vec![Ssrc(1), Ssrc(2)];
+            let element = Element { id: 1, data: &[1, 2, 3] };
+            let extension = HeaderExtension::of_elements(ExtensionForm::OneByte, &[element]);
+            header.extension = extension.ok();
+        }
+        let mut octets = vec![0; header.written_len()];
+        header.write(&mut octets).expect("it fits");
+        octets.extend(payload);
+        octets
+    };
+    let carried = carried(&H265::default());
+    carried.iter().enumerate().map(|(n, (marker, payload))| packet(n, *marker, payload)).collect()
+}
+
+/// Streams as a receiver takes them: in turn, and with two places changed.
+pub fn streams() -> Vec<Vec<u8>> {
+    let mut packets = rtp();
+    let mut all = Vec::new();
+    for turn in 0..3 {
+        let flags = |n: usize| if turn == 1 { (n % 3) as u8 } else { 0 };
+        all.push(cut(&[1], packets.iter().enumerate().map(|(n, it)| (flags(n), &it[..]))));
+        packets.swap(3 + turn, 9);
+        packets.remove(20);
+    }
+    all
+}
+
+/// Compound packets of a participant that hears another.
+pub fn reports() -> Vec<Vec<u8>> {
+    let start = Instant::now();
+    let mut ends = [participant(Ssrc(0x0102_0304), start), participant(Ssrc(9), start)];
+    let mut reports: Vec<Vec<u8>> = Vec::new();
+    for step in 1..40_u32 {
+        let now = start + Duration::from_millis(500) * step;
+        let last = Some((RtpTimestamp(3000 * step), now));
+        let media = MediaSent { packets: step.into(), octets: 100, last, ..MediaSent::default() };
+        for from in 0..2 {
+            let reception = Reception {
+                ssrc: Ssrc([9, 0x0102_0304][from]),
+                expected: step.into(),
+                received: (step / 2).into(),
+                highest: ExtendedSequence(step.into()),
+                jitter: 5,
+                last_heard: now,
+            };
+            let Some(report) = ends[from].poll_datagram(now, &media, &[reception]) else {
+                continue;
+            };
+            let report = report.to_vec();
+            let _ = ends[1 - from].handle_datagram(now, None, &report);
+            reports.push(report);
+        }
+    }
+    let together = cut(&[], reports.iter().map(|report| (30, &report[..])));
+    reports.truncate(8);
+    reports.push(together);
+    reports
+}
+
+/// Descriptions of streams of ours, and of other programs.
+pub fn descriptions() -> Vec<Vec<u8>> {
+    let session = Context::new().session("127.0.0.1").expect("an address");
+    let describe = |codec: Codec, name: &str| {
+        let frame = frames(name, 1).remove(0);
+        let encoding = encoding_of(codec, &frame)?;
+        let builder = session.stream(codec).remote_port(5004).ssrc(Ssrc(7));
+        Some(builder.description(encoding).ok()?.write().into_bytes())
+    };
+    let ours = [
+        (Codec::H264, "avc_cif_60f_baseline.264"),
+        (Codec::H265, "hevc_192x128_90f_tiny_nals.265"),
+        (Codec::H266, "vvc_192x128_64f_vvenc_tiny_nals.266"),
+        (Codec::Opus, "opus_speech_mono_mixed_durations.opus"),
+    ];
+    let ours = ours.into_iter().filter_map(|(codec, name)| describe(codec, name));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/proto/tests/sdp");
+    let mut files: Vec<_> = std::fs::read_dir(folder).expect("it is there").flatten().collect();
+    files.sort_by_key(std::fs::DirEntry::path);
+    ours.chain(files.iter().filter_map(|file| std::fs::read(file.path()).ok())).collect()
+}
+
+/// For the targets of SRTP: these packets under each suite, each key and with changes.
+pub fn secured(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let packets = || packets.iter().take(20).enumerate();
+    let of = |suite: usize, flags: u8| {
+        // The tenth changes the key, and every fourth is changed itself.
+        let change = |n: usize| u8::from(n == 10) << 1 | if n % 4 == 3 { 4 | 13 << 3 } else { 0 };
+        cut(&[suite as u8, flags, 255, 0], packets().map(|(n, it)| (change(n), &it[..])))
+    };
+    (0..Suite::ALL.len()).flat_map(|suite| [of(suite, 0), of(suite, 4), of(suite, 8)]).collect()
+}
+
+/// A bitstream, behind the flags of how it comes.
+pub fn access_units() -> Vec<Vec<u8>> {
+    let codecs = ["avc_cif_60f_baseline.264", "hevc_192x128_90f_tiny_nals.265"];
+    let codecs = codecs.into_iter().chain(["vvc_192x128_64f_vvenc_tiny_nals.266"]);
+    let of = |(n, name): (usize, &str)| {
+        let octets = frames(name, 6).concat();
+        [&[n as u8 | 0x78], &octets[..octets.len().min(2000)]].concat()
+    };
+    codecs.enumerate().map(of).collect()
+}
+
+/// Access units.
+pub fn nal_units() -> Vec<Vec<u8>> {
+    access_units().into_iter().map(|mut input| input.split_off(1)).collect()
+}
+
+/// The beginning of a file.
+pub fn ogg_opus() -> Vec<Vec<u8>> {
+    let name = "opus_speech_mono_mixed_durations.opus";
+    let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
+    let mut octets = std::fs::read(path).expect("it is in the repository");
+    octets.truncate(8000);
+    vec![octets.clone(), octets[..octets.len().min(1000)].to_vec()]
+}
+
+/// The messages of an agreement, and with them the packets that they come in.
+pub fn zrtp_messages() -> Vec<Vec<u8>> {
+    let datagrams = zrtp_between(0);
+    let bodies = datagrams.iter().map(|datagram| datagram[12..datagram.len() - 4].to_vec());
+    let together = cut(&[], datagrams.iter().map(|it| (it[0] & 1, &it[12..it.len() - 4])));
+    bodies.chain(datagrams.iter().cloned()).chain([together]).collect()
+}
+
+/// What a link does while two ends agree: it carries everything, with something else now and then.
+pub fn agreements() -> Vec<Vec<u8>> {
+    let of = |flags: u8, other: u8| {
+        let step = |n: u8| match n % 16 {
+            15 => [0, 1 << 3],
+            9 => [2, other << 3 | (n & 1) << 1],
+            _ => [0, 5 << 3 | (n & 1) << 1 | (n >> 2 & 1) << 2],
+        };
+        let steps = (0..120).flat_map(|n| {
+            let [len, kind] = step(n);
+            [&[len, kind][..], &[20, 1][..len.into()]].concat()
+        });
+        std::iter::once(flags).chain(steps).collect()
+    };
+    (0..16).flat_map(|flags| [2, 5, 6, 7].map(|other| of(flags, other))).collect()
+}
+
+fn written(message: &Message) -> Vec<u8> {
+    let mut octets = Vec::new();
+    message.write(&mut octets);
+    octets
+}
+
+fn offer() -> Offer {
+    delivery::offer(0, &[2, 0, 0, 0, 1, 1, 7, 0])
+}
+
+/// An opening of each kind, and messages.
+pub fn openings() -> Vec<Vec<u8>> {
+    let token = Token([9; 16]);
+    let openings =
+        [Opening::Control(delivery::wishes()), Opening::Unit(UnitOpening { token, unit: 3 })];
+    let messages = [
+        Message::Offer(Box::new(offer())),
+        Message::Refuse { reason: Reason::Busy, text: "full".into() },
+        Message::Start { epoch: 1 },
+        Message::Frame(FrameNotice::default()),
+        Message::Sealed([5; 48]),
+        Message::Ping(Ping::default()),
+    ];
+    let openings = openings.iter().map(|opening| {
+        let mut octets = Vec::new();
+        opening.write(&mut octets);
+        octets
+    });
+    openings.chain(messages.iter().map(written)).collect()
+}
+
+/// A session from its opening to its end, as the target is told of it.
+pub fn control() -> Vec<Vec<u8>> {
+    const CARRY: u8 = 5 << 1;
+    let server = |kind: u8| 6 << 1 | kind << 4;
+    let client = |kind: u8| 7 << 1 | kind << 4;
+    let offer = [2, 0, 0, 0, 1, 1, 7, 0];
+    let steps = [
+        (CARRY, &[][..]),
+        (server(0), &offer),
+        (CARRY, &[]),
+        (client(0), &[]),
+        (CARRY, &[]),
+        (server(2), &[9]),
+        (CARRY, &[]),
+        (server(3), &[1]),
+        (server(4), &[]),
+        (client(4), &[]),
+        (client(3), &[7]),
+        (CARRY, &[]),
+        (server(1), &offer),
+        (CARRY, &[]),
+        (client(0), &[]),
+        (CARRY, &[]),
+        (client(5), &[0]),
+        (CARRY, &[]),
+    ];
+    (0..steps.len()).map(|end| cut(&[], steps[..=end].iter().copied())).collect()
+}
+
+/// Both ends of a sealed connection say what they do, sealed at once and later.
+pub fn sealed() -> Vec<Vec<u8>> {
+    let mut opening = Vec::new();
+    Opening::Control(delivery::wishes()).write(&mut opening);
+    let offer = written(&Message::Offer(Box::new(offer())));
+    let start = written(&Message::Start { epoch: 0 });
+    // From each end: say, carry, or begin to seal.
+    let (say, carry, seal) = (|end: u8| end | 1 << 1, |end: u8| end | 2 << 1 | 31 << 3, |end| end);
+    let long = [0; 200];
+    let steps: [(u8, &[u8]); 14] = [
+        (carry(1), &long),
+        (carry(0), &long),
+        (say(1), &opening),
+        (carry(1), &long),
+        (say(0), &offer),
+        (carry(0), &long),
+        (seal(1), &[]),
+        (carry(1), &long),
+        (seal(0), &[]),
+        (carry(0), &long),
+        (say(0), &start),
+        (carry(0), &long),
+        (say(1), b"report"),
+        (carry(1), &long),
+    ];
+    let heads = (0..4).flat_map(|head| (1..=steps.len()).map(move |end| (head, end)));
+    let mut inputs: Vec<_> =
+        heads.map(|(head, end)| cut(&[head], steps[..end].iter().copied())).collect();
+    let secret = ControlSecret::new(&[b"secret"]).expect("a hash");
+    let client = Channel::connect(&secret, &mut |out| out.fill(2)).expect("a key");
+    inputs.push(cut(&[0], [(1, client.poll_data())]));
+    inputs
+}
+
+/// Plans of a few units.
+pub fn plans() -> Vec<Vec<u8>> {
+    let unit = |bytes: u8, stripe: u8| [0, 0, 0, 0, 0, 0, bytes, 9, 0, 0, 0, 0, 0, 0, stripe, 5];
+    let head = [0, 0, 5, 120];
+    (1..5).map(|n| [&head[..], &unit(40, 3).repeat(n), &unit(n as u8, 1)].concat()).collect()
+}
+
+/// Credits as a client gives them.
+pub fn credits() -> Vec<Vec<u8>> {
+    let mut creditor = Creditor::new(1 << 20);
+    let mut input = [&[40], &creditor.first().write()[..]].concat();
+    for index in 0..40 {
+        let header = UnitHeader { frame: 0, index: index * 8 };
+        if let Some(credit) = creditor.note(header, 100_000) {
+            input.extend([&[200], &credit.write()[..]].concat());
+        }
+    }
+    vec![input]
+}
+
+/// Frames whose packets come in turn, with some left out.
+pub fn assembly() -> Vec<Vec<u8>> {
+    let head = [2, 1, 200, 0, 100, 50, 3, 0, 1, 20, 0, 0];
+    let run = |step: u8, first: u8, count: u8| [3, 0, step, first, count];
+    let whole = [run(0, 0, 60), run(1, 0, 60), run(1, 0, 10), run(0, 12, 40), run(1, 0, 60)];
+    let reliable = [&head[..7], &[1], &head[8..]].concat();
+    [&head[..], &reliable].map(|head| [head, &whole.concat()].concat()).to_vec()
+}

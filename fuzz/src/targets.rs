@@ -1,0 +1,89 @@
+//! All targets: what is done with octets, and octets to begin with.
+
+use std::sync::Arc;
+
+use rushes_proto::Ssrc;
+use rushes_proto::payload::PayloadFormat;
+use rushes_proto::payload::generic::Generic;
+use rushes_proto::payload::h264::H264;
+use rushes_proto::payload::h265::H265;
+use rushes_proto::payload::h266::H266;
+use rushes_proto::payload::opus::Opus;
+use rushes_proto::payload::texture::Texture;
+
+use crate::{agree, delivery, frames, parsers, seeds, window};
+use crate::{depacketise, participate, read_report, receive, secure, secure_reports};
+
+/// One target. A program of `fuzz_targets` has the same name.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// Does with octets whatever can be done with them; panics where something is wrong.
+    pub run: fn(&[u8]),
+    /// Octets as our own senders make them.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+macro_rules! targets {
+    ($($name:literal: $run:expr, $seeds:expr;)*) => {
+        /// Every target.
+        pub const TARGETS: &[Target] =
+            &[$(Target { name: $name, run: $run, seeds: $seeds }),*];
+    };
+}
+
+targets! {
+    "access_units": parsers::access_units, seeds::access_units;
+    "delivery_assembly": frames::assembly, seeds::assembly;
+    "delivery_control": delivery::control, seeds::control;
+    "delivery_opening": delivery::opening, seeds::openings;
+    "delivery_plan": frames::plan, seeds::plans;
+    "delivery_sealed": delivery::sealed, seeds::sealed;
+    "delivery_window": window::send, seeds::credits;
+    "nal_units": parsers::nal_units, seeds::nal_units;
+    "ogg_opus": parsers::ogg_opus, seeds::ogg_opus;
+    "payload_generic": |octets| depacketise(&Generic::default(), octets),
+        || seeds::payloads(&Generic::default());
+    "payload_h264": |octets| depacketise(&H264::default(), octets),
+        || seeds::payloads(&H264::default());
+    "payload_h265": |octets| depacketise(&H265::default(), octets),
+        || seeds::payloads(&H265::default());
+    "payload_h265_numbered": parsers::numbered, seeds::numbered;
+    "payload_h266": |octets| depacketise(&H266::default(), octets),
+        || seeds::payloads(&H266::default());
+    "payload_opus": |octets| depacketise(&Opus::default(), octets),
+        || seeds::payloads(&Opus::default());
+    "payload_texture": |octets| depacketise(&TEXTURE, octets), || seeds::payloads(&TEXTURE);
+    "rtcp": |octets| { read_report(octets); participate(Ssrc(0x0102_0304), octets); },
+        seeds::reports;
+    "rtp_header_round_trip": parsers::rtp_header, seeds::rtp;
+    "rtp_packet": parsers::rtp_packet, seeds::rtp;
+    "sdp": parsers::sdp, seeds::descriptions;
+    "srtcp": secure_reports, || seeds::secured(&seeds::reports());
+    "srtp": secure, || seeds::secured(&seeds::rtp());
+    "stream": |octets| receive(Arc::new(H265::default()), octets), seeds::streams;
+    "zrtp_message": parsers::zrtp_message, seeds::zrtp_messages;
+    "zrtp_session": agree, seeds::agreements;
+}
+
+const TEXTURE: Texture = Texture { payload: 64 };
+
+/// The frames that seeds are made of: the name of a file of `vectors/media`, or none.
+pub(crate) fn media_of(format: &dyn PayloadFormat) -> Option<&'static str> {
+    Some(match format.name() {
+        "H264" => "avc_cif_60f_baseline.264",
+        "H265" => "hevc_192x128_90f_tiny_nals.265",
+        "H266" => "vvc_192x128_64f_vvenc_tiny_nals.266",
+        "opus" => "opus_speech_mono_mixed_durations.opus",
+        _ => return None,
+    })
+}
+
+/// The target of this name.
+///
+/// # Panics
+/// There is none.
+pub fn run(name: &str, octets: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("a target of the table").run)(octets);
+}
