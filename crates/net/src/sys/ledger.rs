@@ -15,11 +15,11 @@ use crate::lend::Returns;
 /// Messages that may be away at once. More are copied.
 const MESSAGES: usize = 1024;
 
-/// A loan and where it goes when it is back.
+/// A loan and where it goes when it is back; nowhere if a copy went there in its stead.
 #[derive(Debug)]
 struct Owed {
     loan: ManuallyDrop<Loan>,
-    returns: Returns,
+    returns: Option<Returns>,
 }
 
 /// A slab that messages were made from.
@@ -115,7 +115,7 @@ impl Ledger {
             returns.put(loan);
             return;
         }
-        entry.owed = Some(Owed { loan: ManuallyDrop::new(loan), returns });
+        entry.owed = Some(Owed { loan: ManuallyDrop::new(loan), returns: Some(returns) });
         if is_lost || entry.doubtful {
             entry.replace();
         } else {
@@ -167,19 +167,20 @@ impl Entry {
         }
         if let Some(Owed { loan, returns }) = self.owed.take() {
             self.taken = false;
-            // A doubtful one's lender has a copy already: only here is there a use for its memory.
+            // If its lender has a copy already, it is freed.
             let loan = ManuallyDrop::into_inner(loan);
-            if !self.doubtful {
+            if let Some(returns) = returns {
                 returns.put(loan);
             }
         }
     }
 
-    /// Gives the lender a copy, as its memory may never come back.
+    /// Gives the lender a copy, once, as its memory may never come back.
     fn replace(&mut self) {
         self.taken = true;
-        self.doubtful = true;
-        if let Some(Owed { loan, returns }) = &self.owed {
+        if let Some(Owed { loan, returns }) = &mut self.owed
+            && let Some(returns) = returns.take()
+        {
             returns.put(Loan::clone(loan));
         }
     }
@@ -189,6 +190,9 @@ impl Entry {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the system spoke of a message that it was not lent")]
 pub(super) struct NumbersDiffer;
+
+#[cfg(test)]
+mod model;
 
 #[cfg(test)]
 mod tests {

@@ -108,4 +108,52 @@ mod tests {
             }
         }
     }
+
+    /// What a set knows of a window of 64: the indices that came, and which count as if they had.
+    #[derive(Clone, Default)]
+    struct Model {
+        highest: Option<u64>,
+        seen: BTreeSet<u64>,
+    }
+
+    impl Model {
+        fn is_known(&self, index: u64) -> bool {
+            let is_old = self.highest.is_some_and(|highest| highest >= index + 64);
+            is_old || self.seen.contains(&index)
+        }
+    }
+
+    /// Indices at the edges of a window of 64, and far beyond.
+    const INDICES: [u64; 11] = [0, 1, 2, 62, 63, 64, 65, 127, 128, 129, 1000];
+
+    fn go_on(window: &Window, model: &Model, depth: usize) {
+        for index in INDICES {
+            assert_eq!(window.check(index).is_err(), model.is_known(index), "{index} {window:?}");
+            if depth == 0 {
+                continue;
+            }
+            let (mut window, mut model) = (window.clone(), model.clone());
+            if window.check(index).is_ok() {
+                window.note(index);
+                model.highest = model.highest.max(Some(index));
+                model.seen.insert(index);
+            }
+            go_on(&window, &model, depth - 1);
+        }
+    }
+
+    #[test]
+    fn in_every_order_a_window_knows_what_a_set_knows() {
+        go_on(&Window::new(64), &Model::default(), 5);
+        for highest in [0, 1, 63, 64, 127] {
+            let (mut window, mut model) = (Window::new(64), Model::default());
+            window.start_after(highest);
+            model.highest = Some(highest);
+            model.seen.extend(0..=highest);
+            go_on(&window, &model, 4);
+            window.start_at(Some(highest));
+            model.seen.clear();
+            go_on(&window, &model, 4);
+        }
+    }
 }
