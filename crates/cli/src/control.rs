@@ -76,13 +76,14 @@ pub(crate) struct Heard {
     key_frames: u64,
     packets: u64,
     reports: u64,
-    /// The last ones.
+    /// The last ones, each source once.
     goodbyes: VecDeque<(Ssrc, String)>,
 }
 
 impl Heard {
-    /// Takes the events received so far.
-    pub(crate) fn listen(&mut self, stream: &MediaStream) {
+    /// Takes the events received so far. The goodbye of the source that is `written` is remembered
+    /// however many others say theirs.
+    pub(crate) fn listen(&mut self, stream: &MediaStream, written: Option<Ssrc>) {
         let rtcp = stream.rtcp();
         while let Some(event) = rtcp.poll_event() {
             security::tell_of_reports(&event);
@@ -98,15 +99,21 @@ impl Heard {
                 ControlEvent::SenderReport { .. } | ControlEvent::ReceiverReport { .. } => {
                     self.reports += 1;
                 }
-                ControlEvent::Bye { from, reason } => {
-                    if self.goodbyes.len() >= GOODBYES_MAX {
-                        self.goodbyes.pop_front();
-                    }
-                    self.goodbyes.push_back((from, reason));
-                }
+                ControlEvent::Bye { from, reason } => self.note_goodbye(from, reason, written),
                 _ => {}
             }
         }
+    }
+
+    fn note_goodbye(&mut self, from: Ssrc, reason: String, written: Option<Ssrc>) {
+        if self.has_left(from) {
+            return;
+        }
+        if self.goodbyes.len() >= GOODBYES_MAX {
+            let oldest = self.goodbyes.iter().position(|(ssrc, _)| Some(*ssrc) != written);
+            self.goodbyes.remove(oldest.unwrap_or_default());
+        }
+        self.goodbyes.push_back((from, reason));
     }
 
     /// Waits until the peers that report have reported on the last packet or have left: for a
@@ -119,7 +126,7 @@ impl Heard {
         let until = Instant::now() + LAST_REPORTS;
         while Instant::now() < until && !interrupt.came() && stream.rtcp().awaits_reports() {
             stream.wait_until(until.min(Instant::now() + LAST_REPORTS / 100))?;
-            self.listen(stream);
+            self.listen(stream, None);
         }
         Ok(())
     }
@@ -205,6 +212,23 @@ pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
 mod tests {
     use super::*;
     use rushes::proto::ClockRate;
+
+    #[test]
+    fn goodbyes_of_strangers_do_not_push_out_that_of_the_source_that_is_written() {
+        let (mut heard, own) = (Heard::default(), Ssrc(1_000_000));
+        for n in 0..3 * GOODBYES_MAX as u32 {
+            heard.note_goodbye(Ssrc(n), String::new(), Some(own));
+            heard.note_goodbye(Ssrc(7), "again".to_owned(), Some(own));
+            if n == 3 {
+                heard.note_goodbye(own, "done".to_owned(), Some(own));
+            }
+        }
+        assert!(heard.has_left(own));
+        assert_eq!(heard.goodbyes.len(), GOODBYES_MAX);
+        let sources: std::collections::BTreeSet<_> =
+            heard.goodbyes.iter().map(|(ssrc, _)| ssrc.0).collect();
+        assert_eq!(sources.len(), GOODBYES_MAX, "each once");
+    }
 
     #[test]
     fn a_clock_that_shows_no_wall_time_has_no_latency() {

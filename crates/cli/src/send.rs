@@ -92,7 +92,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("{}: no frame in it, nothing was sent", source.name());
     }
     end(args, &mut stream)?;
-    heard.listen(&stream);
+    heard.listen(&stream, None);
     if !args.control.no_rtcp {
         // A receiver that knows of the end reports on all of it when it leaves.
         stream.rtcp().send_bye("")?;
@@ -155,7 +155,7 @@ fn wait_until(
 ) -> anyhow::Result<()> {
     while Instant::now() < due && !interrupt.came() {
         passing(stream.wait_until(due.min(Instant::now() + PATIENCE)))?;
-        heard.listen(stream);
+        heard.listen(stream, None);
     }
     Ok(())
 }

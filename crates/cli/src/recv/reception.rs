@@ -138,7 +138,8 @@ impl<'a, A: Audience> Reception<'a, A> {
         let receive = self.stream.statistics().receive;
         self.packets = receive.packets;
         self.received.contest.look(&receive);
-        self.received.heard.listen(self.stream);
+        let written = self.received.contest.written();
+        self.received.heard.listen(self.stream, written);
         let sources = self.received.contest.sources();
         self.writer.audience.lost(sources.map(|(_, counts)| counts.packets_lost).sum());
     }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod agreed;
+#[cfg(target_os = "linux")]
+mod attacker;
 mod bench_latency;
 mod bench_peers;
 mod bench_rates;

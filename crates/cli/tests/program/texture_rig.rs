@@ -51,6 +51,11 @@ pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> S
 }
 
 impl Server {
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     /// What it has said so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()

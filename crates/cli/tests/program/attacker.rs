@@ -1,0 +1,227 @@
+//! Somebody at ten thousand addresses who sends whatever there is to every port of a program, before,
+//! during and after an honest stream, in every mode: the stream is whole, and memory and descriptors
+//! are bounded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rushes::proto::Ssrc;
+use rushes::proto::delivery::control::{Opening, Token, UnitOpening};
+use rushes::proto::zrtp::{Config, MemoryStore, Session};
+
+use crate::rig::{MEDIA, free_port, json, media, receiving, rushes, text, units};
+use crate::stranger::{opening, wishes};
+use crate::strangers::ended;
+use crate::texture_rig::serving;
+
+/// Addresses that the attacker has.
+const ADDRESSES: usize = 10_000;
+
+/// Packets from each of them in a row.
+const BURST: usize = 10;
+
+/// What one program may have at most, whatever is sent to it.
+const MEMORY_MAX: usize = 200 << 20;
+const FILES_MAX: usize = 600;
+
+/// What was seen of the programs under attack, at its worst.
+#[derive(Debug, Default)]
+struct Worst {
+    memory: usize,
+    files: usize,
+    packets: usize,
+}
+
+/// The UDP ports of a process.
+fn ports(process: u32) -> BTreeSet<u16> {
+    let mut by_inode = BTreeMap::new();
+    for table in ["/proc/net/udp", "/proc/net/udp6"] {
+        for line in fs::read_to_string(table).unwrap_or_default().lines().skip(1) {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let (Some(local), Some(inode)) = (words.get(1), words.get(9)) else { continue };
+            let port = local.rsplit_once(':').and_then(|it| u16::from_str_radix(it.1, 16).ok());
+            by_inode.extend(port.map(|port| (format!("socket:[{inode}]"), port)));
+        }
+    }
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    links.filter_map(|link| by_inode.get(link.to_str()?).copied()).collect()
+}
+
+/// Octets of memory, and open files.
+fn size(process: u32) -> (usize, usize) {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
+    let files = fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count);
+    (kibibytes.unwrap_or(0_usize) << 10, files)
+}
+
+/// Datagrams of every kind that our ports take.
+fn repertoire() -> Vec<Vec<u8>> {
+    let rtp = |payload_type: u8, ssrc: u8, payload: &[u8]| {
+        [&[0x80, payload_type, 0, 9, 0, 0, 0, 9, 0, 0, 0, ssrc], payload].concat()
+    };
+    let now = Instant::now();
+    let store = Box::new(MemoryStore::new());
+    let mut session =
+        Session::new(Config::new([9; 12]), Box::new(|out| out.fill(7)), store).unwrap();
+    let to = SocketAddr::from(([127, 0, 0, 1], 9));
+    session.add_stream(Ssrc(9), Some(to), now).unwrap();
+    let hello = session.poll_datagram().unwrap().2;
+    let mut broken = hello.clone();
+    broken[40] ^= 1;
+    let unit = UnitOpening { token: Token([7; 16]), unit: 0 };
+    vec![
+        rtp(97, 7, &[0x02, 0x01, 0xff]),
+        rtp(0x80 | 97, 8, &[0x62, 0x01, 0x80, 1]),
+        rtp(96, 9, &[0x7c, 0x85, 1, 2, 3]),
+        vec![0x81, 203, 0, 1, 0, 0, 0, 7],
+        vec![
+            0x80, 200, 0, 6, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9,
+        ],
+        vec![0x81, 205, 0, 3, 0, 0, 0, 7, 0, 0, 0, 8, 0, 1, 0xff, 0xff],
+        hello,
+        broken,
+        opening(Opening::Unit(unit)),
+        vec![0; 8],
+        vec![0, 0, 0, 1, 0xff],
+        vec![0xff; 1200],
+        Vec::new(),
+    ]
+}
+
+/// Attacks `processes`, and a TCP port if there is one, until it is `over`.
+fn attack(processes: &[u32], tcp: Option<SocketAddr>, over: &AtomicBool) -> Worst {
+    let (repertoire, mut worst) = (repertoire(), Worst::default());
+    let control = opening(Opening::Control(wishes(rushes::texture::Transport::Udp)));
+    let (mut targets, mut connections) = (Vec::new(), Vec::new());
+    for n in 0.. {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        if n % 50 == 0 {
+            targets = processes.iter().flat_map(|process| ports(*process)).collect();
+            for (memory, files) in processes.iter().map(|process| size(*process)) {
+                worst.memory = worst.memory.max(memory);
+                worst.files = worst.files.max(files);
+            }
+            // A connection that says something, and one that says nothing, and none is kept for long.
+            connections.extend(tcp.and_then(|tcp| TcpStream::connect(tcp).ok()));
+            if let (Some(mut connection), 0) = (connections.last(), n % 100) {
+                let _ = std::io::Write::write_all(&mut connection, &control);
+            }
+            connections.drain(..connections.len().saturating_sub(40));
+        }
+        let address = n % ADDRESSES;
+        let host = Ipv4Addr::new(127, 1 + (address >> 14) as u8, (address >> 7) as u8 & 127, 9);
+        let Ok(socket) = UdpSocket::bind((host, 0)) else { continue };
+        for (at, port) in targets.iter().cycle().take(BURST).enumerate() {
+            let datagram = &repertoire[(n + at) % repertoire.len()];
+            worst.packets += usize::from(socket.send_to(datagram, ("127.0.0.1", *port)).is_ok());
+        }
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    worst
+}
+
+fn check(worst: &Worst, mode: &str) {
+    assert!(worst.packets > 10_000, "{mode}: {worst:?}");
+    assert!(worst.memory < MEMORY_MAX && worst.files < FILES_MAX, "{mode}: {worst:?}");
+}
+
+/// A file that only its owner may read.
+fn secret(folder: &Path) -> String {
+    let path = folder.join("secret");
+    fs::write(&path, "q6ViqSyMOX1Cr/0L0xyvXiqYBMdPpgH2NjdcKr3U").unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_honest_stream_is_whole_whatever_ten_thousand_addresses_send() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = secret(folder.path());
+    let srtp = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--key-file", &secret];
+    let zrtp = ["--zrtp", "--secret-file", &secret];
+    for (mode, security) in [("clear", &[][..]), ("SRTP", &srtp), ("ZRTP", &zrtp)] {
+        let name = MEDIA[1];
+        let copy = folder.path().join(name);
+        let port = free_port();
+        let to = format!("127.0.0.1:{port}");
+        let more = [&["--from", &to, "--idle-timeout", "60s"], security].concat();
+        let receiver = receiving(port, &more, &copy);
+        let over = AtomicBool::new(false);
+        let (worst, output) = std::thread::scope(|scope| {
+            let (id, over) = (receiver.id(), &over);
+            let before = scope.spawn(move || attack(&[id], None, over));
+            std::thread::sleep(Duration::from_secs(1));
+            over.store(true, Ordering::Relaxed);
+            before.join().unwrap();
+            let send = ["send", &media(name), "--to", &to, "--fps", "30", "-q"];
+            let sender = rushes(&[&send, security].concat()).spawn().unwrap();
+            over.store(false, Ordering::Relaxed);
+            let processes = [id, sender.id()];
+            let during = scope.spawn(move || attack(&processes, None, over));
+            let sent = ended(sender);
+            assert!(sent.status.success(), "{mode}: {}", text(&sent.stderr));
+            let output = ended(receiver);
+            over.store(true, Ordering::Relaxed);
+            (during.join().unwrap(), output)
+        });
+        check(&worst, mode);
+        let report = json(&output);
+        assert!(output.status.success(), "{mode}: {report} {}", text(&output.stderr));
+        assert_eq!((&report["complete"], &report["packets_lost"]), (&true.into(), &0.into()));
+        assert_eq!(report["end"], "bye", "{mode}: {report}");
+        assert!(units(&copy) == units(Path::new(&media(name))), "{mode}: {report}");
+        fs::remove_file(&copy).unwrap();
+    }
+}
+
+#[test]
+fn frames_of_texture_video_are_whole_whatever_ten_thousand_addresses_send() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = secret(folder.path());
+    let srtp = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--key-file", &secret];
+    let zrtp = ["--zrtp", "--secret-file", &secret];
+    let clear = |transport| ["--transport", transport];
+    for (mode, options) in [
+        ("UDP", &clear("udp")[..]),
+        ("TCP", &clear("tcp")),
+        ("RTP", &clear("rtp")),
+        ("SRTP", &srtp),
+        ("ZRTP", &zrtp),
+    ] {
+        let server = serving("pattern:320x180@60", &[&["--units", "2"], options].concat());
+        let tcp = server.address.parse().unwrap();
+        let view = ["texture", "view", &server.address, "--null", "--frames", "150", "--json"];
+        let viewer = rushes(&[&view, options].concat()).spawn().unwrap();
+        let over = AtomicBool::new(false);
+        let (worst, viewed, late) = std::thread::scope(|scope| {
+            let processes = [server.id(), viewer.id()];
+            let over = &over;
+            let attack = scope.spawn(move || attack(&processes, Some(tcp), over));
+            let viewed = ended(viewer);
+            // Somebody who comes in the middle of it is served, too.
+            let view = [&view[..5], &["20", "--json"]].concat();
+            let late = ended(rushes(&[&view, options].concat()).spawn().unwrap());
+            over.store(true, Ordering::Relaxed);
+            (attack.join().unwrap(), viewed, late)
+        });
+        check(&worst, mode);
+        for viewed in [viewed, late] {
+            assert!(viewed.status.success(), "{mode}: {}", text(&viewed.stderr));
+            let report = json(&viewed);
+            let counts = [&report["frames_lost"], &report["frames_damaged"]];
+            assert_eq!(counts, [0, 0], "{mode}: {report}");
+        }
+        let (served, told) = server.interrupt();
+        assert!(served.status.success(), "{mode}: {told}");
+    }
+}
