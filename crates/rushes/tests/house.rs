@@ -90,3 +90,26 @@ fn nothing_unfinished_is_left() {
         }
     }
 }
+
+/// Words of three parts or more between backticks: the names of tests.
+fn tests_named(text: &str) -> Vec<&str> {
+    let is_name = |word: &&str| {
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        word.matches('_').count() >= 2 && word.chars().all(is_part)
+    };
+    text.split('`').skip(1).step_by(2).filter(is_name).collect()
+}
+
+#[test]
+fn every_test_that_is_named_as_a_proof_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let named = tests_named(&text);
+    assert!(named.len() > 20, "{named:?}");
+    let all: String =
+        all_sources().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let missing: Vec<_> =
+        named.into_iter().filter(|name| !all.contains(&format!("fn {name}("))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(tests_named("`a_b_c`, a_b_d and `a_b`"), ["a_b_c"]);
+}
