@@ -1432,7 +1432,7 @@ rushes_status rushes_texture_options_srtp(const struct rushes_texture_options *o
                                           size_t len);
 
 // Lets both ends agree on keys (ZRTP). `cache` is a file for what is kept of earlier sessions, or
-// NULL. The control connection stays in the clear.
+// NULL. The control connection is clear until the keys are agreed on, and sealed from then on.
 rushes_status rushes_texture_options_zrtp(const struct rushes_texture_options *options,
                                           const char *cache);
 

@@ -14,7 +14,7 @@ use rushes::texture::{TextureClient, TextureError, TextureServer, Transport};
 use socket2::{Domain, Socket, Type};
 
 use texture_world::noise::Noise;
-use texture_world::stranger::{Stranger, opening, wishes};
+use texture_world::stranger::{Stranger, binding, opening, wishes};
 use texture_world::witness::{Pictures, Witness};
 
 const HANGS: Duration = Duration::from_secs(30);
@@ -135,4 +135,21 @@ fn a_client_that_wishes_all_units_leaves_the_others_theirs() {
     }
     assert!(offered.iter().all(|units| *units >= 2), "{offered:?}");
     assert!(offered.iter().sum::<usize>() <= 128, "{offered:?}");
+}
+
+#[test]
+fn a_connection_binds_no_unit_that_goes_by_datagrams() {
+    let server = serve(|_| {});
+    let address = server.local_address();
+    for transport in [Transport::Udp, Transport::Rtp] {
+        let mut stranger = from_host(2, address);
+        let wishes = Wishes { units: 1, ..wishes(transport) };
+        stranger.say(&opening(Opening::Control(wishes)));
+        let Some(Message::Offer(offer)) = stranger.hear() else { panic!("no offer") };
+        // Who has read the token on the path.
+        let mut other = from_host(3, address);
+        other.say(&binding(offer.token, 0));
+        let end = other.hear();
+        assert!(matches!(end, Some(Message::Refuse { reason: Reason::Token, .. })), "{end:?}");
+    }
 }

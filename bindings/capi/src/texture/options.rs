@@ -223,7 +223,7 @@ pub extern "C" fn rushes_texture_options_srtp(
 }
 
 /// Lets both ends agree on keys (ZRTP). `cache` is a file for what is kept of earlier sessions, or
-/// NULL. The control connection stays in the clear.
+/// NULL. The control connection is clear until the keys are agreed on, and sealed from then on.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_zrtp(
     options: *const TextureOptions,

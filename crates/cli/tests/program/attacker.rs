@@ -79,7 +79,7 @@ fn repertoire() -> Vec<Vec<u8>> {
     let unit = UnitOpening { token: Token([7; 16]), unit: 0 };
     vec![
         rtp(97, 7, &[0x02, 0x01, 0xff]),
-        rtp(0x80 | 97, 8, &[0x62, 0x01, 0x80, 1]),
+        rtp(0xe1, 8, &[0x62, 0x01, 0x80, 1]),
         rtp(96, 9, &[0x7c, 0x85, 1, 2, 3]),
         vec![0x81, 203, 0, 1, 0, 0, 0, 7],
         vec![

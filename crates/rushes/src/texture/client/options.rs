@@ -51,8 +51,9 @@ pub struct ClientOptions {
     /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys before
     /// anything is offered, and the control connection is encrypted. The given keys only
     /// authenticate: each session has its own keys, with forward secrecy. With
-    /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear: anyone on the path
-    /// can read sizes, rates and counts, and can change or end the session.
+    /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
+    /// streams have agreed on keys, and encrypted from then on, before the first frame. A reason that
+    /// the server gives before that is shown as not authenticated.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
     #[cfg(not(feature = "srtp"))]

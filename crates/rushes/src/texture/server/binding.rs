@@ -201,8 +201,12 @@ impl Binding {
         lock(&self.state).report
     }
 
-    /// Takes a connection for a unit; whether there is such a unit that has none.
+    /// Takes a connection for a unit; whether there is such a unit that goes by one and has none.
     pub(super) fn bind_chunks(&self, unit: u8, socket: Arc<TcpSocket>) -> bool {
+        let own = self.units.get(usize::from(unit));
+        if !own.is_some_and(|unit| matches!(unit.way, Way::Connection)) {
+            return false;
+        }
         let mut state = lock(&self.state);
         let is_free = state.bound >> unit & 1 == 0 && !state.is_closed;
         match state.connections.get_mut(usize::from(unit)) {
