@@ -1,7 +1,6 @@
-//! Whether the time of an operation tells of its secret (the test of dudect, Reparaz, Balasch and
-//! Verbauwhede 2017): two classes of inputs are measured in random order, and Welch's t-test says
-//! whether their means differ. It reports, and asserts nothing: a busy machine hides what there is,
-//! and shows what there is not.
+//! Does the duration of an operation depend on its secret? This is the test of dudect (Reparaz, Balasch
+//! and Verbauwhede 2017): two classes of inputs are measured in random order, and Welch's t-test
+//! compares their means. It reports and asserts nothing: on a busy machine the result is unreliable.
 //!
 //! `cargo bench -p rushes-proto --features x448 --bench timing [-- SECONDS]`
 
@@ -36,7 +35,7 @@ impl Random {
     }
 }
 
-/// Times of both classes, in nanoseconds; `measure` is told the class.
+/// Durations of both classes, in nanoseconds. The argument of `measure` is the class.
 fn measure(budget: Duration, mut measure: impl FnMut(bool) -> Duration) -> [Vec<f64>; 2] {
     let mut random = Random(0x5eed);
     let (mut times, end) = ([Vec::new(), Vec::new()], Instant::now() + budget);

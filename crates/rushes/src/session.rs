@@ -130,14 +130,12 @@ impl Session {
 
     /// A key that both ends have, for what else they secure between them (RFC 6189 section 4.5.2).
     #[cfg(all(feature = "texture", feature = "srtp"))]
+    #[cfg_attr(not(feature = "zrtp"), allow(clippy::unused_self, reason = "only ZRTP exports one"))]
     pub(crate) fn exported_key(&self) -> Option<Zeroizing<Vec<u8>>> {
         #[cfg(feature = "zrtp")]
         return self.known_agreement()?.exported_key();
         #[cfg(not(feature = "zrtp"))]
-        {
-            let Self { .. } = self;
-            None
-        }
+        None
     }
 
     #[cfg(feature = "zrtp")]

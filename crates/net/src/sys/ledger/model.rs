@@ -1,5 +1,5 @@
-//! Every order in which a few slabs can be sent and spoken of, beside a model that is plain: the
-//! numbers of the messages of each slab.
+//! Runs every order of a few steps on a ledger and on a simple model, which keeps the numbers of the
+//! messages of each slab.
 
 use std::collections::BTreeMap;
 

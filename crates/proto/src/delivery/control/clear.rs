@@ -1,7 +1,7 @@
 //! The beginning of a connection that is clear until both ends know a key, and sealed from then on.
 //!
-//! What was said before is part of the handshake, so whatever somebody on the path has changed in it
-//! is found then. Until that is so, only the messages that lead to a key are taken.
+//! The handshake authenticates all octets exchanged before it, so a change made on the path makes the
+//! handshake fail. In the clear only the messages that lead to a key are accepted.
 
 use super::channel::ChannelError;
 use super::message::{ACCEPT, Message, OFFER, STOP};
@@ -11,7 +11,7 @@ use super::{BODY_LEN_MAX, HEADER_LEN};
 /// Octets that either end may say in the clear: twice what the longest messages have.
 const SAID_MAX: usize = 2 * (Opening::LEN_MAX + HEADER_LEN + BODY_LEN_MAX);
 
-/// What one end has said and heard.
+/// The octets that one end has sent and received.
 #[derive(Default)]
 pub(super) struct Clear {
     is_client: bool,
@@ -39,7 +39,7 @@ impl Clear {
         self.is_client
     }
 
-    /// Looks at the beginning of a message.
+    /// Decides what to do with `unread`, the beginning of a message.
     pub(super) fn judge(&self, unread: &[u8]) -> Result<Verdict, ChannelError> {
         if !self.is_client && self.received.is_empty() {
             return Ok(match Opening::parse(unread) {
@@ -86,8 +86,8 @@ impl Clear {
         self.sent.extend_from_slice(octets);
     }
 
-    /// All that was said, the client's octets first: the same at both ends unless somebody has
-    /// changed it.
+    /// All octets exchanged, the client's first. Both ends have the same, unless they were changed on
+    /// the path.
     pub(super) fn transcript(&self) -> Vec<u8> {
         let (client, server) = if self.is_client {
             (&self.sent, &self.received)

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use rushes_net::TcpSocket;
 
 use super::super::lock;
-use super::places::host;
+use super::host::host;
 
 /// Waiting connections of one host at most: enough for two clients with 64 units each.
 const PER_HOST_MAX: usize = 128;

@@ -7,6 +7,7 @@ mod connection;
 mod encoding;
 mod entrance;
 mod feed;
+mod host;
 mod job;
 mod link;
 mod options;

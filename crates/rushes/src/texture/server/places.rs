@@ -1,8 +1,9 @@
 //! How many sessions there may be, for each host and in all, and who gives way to whom.
 
 use std::net::IpAddr;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
+
+use super::host::host;
 
 /// Units of all sessions together, unless the server's own settings come to more: each has a socket
 /// and a thread.
@@ -107,18 +108,6 @@ impl<S> Places<S> {
 
     fn count(&self, host: IpAddr) -> usize {
         self.taken.iter().filter(|place| place.host == host).count()
-    }
-}
-
-/// What counts as one host: an IPv4 address, or the first 64 bits of an IPv6 address, because one host
-/// may have all addresses behind them.
-pub(super) fn host(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
     }
 }
 

@@ -1,0 +1,16 @@
+//! Hosts, for limits that are counted for each.
+
+use std::net::IpAddr;
+use std::net::Ipv6Addr;
+
+/// What counts as one host: an IPv4 address, or the first 64 bits of an IPv6 address, because one host
+/// may have all addresses behind them.
+pub(super) fn host(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
