@@ -158,11 +158,11 @@ impl Inbound {
 
     /// Takes a packet.
     pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
-        self.last_heard = packet.info.arrival;
         let before = self.window.announced();
         let newest = self.window.highest();
         match self.window.judge(packet.sequence, &packet.info) {
             Verdict::Stray => {
+                self.last_heard = packet.info.arrival;
                 if self.stray.replace(Kept::copy(packet)).is_some() {
                     report.statistics.discards.count(Discard::Stray);
                 }
@@ -180,70 +180,6 @@ impl Inbound {
                 self.order(placed, packet, report);
             }
         }
-    }
-
-    /// The length of the payload's head, if the rest may go straight into the frame: the packet is
-    /// the next one, and a unit of its frame is unfinished.
-    #[inline]
-    pub(super) fn direct_head_len(
-        &self,
-        sequence: SequenceNumber,
-        timestamp: RtpTimestamp,
-    ) -> Option<usize> {
-        if !self.window.is_straight(sequence) || !self.builder.is_amid_unit(timestamp) {
-            return None;
-        }
-        self.depacketiser.head_len()
-    }
-
-    /// The current frame, to decrypt into.
-    #[inline]
-    pub(super) fn builder(&mut self) -> &mut FrameBuilder {
-        &mut self.builder
-    }
-
-    /// Takes a packet that [`direct_head_len`](Self::direct_head_len) allowed. `packet` has only
-    /// the head of its payload; the other `len` octets are already in the frame. `whole` is the
-    /// entire payload, if still available. Returns whether it continued the unit, as was guessed.
-    #[inline]
-    pub(super) fn take_direct(
-        &mut self,
-        packet: &Arrived<'_>,
-        len: usize,
-        whole: Option<&[u8]>,
-        report: &mut Report<'_>,
-    ) -> bool {
-        let &Arrived { info, payload: head, .. } = packet;
-        self.last_heard = info.arrival;
-        let place = self.window.pass(&info);
-        self.note(place, &info);
-        self.builder.begin_packet(info);
-        if !self.depacketiser.push_behind(head, len, info, &mut self.builder) {
-            if let Some(payload) = whole {
-                self.join(info, payload, report);
-            } else {
-                let payload = [head, self.builder.written_behind(len)].concat();
-                self.join(info, &payload, report);
-            }
-            return false;
-        }
-        self.taken += 1;
-        self.last_joined = info.arrival;
-        report.statistics.packets += 1;
-        report.statistics.payload_octets += (head.len() + len) as u64;
-        self.builder.end_packet();
-        self.note_dropped(report);
-        true
-    }
-
-    /// Counts the next `packets` packets, which are consecutive and already in the current frame.
-    #[inline]
-    pub(super) fn count_more(&mut self, packets: usize, info: &PacketInfo) {
-        for _ in 0..packets {
-            let place = self.window.pass(info);
-            self.note(place, info);
-        }
-        self.taken += packets as u64;
     }
 
     /// Moves the arrivals since the last call to `out`; the first packet of them.
@@ -298,14 +234,30 @@ impl Inbound {
         }
     }
 
-    /// Counts a received packet, whatever its verdict.
+    /// Counts the arrival of a packet with a place, whatever its verdict.
     #[inline]
-    fn note(&mut self, place: ExtendedSequence, info: &PacketInfo) {
+    pub(super) fn note(&mut self, place: ExtendedSequence, info: &PacketInfo) {
+        self.last_heard = info.arrival;
         self.received += 1;
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.note(place, info.arrival);
         }
         self.jitter.take(info.arrival, info.timestamp);
+    }
+
+    /// Counts packets whose payloads, of so many octets together, joined a frame or were discarded
+    /// there.
+    #[inline]
+    pub(super) fn note_joined(
+        &mut self,
+        (packets, octets): (usize, usize),
+        info: &PacketInfo,
+        report: &mut Report<'_>,
+    ) {
+        self.taken += packets as u64;
+        self.last_joined = self.last_joined.max(info.arrival);
+        report.statistics.packets += packets as u64;
+        report.statistics.payload_octets += octets as u64;
     }
 
     /// Delivers a packet in its turn, or holds it until then.
@@ -403,11 +355,8 @@ impl Inbound {
 
     /// Hands one payload, in its turn, to the depacketiser.
     #[inline]
-    fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
-        self.taken += 1;
-        self.last_joined = self.last_joined.max(info.arrival);
-        report.statistics.packets += 1;
-        report.statistics.payload_octets += payload.len() as u64;
+    pub(super) fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
+        self.note_joined((1, payload.len()), &info, report);
         if payload.is_empty() {
             // A keep-alive, or padding alone: it uses a sequence number, but belongs to no frame.
             self.builder.idle(info.timestamp);
@@ -424,6 +373,11 @@ impl Inbound {
                 self.builder.damage();
             }
         }
+        self.end_packet(report);
+    }
+
+    #[inline]
+    pub(super) fn end_packet(&mut self, report: &mut Report<'_>) {
         self.builder.end_packet();
         self.note_dropped(report);
     }

@@ -6,11 +6,12 @@
 mod arrivals;
 mod candidate;
 mod config;
+mod datagram;
 mod demux;
-mod direct;
 mod ended;
 mod ending;
 mod event;
+mod fast_path;
 mod held;
 mod inbound;
 mod jitter;

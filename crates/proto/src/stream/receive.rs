@@ -1,15 +1,14 @@
-//! The receive path: one datagram in, at most a few finished frames out.
+//! The receiving half of a stream: its state, its timers and what it delivers.
 //!
-//! A datagram takes these steps, in this order:
+//! A datagram takes these steps, in this order (`datagram.rs`):
 //!
 //! ```text
-//! datagram ─▶ demux ─▶ parse ─▶ source ─▶ verdict ─▶ join ─▶ frame
-//!             │        │        │         │          │
-//!             │        rtp      inbound   window     payload
-//!             └─▶ RTCP leaves the path here
+//! datagram ─▶ unprotect ─▶ parse ─▶ source ─▶ verdict ─▶ join ─▶ frame
+//!             │            │        │         │          │
+//!             srtp         rtp      inbound   window     payload
 //! ```
 //!
-//! Every step either passes the packet on or ends its life with a [`Discard`] reason, which is
+//! Every step either passes the packet on or discards it for a [`Discard`] reason, which is
 //! counted; none allocates in steady state, and none sees the steps after it. A packet in its
 //! turn is copied once, into its frame; only one that came early is copied into the window too.
 //!
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use super::candidate::{Arrived, Candidate};
+use super::candidate::Candidate;
 use super::config::ConfigError;
 use super::config::ReceiverConfig;
 use super::ended::Ended;
@@ -36,9 +35,7 @@ use super::stats::ReceiveStatistics;
 use super::stats::SourceStatistics;
 use crate::payload::Frame;
 use crate::payload::FramePool;
-use crate::payload::PacketInfo;
 use crate::payload::PayloadFormat;
-use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
@@ -76,7 +73,7 @@ pub struct Receiver {
     pub(super) own_ssrc: Option<Ssrc>,
     /// Other SSRCs that are or were ours: our own packets must not come back as another source's.
     pub(super) own_others: VecDeque<Ssrc>,
-    conflict: Option<SocketAddr>,
+    pub(super) conflict: Option<SocketAddr>,
     /// `None` if packets are not protected.
     pub(super) security: Option<Box<Security>>,
     /// Which source each retransmission stream belongs to.
@@ -130,45 +127,6 @@ impl Receiver {
     #[cfg(feature = "srtp")]
     pub fn unprotector(&mut self) -> Option<&mut crate::srtp::Unprotector> {
         self.security.as_mut().map(|security| security.unprotector())
-    }
-
-    /// Takes one datagram that came in at `now`.
-    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
-        self.handle_datagram_from(now, None, datagram);
-    }
-
-    /// Takes one datagram that came in at `now` from the transport address `from`.
-    ///
-    /// A source is followed at one address; the same SSRC from another is a collision or a loop
-    /// (RFC 3550 section 8.2).
-    pub fn handle_datagram_from(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        datagram: &[u8],
-    ) {
-        if self.security.is_some() {
-            self.handle_protected(now, from, datagram);
-        } else {
-            self.handle_clear(now, from, datagram);
-        }
-    }
-
-    /// Takes a datagram that is not, or no longer, protected.
-    #[inline]
-    pub(super) fn handle_clear(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) {
-        if let Err(reason) = self.take(now, from, datagram) {
-            self.discard(reason);
-        }
-    }
-
-    pub(super) fn discard(&mut self, reason: Discard) {
-        self.statistics.discards.count(reason);
-    }
-
-    pub(super) fn tell(&mut self, event: Event) {
-        self.events.push_back(event);
-        self.forget_events();
     }
 
     /// Sets the SSRC that is our own: packets that carry it, or that carry one from before, are not
@@ -366,67 +324,21 @@ impl Receiver {
         self.sources.iter().map(Inbound::statistics)
     }
 
-    fn take(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        datagram: &[u8],
-    ) -> Result<(), Discard> {
-        if datagram.is_empty() {
-            return Err(Discard::KeepAlive);
-        }
-        // RFC 5761 section 4: packet types 192 to 223 are RTCP.
-        if matches!(datagram, [128..=191, 192..=223, ..]) {
-            return Err(Discard::Rtcp);
-        }
-        let packet = Packet::parse(datagram).map_err(|_| Discard::NotRtp)?;
-        let ssrc = packet.ssrc();
-        if self.own_ssrc == Some(ssrc) {
-            self.conflict = from;
-            return Err(Discard::OwnSource);
-        }
-        if self.own_others.contains(&ssrc) {
-            return Err(Discard::OwnSource);
-        }
-        if packet.payload_type() != self.config.payload_type.value() {
-            return self.take_retransmission(now, from, &packet);
-        }
-        if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
-            return Err(Discard::OtherSource);
-        }
-        let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let arrived = Arrived {
-            sequence: packet.sequence(),
-            info: PacketInfo { ssrc, timestamp, marker, arrival: now },
-            payload: packet.payload(),
-        };
-        if let Some(n) = self.find(ssrc) {
-            self.recent = n;
-            let is_authentic = self.is_authentic();
-            let mut here = true;
-            self.with_source(n, |source, report| {
-                here = source.is_at(now, from, is_authentic, report);
-                if here {
-                    source.take(arrived, report);
-                }
-            });
-            return if here { Ok(()) } else { Err(Discard::Conflict) };
-        }
-        self.consider(arrived, from)
-    }
-
-    /// Whether packets are authenticated before they come this far.
-    #[inline]
-    pub(super) fn is_authentic(&self) -> bool {
-        self.security.as_ref().is_some_and(|security| security.authenticates())
-    }
-
     #[inline]
     pub(super) fn find(&self, ssrc: Ssrc) -> Option<usize> {
         if self.sources.get(self.recent).is_some_and(|source| source.ssrc() == ssrc) {
             return Some(self.recent);
         }
         self.sources.iter().position(|source| source.ssrc() == ssrc)
+    }
+
+    pub(super) fn discard(&mut self, reason: Discard) {
+        self.statistics.discards.count(reason);
+    }
+
+    pub(super) fn emit(&mut self, event: Event) {
+        self.events.push_back(event);
+        self.forget_events();
     }
 
     pub(super) fn forget_events(&mut self) {

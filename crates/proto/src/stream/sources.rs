@@ -59,8 +59,7 @@ impl Receiver {
             source.handle_report(now, early, &mut report);
         }
         self.sources.push(source);
-        self.forget_events();
-        self.account(self.sources.len() - 1);
+        self.settle(self.sources.len() - 1);
         Ok(())
     }
 
@@ -101,13 +100,19 @@ impl Receiver {
     ) {
         let Self { sources, statistics, events, .. } = self;
         act(&mut sources[n], &mut Report { statistics, events });
+        self.settle(n);
+    }
+
+    /// Ends an action on source `n`: bounds the events and the memory.
+    #[inline]
+    pub(super) fn settle(&mut self, n: usize) {
         self.forget_events();
         self.account(n);
     }
 
     /// Counts the memory that source `n` holds now; if all hold too much, some give way.
     #[inline]
-    pub(super) fn account(&mut self, n: usize) {
+    fn account(&mut self, n: usize) {
         let Some(source) = self.sources.get_mut(n) else { return };
         let held = source.held_octets();
         if held == source.counted {

@@ -300,18 +300,19 @@ impl Window {
         }
     }
 
-    /// Whether packet `sequence` is the next one, and nothing is held, missing or suspected.
+    /// Whether packet `sequence` is in turn, and nothing is held, missing or suspected: then its
+    /// verdict needs no search.
     #[inline]
-    pub(super) fn is_straight(&self, sequence: SequenceNumber) -> bool {
+    pub(super) fn expects(&self, sequence: SequenceNumber) -> bool {
         self.next.sequence() == sequence
             && self.next == self.announced.plus(1)
             && self.ring.is_empty()
             && self.after_stray.is_none()
     }
 
-    /// Takes the next packet, which [`is_straight`](Self::is_straight) found to be one.
+    /// Judges the packet that [`expects`](Self::expects) found in turn, and moves on past it.
     #[inline]
-    pub(super) fn pass(&mut self, info: &PacketInfo) -> ExtendedSequence {
+    pub(super) fn take_expected(&mut self, info: &PacketInfo) -> ExtendedSequence {
         let place = self.next;
         self.advance_to(place, info);
         self.advance();

@@ -1,0 +1,197 @@
+//! From a datagram to its source: unprotect, parse, find the source.
+
+use core::net::SocketAddr;
+use std::time::Instant;
+
+use super::candidate::{Arrived, Report};
+use super::receive::Receiver;
+use super::secure::refusal_reason;
+use super::stats::Discard;
+use crate::payload::PacketInfo;
+use crate::rtp::Packet;
+use crate::srtp::BATCH_MAX;
+use crate::srtp::UnprotectError;
+
+impl Receiver {
+    /// Takes one datagram that came in at `now`.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
+        self.handle_datagram_from(now, None, datagram);
+    }
+
+    /// Takes one datagram that came in at `now` from the transport address `from`.
+    ///
+    /// A source is followed at one address; the same SSRC from another is a collision or a loop
+    /// (RFC 3550 section 8.2).
+    pub fn handle_datagram_from(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) {
+        let Some(security) = &mut self.security else {
+            return self.handle_clear(now, from, datagram);
+        };
+        let mut copy = security.copy(datagram);
+        self.handle_protected(now, from, &mut copy);
+        if let Some(security) = &mut self.security {
+            security.reuse(copy);
+        }
+        self.emit_key_events();
+    }
+
+    /// Takes datagrams that came in at `now`, all from the transport address `from`; they may be
+    /// changed in place. This is faster than one by one.
+    pub fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagrams: &mut [&mut [u8]],
+    ) {
+        let from = Some(from);
+        match self.security.as_ref().map(|security| security.unprotector.group_len()) {
+            None => return self.handle_clear_run(now, from, datagrams),
+            // No batching here: process each while it is in the cache.
+            Some(1) => {
+                for datagram in datagrams {
+                    self.handle_protected(now, from, datagram);
+                }
+            }
+            Some(group_len) => {
+                for group in datagrams.chunks_mut(group_len) {
+                    self.handle_protected_group(now, from, group);
+                }
+            }
+        }
+        self.emit_key_events();
+    }
+
+    #[inline]
+    fn handle_clear_run(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagrams: &[&mut [u8]],
+    ) {
+        let mut fast = self.fast_source(from);
+        let mut rest = datagrams;
+        while let Some((datagram, behind)) = rest.split_first() {
+            let taken = fast.map_or(0, |fast| self.take_fast(fast, now, rest));
+            if taken > 0 {
+                rest = &rest[taken..];
+                continue;
+            }
+            self.handle_clear(now, from, datagram);
+            fast = self.fast_source(from);
+            rest = behind;
+        }
+    }
+
+    /// Takes one protected datagram, which is changed in place.
+    #[inline]
+    fn handle_protected(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
+        let fast = self.fast_source(from);
+        let outcome = match fast.and_then(|fast| self.take_fast_protected(fast, now, datagram)) {
+            Some(Ok(())) => return,
+            Some(Err(refusal)) => Err(refusal),
+            None => match &mut self.security {
+                Some(security) => security.unprotector.unprotect(datagram),
+                None => return,
+            },
+        };
+        self.handle_unprotected(now, from, datagram, outcome);
+    }
+
+    /// Takes protected datagrams that are authenticated together.
+    fn handle_protected_group(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagrams: &mut [&mut [u8]],
+    ) {
+        let mut outcomes = [Err(UnprotectError::Malformed); BATCH_MAX];
+        if let Some(security) = &mut self.security {
+            security.unprotector.unprotect_batch(datagrams, &mut outcomes);
+        }
+        for (datagram, outcome) in datagrams.iter().zip(outcomes) {
+            self.handle_unprotected(now, from, datagram, outcome);
+        }
+    }
+
+    /// Takes a datagram after an attempt to unprotect it, which returned `outcome`.
+    #[inline]
+    fn handle_unprotected(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+        outcome: Result<usize, UnprotectError>,
+    ) {
+        match outcome {
+            Ok(len) => self.handle_clear(now, from, &datagram[..len]),
+            Err(_) if datagram.is_empty() => self.discard(Discard::KeepAlive),
+            // SRTP leaves clear what distinguishes it from SRTCP.
+            Err(_) if is_rtcp(datagram) => self.discard(Discard::Rtcp),
+            Err(refusal) => self.refuse(now, refusal_reason(refusal)),
+        }
+    }
+
+    /// Takes a datagram that is not, or no longer, protected.
+    #[inline]
+    fn handle_clear(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) {
+        if let Err(reason) = self.take(now, from, datagram) {
+            self.discard(reason);
+        }
+    }
+
+    fn take(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) -> Result<(), Discard> {
+        if datagram.is_empty() {
+            return Err(Discard::KeepAlive);
+        }
+        if is_rtcp(datagram) {
+            return Err(Discard::Rtcp);
+        }
+        let packet = Packet::parse(datagram).map_err(|_| Discard::NotRtp)?;
+        let ssrc = packet.ssrc();
+        if self.own_ssrc == Some(ssrc) {
+            self.conflict = from;
+            return Err(Discard::OwnSource);
+        }
+        if self.own_others.contains(&ssrc) {
+            return Err(Discard::OwnSource);
+        }
+        if packet.payload_type() != self.config.payload_type.value() {
+            return self.take_retransmission(now, from, &packet);
+        }
+        if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
+            return Err(Discard::OtherSource);
+        }
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let arrived = Arrived {
+            sequence: packet.sequence(),
+            info: PacketInfo { ssrc, timestamp, marker, arrival: now },
+            payload: packet.payload(),
+        };
+        let Some(n) = self.find(ssrc) else { return self.consider(arrived, from) };
+        self.recent = n;
+        let is_authentic = self.is_authentic();
+        let Self { sources, statistics, events, .. } = self;
+        let (source, mut report) = (&mut sources[n], Report { statistics, events });
+        let is_own = source.is_at(now, from, is_authentic, &mut report);
+        if is_own {
+            source.take(arrived, &mut report);
+        }
+        self.settle(n);
+        if is_own { Ok(()) } else { Err(Discard::Conflict) }
+    }
+}
+
+/// Whether a datagram is RTCP where it shares a port with RTP (RFC 5761 section 4).
+#[inline]
+fn is_rtcp(datagram: &[u8]) -> bool {
+    matches!(datagram, [128..=191, 192..=223, ..])
+}

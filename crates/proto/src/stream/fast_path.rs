@@ -1,0 +1,244 @@
+//! The fast path of received packets that continue the current unit, as nearly all of a large frame
+//! do: the payload is copied, or decrypted, straight to its place in the frame.
+//!
+//! It is a shortcut for one verdict, in turn, and has the same effects as the ordinary path
+//! (`tests/fast_path.rs`). The place must be known before the packet is authenticated, so it is
+//! guessed: the packet is the next one, belongs to the current frame and continues its unit. Nothing
+//! is counted before the tag is verified; after a wrong guess the payload is copied out.
+
+use core::convert::Infallible;
+use core::net::SocketAddr;
+use std::time::Instant;
+
+use super::candidate::{Arrived, Report};
+use super::inbound::Inbound;
+use super::receive::Receiver;
+use crate::payload::PacketInfo;
+use crate::rtp::HEADER_LEN;
+use crate::seq::SequenceNumber;
+use crate::srtp::UnprotectError;
+use crate::ssrc::Ssrc;
+use crate::time::RtpTimestamp;
+
+/// The source of a run of packets, whose origin needs no further check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FastSource {
+    index: usize,
+    ssrc: Ssrc,
+}
+
+/// The fixed header of a packet without padding, extension and contributing sources, which is not
+/// RTCP by its second octet (RFC 5761 section 4).
+#[derive(Clone, Copy)]
+struct PlainHeader {
+    sequence: SequenceNumber,
+    timestamp: RtpTimestamp,
+    ssrc: Ssrc,
+    payload_type: u8,
+    marker: bool,
+}
+
+impl PlainHeader {
+    #[inline]
+    fn parse(datagram: &[u8]) -> Option<Self> {
+        let &[first, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0] = datagram.first_chunk()?;
+        let is_plain = first == 0x80 && !(192..=223).contains(&kind);
+        is_plain.then_some(Self {
+            sequence: SequenceNumber(u16::from_be_bytes([q1, q0])),
+            timestamp: RtpTimestamp(u32::from_be_bytes([t3, t2, t1, t0])),
+            ssrc: Ssrc(u32::from_be_bytes([s3, s2, s1, s0])),
+            payload_type: kind & 0x7f,
+            marker: kind & 0x80 != 0,
+        })
+    }
+
+    #[inline]
+    fn info(self, now: Instant) -> PacketInfo {
+        let Self { ssrc, timestamp, marker, .. } = self;
+        PacketInfo { ssrc, timestamp, marker, arrival: now }
+    }
+}
+
+impl Receiver {
+    /// The source that was heard last, if packets from `from` under its SSRC are accepted without
+    /// another check. Valid until a packet takes the ordinary path.
+    #[inline]
+    pub(super) fn fast_source(&self, from: Option<SocketAddr>) -> Option<FastSource> {
+        let source = self.sources.get(self.recent)?;
+        let ssrc = source.ssrc();
+        let is_other = self.config.remote_ssrc.is_some_and(|remote| remote != ssrc);
+        let is_own = self.own_ssrc == Some(ssrc) || self.own_others.contains(&ssrc);
+        let is_accepted = !is_other && !is_own && source.origin.address() == from;
+        is_accepted.then_some(FastSource { index: self.recent, ssrc })
+    }
+
+    /// Takes the leading clear `datagrams` and returns how many; 0, with nothing changed, if the
+    /// first one must take the ordinary path.
+    #[inline]
+    pub(super) fn take_fast(
+        &mut self,
+        fast: FastSource,
+        now: Instant,
+        datagrams: &[&mut [u8]],
+    ) -> usize {
+        let Some((first, rest)) = datagrams.split_first() else { return 0 };
+        match self.take_first(fast, now, first) {
+            None => 0,
+            Some(false) => 1,
+            Some(true) => 1 + self.take_similar(fast, now, first, rest).unwrap_or(0),
+        }
+    }
+
+    /// Takes a datagram into its frame, and returns whether it continued the current unit; `None`,
+    /// with nothing changed, if it must take the ordinary path.
+    #[inline]
+    fn take_first(&mut self, fast: FastSource, now: Instant, datagram: &[u8]) -> Option<bool> {
+        let header = self.plain_header(fast, datagram)?;
+        let Self { sources, statistics, events, .. } = self;
+        let source = sources.get_mut(fast.index)?;
+        let head_len = source.fast_head_len(header.sequence, header.timestamp)?;
+        let payload = datagram.get(HEADER_LEN..)?;
+        let (head, body) = payload.split_at_checked(head_len)?;
+        let copy = |place: &mut [u8]| {
+            place.copy_from_slice(body);
+            Ok::<(), Infallible>(())
+        };
+        source.builder.write_behind::<0, _>(body.len(), copy)?.ok()?;
+        let info = header.info(now);
+        let arrived = Arrived { sequence: header.sequence, info, payload: head };
+        let mut report = Report { statistics, events };
+        let continued = source.take_fast(&arrived, body.len(), Some(payload), &mut report);
+        self.settle(fast.index);
+        Some(continued)
+    }
+
+    /// Takes the leading `datagrams` that differ from `last`, which just
+    /// [continued](Self::take_first) the current unit, only by consecutive numbers and after the
+    /// head of the payload; returns how many. They continue the unit as well. `None` if `last` was
+    /// the end of its unit.
+    #[inline]
+    fn take_similar(
+        &mut self,
+        fast: FastSource,
+        now: Instant,
+        last: &[u8],
+        datagrams: &[&mut [u8]],
+    ) -> Option<usize> {
+        let header = self.plain_header(fast, last)?;
+        let Self { sources, statistics, events, .. } = self;
+        let source = sources.get_mut(fast.index)?;
+        let mut sequence = header.sequence.plus(1);
+        let head_len = source.fast_head_len(sequence, header.timestamp)?;
+        let body_at = HEADER_LEN + head_len;
+        let (first, same) = (last.get(..2)?, last.get(4..body_at)?);
+        let (mut packets, mut octets) = (0, 0);
+        for datagram in datagrams {
+            let is_next = datagram.get(2..4) == Some(&sequence.0.to_be_bytes()[..]);
+            let is_same = datagram.get(4..body_at) == Some(same);
+            if !is_next || !is_same || datagram.get(..2) != Some(first) {
+                break;
+            }
+            let body = &datagram[body_at..];
+            if body.is_empty() || !source.builder.write_more(body) {
+                break;
+            }
+            sequence = sequence.plus(1);
+            octets += head_len + body.len();
+            packets += 1;
+        }
+        let info = header.info(now);
+        for _ in 0..packets {
+            source.note_next(&info);
+        }
+        source.note_joined((packets, octets), &info, &mut Report { statistics, events });
+        self.settle(fast.index);
+        Some(packets)
+    }
+
+    /// Takes a protected datagram into its frame, or returns why it was refused; `None`, with
+    /// nothing changed, if it must take the ordinary path.
+    #[inline]
+    pub(super) fn take_fast_protected(
+        &mut self,
+        fast: FastSource,
+        now: Instant,
+        datagram: &[u8],
+    ) -> Option<Result<(), UnprotectError>> {
+        let header = self.plain_header(fast, datagram)?;
+        let Self { security, sources, statistics, events, .. } = self;
+        let unprotector = &mut security.as_mut()?.unprotector;
+        let source = sources.get_mut(fast.index)?;
+        let head_len = source.fast_head_len(header.sequence, header.timestamp)?;
+        let expected = unprotector.expected(datagram)?;
+        let len = expected.payload_len();
+        let open = |place: &mut [u8]| unprotector.open_expected_into(expected, datagram, place);
+        let outcome = match head_len {
+            2 => source.builder.write_behind::<2, _>(len, open)?,
+            3 => source.builder.write_behind::<3, _>(len, open)?,
+            _ => return None,
+        };
+        let head = match outcome {
+            Ok(head) => head,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        let payload = head.get(..head_len)?;
+        let arrived = Arrived { sequence: header.sequence, info: header.info(now), payload };
+        source.take_fast(&arrived, len - head_len, None, &mut Report { statistics, events });
+        self.settle(fast.index);
+        Some(Ok(()))
+    }
+
+    /// The header of a media packet of the source, if it is plain.
+    #[inline]
+    fn plain_header(&self, fast: FastSource, datagram: &[u8]) -> Option<PlainHeader> {
+        let header = PlainHeader::parse(datagram)?;
+        let is_media = header.payload_type == self.config.payload_type.value();
+        (is_media && header.ssrc == fast.ssrc).then_some(header)
+    }
+}
+
+impl Inbound {
+    /// The length of the payload's head, if the rest may go straight into the frame: the packet is
+    /// the next one, and a unit of its frame is unfinished.
+    #[inline]
+    fn fast_head_len(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Option<usize> {
+        if !self.window.expects(sequence) || !self.builder.is_amid_unit(timestamp) {
+            return None;
+        }
+        self.depacketiser.head_len()
+    }
+
+    /// Takes a packet that [`fast_head_len`](Self::fast_head_len) allowed. `packet` has only the
+    /// head of its payload; the other `len` octets are already in the frame. `whole` is the entire
+    /// payload, if still available. Returns whether it continued the unit, as was guessed.
+    #[inline]
+    fn take_fast(
+        &mut self,
+        packet: &Arrived<'_>,
+        len: usize,
+        whole: Option<&[u8]>,
+        report: &mut Report<'_>,
+    ) -> bool {
+        let &Arrived { info, payload: head, .. } = packet;
+        self.note_next(&info);
+        self.builder.begin_packet(info);
+        let continued = self.depacketiser.push_behind(head, len, info, &mut self.builder);
+        if continued {
+            self.note_joined((1, head.len() + len), &info, report);
+            self.end_packet(report);
+        } else if let Some(payload) = whole {
+            self.join(info, payload, report);
+        } else {
+            let payload = [head, self.builder.written_behind(len)].concat();
+            self.join(info, &payload, report);
+        }
+        continued
+    }
+
+    /// Counts the arrival of the next packet, and moves on past it.
+    #[inline]
+    fn note_next(&mut self, info: &PacketInfo) {
+        let place = self.window.take_expected(info);
+        self.note(place, info);
+    }
+}
