@@ -1,9 +1,10 @@
-//! Frames of texture octets over loopback: UDP by way of an arena, and TCP in chunks of several
+//! Sends frames of texture octets over loopback: UDP through an arena, and TCP in chunks of several
 //! sizes, in turn.
 //!
 //! Prints the time from the first send to the last octet in place, and the processor time of all
-//! threads; every frame is compared outside the timed part. Words choose contestants, numbers the
-//! turns and the octets of a frame: `cargo bench -p rushes-net --bench texture -- UDP 100 8294400`.
+//! threads; every frame is compared outside the timed part. Alphabetic arguments select
+//! contestants; numbers are the turns and the octets of a frame: `cargo bench -p rushes-net --bench
+//! texture -- UDP 100 8294400`.
 #![allow(clippy::unwrap_used, reason = "a benchmark may")]
 
 use std::io::IoSlice;
@@ -27,9 +28,9 @@ use rushes_net::UdpSocket;
 const HEADER: usize = 4;
 const PAYLOAD: usize = 1_408;
 const PACKET: usize = HEADER + PAYLOAD;
-/// Packets in one slab, and so in one message.
+/// Packets in one slab, and therefore in one message.
 const SLAB: usize = 46;
-/// After this a frame counts as lost.
+/// Time after which a frame counts as lost.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn soon() -> Instant {
@@ -44,7 +45,8 @@ enum Unit {
 }
 
 fn udp() -> Unit {
-    // A whole frame has room: nobody paces the sender here, and nobody asks for a lost packet again.
+    // The buffer holds a whole frame: the sender is not paced here, and lost packets are not
+    // resent.
     let options = SocketOptions { receive_buffer: 128 << 20, ..SocketOptions::default() };
     let bind = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
     let (to, from) = (bind(), bind());
@@ -148,11 +150,11 @@ fn receive_tcp(
 }
 
 type Sending<'a> = Box<dyn FnOnce() + Send + 'a>;
-/// Whether the tile is whole.
+/// Returns whether the tile is complete.
 type Receiving<'a> = Box<dyn FnOnce() -> bool + Send + 'a>;
 
 impl Unit {
-    /// Sends and receives one tile; each half runs when the barrier opens.
+    /// The two halves that send and receive one tile; the caller runs each after the barrier.
     fn halves<'a>(
         &'a mut self,
         source: &'a [u8],
@@ -176,7 +178,7 @@ impl Unit {
         }
     }
 
-    /// Throws away what a lost frame left.
+    /// Discards the packets that remain of a lost frame.
     fn drain(&mut self) {
         if let Self::Udp { to, .. } = self {
             let mut arena = to.arena();
@@ -193,7 +195,7 @@ struct Contestant {
     lost: usize,
 }
 
-/// Milliseconds of all threads; 0 where it cannot be asked.
+/// Processor time of all threads in milliseconds; 0 where it is not available.
 fn processor_time() -> f64 {
     #[cfg(unix)]
     {
@@ -285,7 +287,7 @@ fn noise(length: usize, mut state: u64) -> Vec<u8> {
     octets
 }
 
-/// Smallest and middle value.
+/// The minimum and the median.
 fn summary(values: &mut [f64]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let nothing = f64::NAN;
@@ -300,7 +302,7 @@ fn main() {
     let numbers: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let named = |word: &&String| word.starts_with(|first: char| first.is_ascii_alphabetic());
     let only = words.iter().find(named);
-    // Without this word it is run as a test: that it runs is enough.
+    // Without this argument it runs as a test, for which one turn is enough.
     let usual = if words.iter().any(|word| word == "--bench") { 20 } else { 1 };
     let turns = numbers.first().copied().unwrap_or(usual);
     let sizes = if numbers.len() > 1 { &numbers[1..] } else { &[8_294_400, 99_532_800][..] };
@@ -311,7 +313,7 @@ fn main() {
         all.retain(|contestant| only.is_none_or(|only| contestant.name.contains(only)));
         for turn in 0..turns {
             for contestant in &mut all {
-                // The first frame warms what the contestant before left cold.
+                // The first frame, which is not timed, warms up the caches.
                 for frame in 0..3 {
                     contestant.frame(&sources[(turn + frame) % 2], &mut target, frame > 0);
                 }

@@ -1,4 +1,4 @@
-//! How much the kernel holds for a socket.
+//! The sizes of a socket's kernel buffers.
 
 use std::io;
 
@@ -6,25 +6,25 @@ use socket2::Socket;
 
 use crate::sys;
 
-/// How much the kernel holds for one direction, in octets.
+/// The size of the kernel's buffer for one direction, in octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BufferSize {
-    /// As asked for; 0 for the system's default.
+    /// The requested size; 0 for the system's default.
     pub requested: usize,
-    /// As granted, in the same measure: less than requested if the system's limit is lower.
+    /// The granted size, in the same measure: less than requested if the system's limit is lower.
     pub actual: usize,
 }
 
-/// How much the kernel holds for a socket.
+/// The sizes of a socket's kernel buffers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BufferSizes {
-    /// Sent, but still on this machine.
+    /// For octets that were sent, but are still on this machine.
     pub send: BufferSize,
-    /// Received, but not yet read.
+    /// For octets that were received, but not yet read.
     pub receive: BufferSize,
 }
 
-/// Sets the send buffer; a smaller one than asked for is logged.
+/// Sets the send buffer; logs a warning if it is smaller than requested.
 pub(crate) fn send_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
     if requested > 0 && sys::force_send_buffer(socket, requested).is_err() {
         socket.set_send_buffer_size(requested)?;
@@ -40,7 +40,7 @@ pub(crate) fn send_buffer(socket: &Socket, requested: usize) -> io::Result<Buffe
     Ok(BufferSize { requested, actual })
 }
 
-/// Sets the receive buffer; a smaller one than asked for is logged.
+/// Sets the receive buffer; logs a warning if it is smaller than requested.
 pub(crate) fn receive_buffer(socket: &Socket, requested: usize) -> io::Result<BufferSize> {
     if requested > 0 && sys::force_receive_buffer(socket, requested).is_err() {
         socket.set_recv_buffer_size(requested)?;

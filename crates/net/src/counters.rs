@@ -1,9 +1,9 @@
-//! What a socket has done so far.
+//! Statistics of a socket.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a socket has done since it was made. Each number is exact; together they are no snapshot.
+/// Statistics since the socket was created. Each number is exact; together they are no snapshot.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -21,9 +21,9 @@ pub struct Counters {
     pub received_datagrams: u64,
     /// Octets in them, without headers.
     pub received_bytes: u64,
-    /// Times that sending met a full send buffer.
+    /// Times that sending found the send buffer full.
     pub buffer_full_waits: u64,
-    /// ICMP messages saying that nobody listens at the destination.
+    /// ICMP messages reporting that the destination port is closed.
     pub refused: u64,
     /// Datagrams dropped because they were larger than any UDP datagram can be.
     pub truncated: u64,
@@ -33,11 +33,11 @@ pub struct Counters {
     /// Messages lent to the kernel rather than copied (see
     /// [`zero_copy`](crate::SocketOptions::zero_copy)).
     pub lent: u64,
-    /// Those of them that the kernel has done with, as far as was looked.
+    /// Lent messages that the kernel has released, as far as its notifications were read.
     pub lent_back: u64,
-    /// Those of them that the kernel copied after all, as it does on loopback.
+    /// Lent messages that the kernel copied after all, as it does on loopback.
     pub lent_copied: u64,
-    /// Messages that the kernel would not borrow, and that were copied.
+    /// Messages that the kernel refused to borrow and that were copied.
     pub lent_refused: u64,
 }
 
@@ -48,7 +48,7 @@ impl Counters {
     }
 }
 
-/// The live numbers behind [`Counters`].
+/// The live counters behind [`Counters`].
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) send_calls: AtomicU64,
@@ -72,7 +72,7 @@ pub(crate) fn count(counter: &AtomicU64, amount: usize) {
 }
 
 impl Tally {
-    /// The numbers now; the kernel's own, and what came back, are the caller's to add.
+    /// The current numbers; the caller adds the kernel's drops and the returned loans.
     pub(crate) fn read(&self) -> Counters {
         Counters {
             send_calls: self.send_calls.load(Relaxed),

@@ -1,4 +1,4 @@
-//! What can go wrong with a socket, and what its owner can do about it.
+//! The errors of sockets, and whether they are transient.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,39 +10,39 @@ use crate::options::ReceivePath;
 use crate::options::SendPath;
 use crate::sys;
 
-/// Why a socket could not be made, configured or read.
+/// Why a socket could not be created, configured or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NetError {
     /// Another socket holds the port.
     #[error("{address} is in use by another socket: choose another port, or close the other one")]
     AddressInUse {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// No interface of this machine has the address.
     #[error("{address} is not an address of this machine")]
     AddressNotAvailable {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// The address cannot be bound for another reason.
     #[error("{address} cannot be bound: {source}")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The system gives no socket, or not of this kind.
+    /// The system cannot create a socket of this kind.
     #[error("the system gives no such socket: {0}")]
     Create(#[source] io::Error),
     /// The system refuses a socket option.
     #[error("the socket option {option} cannot be set: {source}")]
     Option {
-        /// What was to be set.
+        /// The option.
         option: &'static str,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// An option has a value outside its range.
@@ -55,64 +55,64 @@ pub enum NetError {
         /// The values allowed.
         range: &'static str,
     },
-    /// This system has no such thing.
+    /// This system does not support a feature.
     #[error("{what} is not available on this system")]
     Unsupported {
-        /// What was asked for.
+        /// The requested feature.
         what: &'static str,
     },
     /// There is no such network interface, or it has no index.
     #[error("there is no network interface `{name}`")]
     UnknownInterface {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// The multicast group cannot be joined through this interface.
     #[error("{group} cannot be joined: {source}")]
     Multicast {
-        /// The group asked for.
+        /// The requested group.
         group: IpAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The address to join is not one of a multicast group, or not of the socket's IP version.
+    /// The address is not a multicast group, or not of the socket's IP version.
     #[error("{group} is not a multicast group that a socket on {local} can join")]
     NotAGroup {
         /// The address given.
         group: IpAddr,
-        /// Where the socket is bound.
+        /// The socket's local address.
         local: IpAddr,
     },
-    /// A way of receiving was demanded that this system does not offer.
+    /// A receive path was demanded that this system does not offer.
     #[error("this system cannot receive by `{path}`; `auto` takes what it can: {source}")]
     ReceivePath {
-        /// The way demanded.
+        /// The demanded path.
         path: ReceivePath,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A way of sending was demanded that this system does not offer.
+    /// A send path was demanded that this system does not offer.
     #[error("this system cannot send by `{path}`; `auto` takes what it can: {source}")]
     SendPath {
-        /// The way demanded.
+        /// The demanded path.
         path: SendPath,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The socket cannot be connected.
     #[error("the socket cannot be connected to {peer}: {source}")]
     Connect {
-        /// The address asked for.
+        /// The requested address.
         peer: SocketAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// No address belongs to the host name.
+    /// The host name has no address.
     #[error("the host name `{host}` has no address: {source}")]
     Resolve {
-        /// The name asked for.
+        /// The requested name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's error.
         source: io::Error,
     },
     /// Receiving failed.
@@ -121,73 +121,73 @@ pub enum NetError {
     /// Waiting for the socket failed.
     #[error("waiting for the socket failed: {0}")]
     Wait(#[source] io::Error),
-    /// The address cannot be listened on, or nothing can be accepted there any more.
+    /// Listening on the address failed, or the listener can accept no more connections.
     #[error("connections to {address} cannot be accepted: {source}")]
     Accept {
-        /// Where the listener is bound.
+        /// The listener's local address.
         address: SocketAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The peer broke the connection off, or it was given up for want of an answer.
+    /// The connection was reset or closed, or it timed out.
     #[error("the connection to {peer} is broken: {source}")]
     Broken {
         /// The other end.
         peer: SocketAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The waker could not be made.
+    /// The waker could not be created.
     #[error("the system gives no event to wake by: {0}")]
     Waker(#[source] io::Error),
 }
 
-/// A batch that was not sent to its end.
+/// A batch that was not sent completely.
 #[derive(Debug, Error)]
 #[error("{kind} (after {sent} datagrams of the batch)")]
 pub struct SendError {
     /// Why sending stopped.
     #[source]
     pub kind: SendErrorKind,
-    /// Datagrams that the system had accepted before; the failed one is at this index.
+    /// Datagrams that the system had accepted before; the failed one has this index.
     pub sent: usize,
 }
 
 impl SendError {
-    /// Whether the same may go well later; see [`SendErrorKind::is_transient`].
+    /// Whether the same batch may succeed later; see [`SendErrorKind::is_transient`].
     pub fn is_transient(&self) -> bool {
         self.kind.is_transient()
     }
 }
 
-/// Why a batch was not sent to its end.
+/// Why a batch was not sent completely.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SendErrorKind {
     /// The send buffer was full until the deadline.
     #[error("the send buffer was full until the deadline")]
     BufferFull,
-    /// The datagram is larger than UDP, or the path to the destination where fragments are
-    /// forbidden, can carry.
+    /// The datagram is larger than UDP allows or, where fragments are forbidden, than the path to
+    /// the destination can carry.
     #[error("a datagram of {length} octets is too large for the way to {to}: lower the MTU")]
     TooLarge {
         /// Octets of the datagram, without UDP and IP headers.
         length: usize,
-        /// Where it was to go.
+        /// The destination.
         to: SocketAddr,
     },
-    /// The demanded way of sending is refused by the system or the device.
+    /// The system or the device refuses the demanded send path.
     #[error("sending by `{path}` is refused; `auto` falls back by itself: {source}")]
     PathRefused {
-        /// The way demanded.
+        /// The demanded path.
         path: SendPath,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Waiting for a slab that was lent failed.
+    /// Waiting for a lent slab failed.
     #[error("waiting for memory that the system reads failed: {0}")]
     Reclaim(#[source] io::Error),
-    /// The lengths do not add up to the octets given; nothing was sent.
+    /// The lengths do not add up to the number of octets given; nothing was sent.
     #[error("the lengths add up to {lengths} octets, but {bytes} were given")]
     Mismatch {
         /// Sum of the lengths.
@@ -195,20 +195,20 @@ pub enum SendErrorKind {
         /// Octets given.
         bytes: usize,
     },
-    /// The system refuses for another reason.
+    /// The system refuses to send for another reason.
     #[error("sending to {to} failed: {source}")]
     Io {
-        /// Where the datagram was to go.
+        /// The destination.
         to: SocketAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl SendErrorKind {
-    /// Whether the network is in the way rather than the datagram: no route or no neighbour, an
-    /// interface that is down or gone, a firewall, no memory or no room in a queue. Such things
-    /// pass; nothing is wrong with the socket meanwhile.
+    /// Whether the cause is the network or the machine rather than the datagram: no route or no
+    /// neighbour, an interface that is down or gone, a firewall, no memory or no room in a queue.
+    /// Such errors pass, and the socket stays usable.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::BufferFull => true,
@@ -219,8 +219,8 @@ impl SendErrorKind {
 }
 
 impl NetError {
-    /// Whether reading the socket may go well later, as for
-    /// [`SendErrorKind::is_transient`]. What went wrong with setting one up is never transient.
+    /// Whether reading the socket may succeed later, as for [`SendErrorKind::is_transient`]. Errors
+    /// while creating or configuring a socket are never transient.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Receive(source) | Self::Wait(source) => sys::is_transient(source),
@@ -229,7 +229,7 @@ impl NetError {
     }
 }
 
-/// Octets that were not written to their end.
+/// Octets that were not written completely.
 #[derive(Debug, Error)]
 #[error("{kind} (after {written} octets)")]
 pub struct WriteError {
@@ -241,7 +241,7 @@ pub struct WriteError {
     pub written: usize,
 }
 
-/// Why octets were not written to their end.
+/// Why the octets were not written completely.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteErrorKind {

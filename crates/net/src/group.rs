@@ -1,4 +1,4 @@
-//! How a batch of datagrams becomes messages for the kernel.
+//! Groups a batch of datagrams into messages for the kernel.
 
 /// Most datagrams in one `UDP_SEGMENT` message (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub(crate) const MAX_SEGMENTS: usize = 64;
@@ -7,23 +7,23 @@ pub(crate) const MAX_SEGMENTS: usize = 64;
 /// with headers; beyond it the whole message is lost to `EMSGSIZE`.
 pub(crate) const MAX_MESSAGE: usize = 65_000;
 
-/// What one message may hold.
+/// The limits of one message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Datagrams, at least 1.
+    /// Datagrams in a message, at least 1.
     pub(crate) segments: usize,
     /// Octets of a message with more than one datagram.
     pub(crate) bytes: usize,
-    /// Octets of a datagram that shares a message; longer ones travel alone.
+    /// Octets of a datagram that shares a message; longer ones are sent alone.
     pub(crate) segment: usize,
 }
 
 /// Datagrams from the front of a batch that make one message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Group {
-    /// How many, at least 1.
+    /// Number of datagrams, at least 1.
     pub(crate) datagrams: usize,
-    /// Octets in all of them.
+    /// Total octets.
     pub(crate) bytes: usize,
     /// Octets of each but the last, which may be shorter, but not empty.
     pub(crate) segment: u16,
@@ -39,7 +39,8 @@ pub(crate) fn next_group(lengths: &[u16], limits: Limits) -> Option<Group> {
     }
     for &length in rest {
         let bytes = group.bytes + usize::from(length);
-        // The kernel cuts by length alone, so that an empty datagram cannot follow in a message.
+        // The kernel splits by length alone, so an empty datagram cannot follow another in a
+        // message.
         if length > segment
             || length == 0
             || group.datagrams >= limits.segments
@@ -74,7 +75,7 @@ mod tests {
         groups
     }
 
-    /// What the kernel does with a message: cuts it by length.
+    /// Splits a message by length, as the kernel does.
     fn cut(group: Group) -> Vec<u16> {
         if group.datagrams == 1 {
             return vec![group.segment];

@@ -1,4 +1,4 @@
-//! Sending without copying: slabs are lent to the kernel and come back.
+//! Zero-copy sending: slabs are lent to the kernel and come back.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,26 +22,26 @@ use crate::sys::Parcel;
 use crate::sys::Taken;
 
 /// Octets of a message from which on lending is cheaper than copying: the kernel has to look up,
-/// hold and let go of every page, and to say when it has.
+/// pin and release every page, and to notify the sender.
 pub const LEND_MIN: usize = 16 << 10;
 
-/// Memory on its way to the kernel and back. It is owned, so that nobody can write to it or free
-/// it while the kernel reads it.
+/// Memory on its way to the kernel and back. It is owned, so that no other code can write to it or
+/// free it while the kernel reads it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Loan {
     /// Memory with datagrams in it.
     pub slab: Box<[u8]>,
-    /// Where in it the first datagram begins.
+    /// Offset of the first datagram in the slab.
     pub start: usize,
-    /// A number of the lender's own, to know it again.
+    /// A number by which the lender recognises the slab.
     pub number: usize,
 }
 
-/// Where loans wait for their lender.
+/// Loans that have come back and wait for their lender.
 #[derive(Clone, Debug)]
 pub(crate) struct Returns(Arc<Mutex<Vec<Loan>>>);
 
-/// Loans of one lender that come back without an allocation.
+/// Number of one lender's loans that can come back without an allocation.
 const RETURNS: usize = 256;
 
 impl Returns {
@@ -49,7 +49,7 @@ impl Returns {
         Self(Arc::default())
     }
 
-    /// Makes room, so that returning allocates nothing.
+    /// Reserves room, so that returning allocates nothing.
     pub(crate) fn prepare(&self) {
         let mut loans = self.lock();
         if loans.capacity() == 0 {
@@ -71,7 +71,8 @@ impl Returns {
 }
 
 impl SendQueue {
-    /// A slab that has come back, if one has; see [`UdpSocket::send_lent`]. It asks no system.
+    /// A slab that has come back, if there is one; see [`UdpSocket::send_lent`]. It makes no system
+    /// call.
     pub fn take_returned(&mut self) -> Option<Loan> {
         let loan = self.returns.take()?;
         self.away -= 1;
@@ -95,18 +96,20 @@ impl UdpSocket {
     /// As [`send`](Self::send), without a copy: the datagrams lie in `loan`, from its start on, and
     /// the kernel may read them there long after this returns, until the device has sent them.
     ///
-    /// The loan comes back, sooner or later and whatever the outcome, through
-    /// [`SendQueue::take_returned`]; [`reclaim`](Self::reclaim) waits for one. What comes back is
-    /// the same memory, or (after an error that leaves in doubt whether the kernel still reads it)
-    /// a copy. If the queue is dropped first, it is freed when it can be; if the socket is dropped,
-    /// what the kernel still has after a tenth of a second is never freed.
+    /// The loan comes back eventually, whatever the outcome, through [`SendQueue::take_returned`];
+    /// [`reclaim`](Self::reclaim) waits for one. It is the same memory, or a copy after an error
+    /// that leaves in doubt whether the kernel still reads the memory. If the queue is dropped
+    /// first, the slab is freed when the kernel has released it; if the socket is dropped, slabs
+    /// that the kernel still holds after 100 ms are never freed.
     ///
-    /// Messages shorter than [`LEND_MIN`], and those that the kernel will not borrow, are copied.
-    /// Where nothing can be lent, everything is, and the loan comes back at once.
+    /// Messages shorter than [`LEND_MIN`], and those that the kernel refuses to borrow, are copied.
+    /// Where zero-copy sending is not available, everything is copied and the loan comes back at
+    /// once.
+    ///
     ///
     /// # Errors
-    /// As [`send`](Self::send). After an error that leaves in doubt whether the kernel has a message,
-    /// the socket lends no more.
+    /// As [`send`](Self::send). After an error that leaves in doubt whether the kernel has a
+    /// message, the socket stops lending.
     pub fn send_lent(
         &self,
         queue: &mut SendQueue,
@@ -138,8 +141,8 @@ impl UdpSocket {
         })
     }
 
-    /// A slab that has come back, waited for until `deadline`; `None` at the deadline, or if none
-    /// is away. A deadline in the past looks, but does not wait.
+    /// Waits until `deadline` for a slab to come back; `None` at the deadline, or if none is away.
+    /// With a deadline in the past it does not wait.
     ///
     /// # Errors
     /// If waiting fails.
@@ -154,7 +157,7 @@ impl UdpSocket {
             if lending.settle() > 0 {
                 continue;
             }
-            // Another thread may have read the word that this one looked for.
+            // Another thread may have read the notification for this one.
             if let Some(loan) = queue.take_returned() {
                 return Ok(Some(loan));
             }
@@ -166,8 +169,8 @@ impl UdpSocket {
         }
     }
 
-    /// Reads which loans are back, if any is away: until then the socket counts as ready for
-    /// whatever is waited for.
+    /// Reads the notifications about lent messages, if any is away. Until they are read, the socket
+    /// counts as ready in every wait.
     pub(crate) fn settle(&self) {
         if let Some(lending) = &self.lending
             && lending.is_awaited()
@@ -176,7 +179,7 @@ impl UdpSocket {
         }
     }
 
-    /// Lends the first message if it is large, or copies what comes before the first large one.
+    /// Lends the first message if it is large, or copies the messages before the first large one.
     fn hand_over_lent(
         &self,
         queue: &mut SendQueue,
@@ -202,7 +205,7 @@ impl UdpSocket {
     }
 }
 
-/// What comes before the first message that is large enough to lend.
+/// The messages before the first one that is large enough to lend.
 fn small_front(mut lengths: &[u16], limits: Limits) -> Taken {
     let mut small = Taken::default();
     while let Some(group) = next_group(lengths, limits) {

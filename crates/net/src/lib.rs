@@ -1,16 +1,17 @@
-//! UDP and TCP sockets: many datagrams, or long stretches of a stream, for one system call, with
-//! fallbacks that always work.
+//! UDP and TCP sockets that handle many datagrams, or long stretches of a stream, per system call,
+//! with fallbacks that always work.
 //!
-//! **What it is.** [`UdpSocket::send`] takes datagrams that lie back to back in one buffer and hands
-//! runs of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload, GSO).
-//! [`UdpSocket::receive`] takes what the kernel has coalesced (`UDP_GRO`) and gives the datagrams
-//! back one by one, as mutable slices of a reused [`Arena`]. Where the system or the device refuses,
-//! the same calls use `sendmmsg` and `recvmmsg`, or one system call for each datagram.
-//! [`TcpSocket`] writes from several places at once and reads straight into the caller's memory,
-//! with large buffers and without Nagle's delay; [`TcpListener`] accepts such connections.
+//! **What it is.** [`UdpSocket::send`] takes datagrams that lie back to back in one buffer and
+//! hands runs of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload,
+//! GSO). [`UdpSocket::receive`] takes messages that the kernel has coalesced (`UDP_GRO`) and
+//! returns the datagrams one by one, as mutable slices of a reused [`Arena`]. Where the system or
+//! the device does not support this, the same calls use `sendmmsg` and `recvmmsg`, or one system
+//! call for each datagram. [`TcpSocket`] writes from several buffers at once and reads straight
+//! into the caller's memory, with large socket buffers and without Nagle's delay; [`TcpListener`]
+//! accepts such connections.
 //!
-//! **What it is not.** It knows no protocol: octets, addresses and deadlines go in, and the same
-//! come out. It starts no thread, paces nothing and retransmits no datagram.
+//! **What it is not.** It implements no protocol above UDP and TCP: it transfers octets between
+//! addresses, with deadlines. It starts no thread, paces nothing and retransmits no datagram.
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -40,16 +41,16 @@
 //!
 //! # Map
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `options.rs` | what a socket can be told when it is made |
-//! | `buffer.rs` | how much the kernel holds |
+//! | `options.rs` | the settings of a socket |
+//! | `buffer.rs` | the sizes of the kernel's buffers |
 //! | `socket.rs` | binding, probing, the UDP socket itself |
-//! | `send.rs`, `group.rs` | the way out; how datagrams become messages |
-//! | `lend.rs` | the way out without a copy: slabs are lent to the kernel |
-//! | `receive.rs` | the way in |
-//! | `tcp/options.rs` | what a TCP socket can be told |
-//! | `tcp/listener.rs` | accepting, and what must not end it |
+//! | `send.rs`, `group.rs` | sending; grouping datagrams into messages |
+//! | `lend.rs` | sending without a copy: slabs are lent to the kernel |
+//! | `receive.rs` | receiving |
+//! | `tcp/options.rs` | the settings of a TCP socket |
+//! | `tcp/listener.rs` | accepting connections, and surviving failures of single ones |
 //! | `tcp/stream.rs` | connecting, writing, reading, waiting |
 //! | `sys/` | the system calls: the only unsafe code |
 #![deny(unsafe_code)]

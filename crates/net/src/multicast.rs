@@ -11,7 +11,7 @@ use crate::options::Interface;
 use crate::options::MulticastOptions;
 use crate::sys;
 
-/// Joins the group and sets how the socket sends to groups.
+/// Joins the group and configures sending to groups.
 pub(crate) fn join(
     socket: &Socket,
     local: IpAddr,
@@ -38,7 +38,7 @@ pub(crate) fn join(
     joined.map_err(|source| NetError::Multicast { group: wish.group, source })
 }
 
-/// The index of the interface, where the user gave one or a name.
+/// The index of the interface, if the user gave an index or a name.
 fn index_of(wish: &MulticastOptions) -> Result<Option<u32>, NetError> {
     match &wish.interface {
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! What a socket can be told when it is made.
+//! The settings of a socket.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Settings of a socket.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SocketOptions {
-    /// Octets that the kernel may hold for sending; 0 leaves the system's default. 4 MiB by default.
+    /// Octets that the kernel may hold for sending; 0 for the system's default. 4 MiB by default.
     ///
     /// Ask for at least 128 KiB: with less, batches are split so that each part fits.
     pub send_buffer: usize,
@@ -18,31 +18,30 @@ pub struct SocketOptions {
     pub receive_buffer: usize,
     /// `DiffServ` code point of every datagram, 0 to 63 (RFC 2474; RFC 8837 has values for media).
     pub dscp: Option<u8>,
-    /// A multicast group to join and how to send to groups.
+    /// A multicast group to join, and the settings for sending to groups.
     pub multicast: Option<MulticastOptions>,
     /// Name of the only network interface to use (`SO_BINDTODEVICE`; Linux).
     pub interface: Option<String>,
-    /// How to send; [`SendPath::Auto`] by default.
+    /// The send path; [`SendPath::Auto`] by default.
     pub send_path: SendPath,
-    /// How to receive; [`ReceivePath::Auto`] by default.
+    /// The receive path; [`ReceivePath::Auto`] by default.
     pub receive_path: ReceivePath,
-    /// Lets several sockets have one port (`SO_REUSEADDR`). `false` by default; multicast implies
-    /// it, as several receivers of one group on one machine are usual.
+    /// Lets several sockets bind the same port (`SO_REUSEADDR`). `false` by default; multicast
+    /// implies it, as several receivers of one group on one machine are usual.
     pub reuse_address: bool,
     /// Forbids IP fragments (`IP_PMTUDISC_DO`; Linux). `false` by default.
     ///
     /// By default the system decides as for any UDP socket: a datagram larger than the path's MTU
-    /// goes in fragments. It arrives, but more often gets lost, and no offload is possible; a
-    /// warning says so once. With `true` it is refused as
-    /// [`TooLarge`](crate::SendErrorKind::TooLarge).
+    /// is fragmented. It is then more likely to be lost and cannot be offloaded; a warning is
+    /// logged once. With `true` it is refused as [`TooLarge`](crate::SendErrorKind::TooLarge).
     pub forbid_fragments: bool,
     /// Lets [`send_lent`](crate::UdpSocket::send_lent) lend slabs to the kernel instead of copying
     /// them (`MSG_ZEROCOPY`; Linux 5.0, with segmentation). `false` by default.
     ///
-    /// It is for real devices that gather (scatter-gather, checksum offload), where it saves the
-    /// kernel's copy. Over loopback the kernel copies all the same, and the bookkeeping comes on
-    /// top. Where the system has none of it, everything is copied;
-    /// [`zero_copy`](crate::UdpSocket::zero_copy) tells.
+    /// It pays off with devices that support scatter-gather and checksum offload, where it saves
+    /// the kernel's copy. Over loopback the kernel copies anyway, and the bookkeeping is extra
+    /// cost. Where the system does not support it, everything is copied;
+    /// [`zero_copy`](crate::UdpSocket::zero_copy) returns whether slabs are lent.
     pub zero_copy: bool,
 }
 
@@ -63,16 +62,17 @@ impl Default for SocketOptions {
     }
 }
 
-/// How a socket takes part in a multicast group.
+/// Membership of a socket in a multicast group.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MulticastOptions {
     /// The group to join, of the socket's IP version.
     pub group: IpAddr,
     /// The interface to join and send through; the system's choice if `None`.
     pub interface: Option<Interface>,
-    /// Routers that a datagram may pass, plus one (IPv4 TTL, IPv6 hop limit), 0 to 255.
+    /// IPv4 TTL or IPv6 hop limit, 0 to 255: the number of routers that a datagram may pass, plus
+    /// one.
     pub ttl: u32,
-    /// Whether receivers on this machine get what this socket sends.
+    /// Whether receivers on this machine get the datagrams that this socket sends.
     pub loop_back: bool,
 }
 
@@ -84,7 +84,7 @@ impl MulticastOptions {
     }
 }
 
-/// A network interface, by what the user knows of it.
+/// A network interface, given by address, index or name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Interface {
     /// By its IPv4 address; for IPv4 groups only.
@@ -98,7 +98,7 @@ pub enum Interface {
 impl FromStr for Interface {
     type Err = std::convert::Infallible;
 
-    /// An IPv4 address, an index, or else a name.
+    /// Parses an IPv4 address, an index, or else a name.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let address = text.parse().map(Self::Address);
         let index = || text.parse().map(Self::Index);
@@ -106,43 +106,43 @@ impl FromStr for Interface {
     }
 }
 
-/// How datagrams get to the kernel.
+/// How datagrams are passed to the kernel.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum SendPath {
-    /// The first of the others that works, found out by trying.
+    /// The first of the others that works, found by probing.
     #[default]
     Auto,
     /// Runs of equally long datagrams as one message (`UDP_SEGMENT`; Linux 4.18).
     Gso,
-    /// Many messages for one system call (Linux).
+    /// Many messages in one system call (Linux).
     Sendmmsg,
     /// One system call for each datagram, on every system.
     Single,
 }
 
-/// How datagrams get from the kernel.
+/// How datagrams are taken from the kernel.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum ReceivePath {
-    /// The first of the others that works, found out by trying.
+    /// The first of the others that works, found by probing.
     #[default]
     Auto,
     /// Runs of equally long datagrams as one message (`UDP_GRO`; Linux 5.0).
     Gro,
-    /// Many messages for one system call (Linux).
+    /// Many messages in one system call (Linux).
     Recvmmsg,
     /// One system call for each datagram, on every system.
     Single,
 }
 
-/// A word that names no way of sending or receiving.
+/// A name that is not a send or receive path.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("`{word}` is none of {known}")]
 pub struct UnknownPath {
-    /// The word given.
+    /// The name given.
     pub word: String,
-    /// The words known.
+    /// The known names.
     pub known: &'static str,
 }
 

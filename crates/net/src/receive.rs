@@ -1,4 +1,4 @@
-//! The way in: messages from the kernel, cut into datagrams again.
+//! Receiving: takes messages from the kernel and splits them into datagrams.
 
 use std::fmt;
 use std::io;
@@ -18,8 +18,8 @@ use crate::sys::Head;
 use crate::sys::Inbox;
 use crate::sys::Waker;
 
-/// Octets for a message: more than any UDP datagram has. The odd cache lines beyond 64 KiB keep the
-/// beginnings of the buffers from falling into the same sets of the processor's caches.
+/// Octets for a message: more than any UDP datagram has. The odd number of cache lines beyond
+/// 64 KiB keeps the starts of the buffers out of the same cache sets.
 const STRIDE: usize = 65_536 + 17 * 64;
 
 /// Messages for one system call, coalesced or not. Four buffers of 64 KiB stay in the second-level
@@ -29,7 +29,7 @@ const PLAIN: usize = 64;
 
 /// The buffers of one receiving thread, made by [`UdpSocket::arena`].
 ///
-/// A quarter of a mebibyte with `UDP_GRO`, four without; pages never received into are never touched.
+/// 256 KiB with `UDP_GRO`, 4 MiB without; pages never received into are never touched.
 pub struct Arena {
     buffer: Vec<u8>,
     heads: Vec<Head>,
@@ -60,9 +60,9 @@ impl fmt::Debug for Arena {
 /// One received datagram.
 #[derive(Debug)]
 pub struct Datagram<'a> {
-    /// Its octets, to be changed in place where that helps (decryption does).
+    /// The payload, which may be changed in place (as decryption does).
     pub data: &'a mut [u8],
-    /// Where it came from.
+    /// The source address.
     pub from: &'a SocketAddr,
 }
 
@@ -72,7 +72,7 @@ pub struct Datagrams<'a> {
     heads: slice::Iter<'a, Head>,
     /// The buffers of the messages in `heads`.
     buffers: &'a mut [u8],
-    /// What is left of the message begun, and what is known of it.
+    /// The rest of the current message, and its properties.
     message: &'a mut [u8],
     segment: usize,
     from: Option<&'a SocketAddr>,
@@ -92,12 +92,12 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Whether there are none: the deadline came, or a wake.
+    /// Whether there are none, because of the deadline or a wake.
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// Begins the next message that is whole.
+    /// Opens the next message that is not truncated.
     fn open(&mut self) -> Option<&'a SocketAddr> {
         loop {
             let head = self.heads.next()?;
@@ -140,7 +140,7 @@ impl<'a> Iterator for Datagrams<'a> {
 impl ExactSizeIterator for Datagrams<'_> {}
 
 impl Head {
-    /// How many datagrams the message is cut into.
+    /// Number of datagrams in the message.
     fn datagrams(&self) -> usize {
         match (self.truncated, self.segment) {
             (true, _) => 0,
@@ -152,11 +152,11 @@ impl Head {
 }
 
 impl UdpSocket {
-    /// Receives what has arrived; waits for it until `deadline` if there is nothing.
+    /// Receives the datagrams that have arrived, waiting until `deadline` if there are none.
     ///
-    /// The result is empty at the deadline and after [`Waker::wake`]. A deadline in the past only
-    /// looks. What arrived before a wake is received before the wake shows.
-    /// Nothing is allocated.
+    /// The result is empty at the deadline and after [`Waker::wake`]. With a deadline in the past
+    /// it does not wait. Datagrams that arrived before a wake are returned before the wake takes
+    /// effect. Nothing is allocated.
     ///
     /// # Errors
     /// [`NetError::Receive`] and [`NetError::Wait`] if the system refuses.
@@ -169,8 +169,8 @@ impl UdpSocket {
         self.receive_beside(arena, deadline, waker, None)
     }
 
-    /// As [`receive`](Self::receive), and empty too as soon as `beside` has something to read.
-    /// (Where the system cannot wait for two sockets, after a short sleep.)
+    /// As [`receive`](Self::receive), but also returns an empty result as soon as `beside` has
+    /// something to read. (After a short sleep, where the system cannot wait for two sockets.)
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
@@ -186,14 +186,15 @@ impl UdpSocket {
             count(&self.tally.wait_calls, 1);
             let awake =
                 sys::wait_readable(&self.socket, other, waker, deadline).map_err(NetError::Wait)?;
-            // Word of what was lent ends every wait until it is read.
+            // Pending notifications about lent messages would end every wait until they are read.
             self.settle();
             if awake == Awake::Beside {
                 self.receive_now(arena)?;
                 break;
             }
             if awake == Awake::Woken {
-                // What came before the wake is taken before it; the wake is kept for the next call.
+                // Datagrams that arrived before the wake come first; the wake is kept for the next
+                // call.
                 if self.receive_now(arena)? > 0 {
                     waker.into_iter().for_each(Waker::wake);
                 }
@@ -203,7 +204,7 @@ impl UdpSocket {
         Ok(Datagrams::new(arena))
     }
 
-    /// Takes what is there; returns the number of whole datagrams.
+    /// Receives without waiting; returns the number of whole datagrams.
     fn receive_now(&self, arena: &mut Arena) -> Result<usize, NetError> {
         arena.heads.clear();
         loop {
@@ -224,10 +225,10 @@ impl UdpSocket {
         Ok(self.take_stock(&arena.heads))
     }
 
-    /// One datagram, on every system.
+    /// Receives one datagram; works on every system.
     fn receive_one(&self, arena: &mut Arena) -> io::Result<()> {
         let (length, from) = self.socket.recv_from(&mut arena.buffer[..STRIDE])?;
-        // The buffer is longer than any datagram, so that none can be cut off.
+        // The buffer is longer than any datagram, so none can be truncated.
         arena.heads.push(Head { length, segment: 0, from, truncated: false });
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Host names into addresses.
+//! Resolving host names.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,12 +11,12 @@ use std::net::UdpSocket;
 use crate::error::NetError;
 
 /// The address of `host`: an IPv4 or IPv6 address (also in brackets, also with a zone as in
-/// `fe80::1%eth0`) or a name. A name with both kinds of address gives its IPv4 one.
+/// `fe80::1%eth0`) or a name. If a name has both kinds of address, the IPv4 one is used.
 ///
 /// Names are looked up by the system, which can take seconds.
 ///
 /// # Errors
-/// [`NetError::Resolve`] with the host in it.
+/// [`NetError::Resolve`], which contains the host.
 pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     if let Ok(address) = inner.parse::<IpAddr>() {
@@ -29,18 +29,18 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
     )
 }
 
-/// Whether `address` is one of this machine's own.
+/// Whether `address` belongs to this machine.
 pub fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// The local address that datagrams to `peer` come from; `None` if there is no way there.
+/// The local address that datagrams to `peer` come from; `None` if there is no route.
 pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
     let any = match peer {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    // Connecting a UDP socket sends nothing: it only asks the routing table.
+    // Connecting a UDP socket sends nothing; it only queries the routing table.
     let socket = UdpSocket::bind((any, 0)).ok()?;
     let port = if peer.port() == 0 { 9 } else { peer.port() };
     socket.connect(SocketAddr::new(peer.ip(), port)).ok()?;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_unusable_name_is_named_in_the_error() {
-        // A label of more than 63 octets fails before any resolver is asked.
+        // A label of more than 63 octets fails before a resolver is queried.
         let host = format!("{}.invalid", "x".repeat(300));
         let error = resolve(&host, 1).unwrap_err();
         assert!(error.to_string().contains(&host), "{error}");

@@ -1,4 +1,4 @@
-//! The way out: batches to the kernel, with waiting and falling back.
+//! Sending: hands batches to the kernel, waits for buffer space and falls back to other paths.
 
 use std::fmt;
 use std::io;
@@ -20,14 +20,14 @@ use crate::sys::Outbox;
 use crate::sys::Parcel;
 use crate::sys::Taken;
 
-/// How long to leave a device alone whose queue is full: some 20 datagrams of a gigabit link.
+/// Pause when a device's queue is full: some 20 datagrams of a gigabit link.
 const QUEUE_PAUSE: Duration = Duration::from_micros(200);
 
 /// Scratch space of one sending thread, made by [`UdpSocket::send_queue`].
 pub struct SendQueue {
     pub(crate) outbox: Outbox,
     pub(crate) returns: Returns,
-    /// Slabs that were lent and have not been taken back.
+    /// Slabs that were lent and not yet taken back.
     pub(crate) away: usize,
 }
 
@@ -46,16 +46,16 @@ impl fmt::Debug for SendQueue {
 impl UdpSocket {
     /// Sends the datagrams in `bytes`, which lie back to back and have these `lengths`, to `to`.
     ///
-    /// Returns when the kernel has taken all of them. While its buffer is full it waits, until
-    /// `deadline`; a deadline in the past means not to wait. Nothing is allocated.
+    /// Returns when the kernel has taken all of them. While the send buffer is full it waits, until
+    /// `deadline`; with a deadline in the past it does not wait. Nothing is allocated.
     ///
     /// An ICMP message that the destination port is closed is counted as
     /// [`refused`](crate::Counters::refused) and does not stop the batch.
     ///
     /// # Errors
-    /// A [`SendError`] says how many datagrams the kernel had taken; the rest can be sent again from
-    /// there. [`SendErrorKind::BufferFull`] at the deadline; [`SendErrorKind::TooLarge`] for a
-    /// datagram that cannot travel.
+    /// A [`SendError`] contains the number of datagrams that the kernel had taken; sending can
+    /// resume from there. [`SendErrorKind::BufferFull`] at the deadline;
+    /// [`SendErrorKind::TooLarge`] for a datagram larger than UDP or the path allows.
     pub fn send(
         &self,
         queue: &mut SendQueue,
@@ -102,7 +102,8 @@ impl UdpSocket {
                     let refused = self
                         .cope(path, source, &parcel, deadline)
                         .map_err(|kind| SendError { kind, sent })?;
-                    // The word was of an earlier datagram; twice in a row it is of this one.
+                    // The first error is due to an earlier datagram, a second one in a row to this
+                    // one.
                     if refused && refused_before {
                         parcel = parcel.after(self.front(path, &parcel));
                     }
@@ -113,7 +114,7 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// One system call.
+    /// Sends the front of the parcel in one system call.
     pub(crate) fn hand_over(
         &self,
         queue: &mut SendQueue,
@@ -134,7 +135,7 @@ impl UdpSocket {
         Ok(front)
     }
 
-    /// The first message that `path` makes of the parcel.
+    /// The first message of the parcel on `path`.
     pub(crate) fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
         let group = next_group(parcel.lengths, self.limits(path));
         group.map_or_else(Taken::default, |group| Taken {
@@ -143,8 +144,8 @@ impl UdpSocket {
         })
     }
 
-    /// Does what lets the parcel be tried again, or returns why nothing can be done. `true` if the
-    /// call failed only because of an ICMP message that the port is closed.
+    /// Handles an error so that the parcel can be tried again, or returns why it cannot. `true` if
+    /// the call failed only because of an ICMP message that the port is closed.
     fn cope(
         &self,
         path: SendPath,
@@ -198,7 +199,8 @@ impl UdpSocket {
         self.settle();
         count(&self.tally.wait_calls, 1);
         if fault == Fault::NoBuffers {
-            // The socket is writable: only the device behind it is not, and nothing tells when.
+            // The socket stays writable; only the device queue is full, and no event signals room
+            // in it.
             thread::sleep(QUEUE_PAUSE.min(left));
             return Ok(());
         }
@@ -208,7 +210,7 @@ impl UdpSocket {
 }
 
 impl Parcel<'_> {
-    /// The front alone.
+    /// Only the front of the parcel.
     pub(crate) fn front(self, front: Taken) -> Self {
         Self {
             bytes: &self.bytes[..front.bytes],
@@ -217,7 +219,7 @@ impl Parcel<'_> {
         }
     }
 
-    /// What is left without the front.
+    /// The rest of the parcel, without the front.
     fn after(self, front: Taken) -> Self {
         Self {
             bytes: &self.bytes[front.bytes..],
@@ -233,7 +235,7 @@ mod tests {
     use super::*;
     use crate::options::SocketOptions;
 
-    /// What a socket does about one error of one call with three equal datagrams.
+    /// The reaction of a socket to one error of one call with three equal datagrams.
     fn after(send_path: SendPath, errno: i32) -> (SendPath, Result<bool, SendErrorKind>) {
         let options = SocketOptions { send_path, ..SocketOptions::default() };
         let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();

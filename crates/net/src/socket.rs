@@ -1,4 +1,4 @@
-//! The socket: how it is made, and which ways of sending and receiving it has.
+//! The UDP socket: its construction, and its send and receive paths.
 
 use std::fmt;
 use std::io;
@@ -32,8 +32,8 @@ use crate::send::SendQueue;
 use crate::sys;
 use crate::sys::Lending;
 
-/// The share of the send buffer that one message may take: the kernel counts up to twice a
-/// message's octets, and a second message should fit while the first one leaves.
+/// The share of the send buffer that one message may take: the kernel charges up to twice a
+/// message's octets, and a second message should fit while the first one is being sent.
 const BUFFER_SHARE: usize = 4;
 
 /// A UDP socket for batches.
@@ -42,33 +42,34 @@ const BUFFER_SHARE: usize = 4;
 pub struct UdpSocket {
     pub(crate) socket: StdSocket,
     pub(crate) tally: Tally,
-    /// The destination that needs no address any more.
+    /// The connected peer; sending to it needs no address.
     pub(crate) peer: OnceLock<SocketAddr>,
     local: SocketAddr,
     buffers: BufferSizes,
     demanded: SendPath,
     first: SendPath,
     receive_path: ReceivePath,
-    /// Octets of a message with several datagrams, so that the send buffer holds it.
+    /// Largest message with several datagrams, in octets, so that the send buffer holds it.
     message_limit: usize,
-    /// Octets of a datagram that segmentation has not yet refused.
+    /// Largest datagram, in octets, for which segmentation has not been refused yet.
     segment_limit: AtomicUsize,
-    /// Segmentation, and then batches, turned out not to work.
+    /// Whether segmentation, and then batching, turned out not to work.
     gso_refused: AtomicBool,
     sendmmsg_refused: AtomicBool,
-    /// What lends slabs to the kernel, if anything does.
+    /// Lends slabs to the kernel, if zero-copy sending is available.
     pub(crate) lending: Option<Lending>,
 }
 
 impl UdpSocket {
-    /// A socket on `local`; port 0 lets the system choose one.
+    /// Binds a socket to `local`; port 0 lets the system choose one.
     ///
-    /// An IPv6 address gives a socket for IPv6 only. The system is asked which ways of sending and
-    /// receiving it has; a buffer smaller than asked for is logged as a warning.
+    /// An IPv6 address gives a socket for IPv6 only. The available send and receive paths are
+    /// probed; a buffer smaller than requested is logged as a warning.
+    ///
     ///
     /// # Errors
     /// [`NetError::AddressInUse`] if another socket has the port, and a variant for each option
-    /// that this system cannot follow.
+    /// that this system does not support.
     pub fn bind(local: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
         let domain = Domain::for_address(local);
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP));
@@ -102,16 +103,18 @@ impl UdpSocket {
         })
     }
 
-    /// The socket's own address, with the port that the system chose.
+    /// The socket's local address, with the port that the system chose.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Receives from `peer` only, and hears when nobody listens there
-    /// ([`refused`](Counters::refused)). Can be said once; sending names the address still.
+    /// Receives from `peer` only, and reports its ICMP port-unreachable errors
+    /// ([`refused`](Counters::refused)). The peer cannot be changed later; calls to send still name
+    /// the address.
     ///
     /// # Errors
-    /// [`NetError::Connect`] if there is no route, or another peer was named before.
+    /// [`NetError::Connect`] if there is no route, or if the socket is already connected to another
+    /// peer.
     pub fn connect(&self, peer: SocketAddr) -> Result<(), NetError> {
         let failed = |source| NetError::Connect { peer, source };
         if self.peer.get().is_some_and(|&before| before != peer) {
@@ -130,14 +133,14 @@ impl UdpSocket {
         self.buffers
     }
 
-    /// What the socket has done so far.
+    /// The statistics of the socket so far.
     pub fn counters(&self) -> Counters {
         let kernel_drops = sys::kernel_drops(&self.socket);
         let (lent_back, lent_copied) = self.lending.as_ref().map_or((0, 0), Lending::settled);
         Counters { kernel_drops, lent_back, lent_copied, ..self.tally.read() }
     }
 
-    /// How the socket sends now; never [`SendPath::Auto`].
+    /// The current send path; never [`SendPath::Auto`].
     pub fn send_path(&self) -> SendPath {
         match self.first {
             SendPath::Gso if !self.gso_refused.load(Relaxed) => SendPath::Gso,
@@ -148,7 +151,7 @@ impl UdpSocket {
         }
     }
 
-    /// How the socket receives; never [`ReceivePath::Auto`].
+    /// The receive path; never [`ReceivePath::Auto`].
     pub fn receive_path(&self) -> ReceivePath {
         self.receive_path
     }
@@ -167,12 +170,12 @@ impl UdpSocket {
         Arena::new(self.receive_path)
     }
 
-    /// Whether the socket may choose another way of sending.
+    /// Whether the socket may switch to another send path.
     pub(crate) fn chooses_freely(&self) -> bool {
         self.demanded == SendPath::Auto
     }
 
-    /// Gives `path` up for good.
+    /// Stops using `path` for good.
     pub(crate) fn give_up(&self, path: SendPath, reason: &io::Error) {
         let flag = match path {
             SendPath::Gso => &self.gso_refused,
@@ -183,7 +186,7 @@ impl UdpSocket {
         }
     }
 
-    /// Gives segmentation up for datagrams of `segment` octets and more.
+    /// Stops segmenting datagrams of `segment` octets and more.
     pub(crate) fn give_up_segment(&self, segment: usize, reason: &io::Error) {
         let before = self.segment_limit.fetch_min(segment.saturating_sub(1), Relaxed);
         if before >= segment {
@@ -196,7 +199,7 @@ impl UdpSocket {
         }
     }
 
-    /// What a message may hold on `path`.
+    /// The limits of one message on `path`.
     pub(crate) fn limits(&self, path: SendPath) -> Limits {
         let segments = if path == SendPath::Gso { MAX_SEGMENTS } else { 1 };
         let segment = self.segment_limit.load(Relaxed);
@@ -214,7 +217,7 @@ impl fmt::Debug for UdpSocket {
     }
 }
 
-/// Sets all that must be set before binding.
+/// Sets every option that must be set before binding.
 fn configure(
     socket: &Socket,
     local: SocketAddr,
@@ -243,7 +246,7 @@ fn configure(
     })
 }
 
-/// The code point is the upper six bits of the octet (RFC 2474 section 3).
+/// Sets the DSCP, the upper six bits of the traffic class octet (RFC 2474 section 3).
 fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError> {
     if dscp > 63 {
         return Err(NetError::Range { option: "dscp", value: dscp.into(), range: "0 to 63" });
@@ -257,7 +260,7 @@ fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError
     set.map_err(|source| NetError::Option { option: "dscp", source })
 }
 
-/// Zero copy, or word that there is none: everything is copied then.
+/// Enables zero-copy sending; `None` if the system lacks it, and everything is copied.
 fn offer_lending(socket: &StdSocket) -> Option<Lending> {
     match Lending::offer(socket) {
         Ok(lending) => Some(lending),

@@ -1,4 +1,4 @@
-//! Every way of sending against every way of receiving, over loopback.
+//! Every send path against every receive path, over loopback.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod loopback;
@@ -28,7 +28,7 @@ const SEND: &[SendPath] = &[SendPath::Auto, SendPath::Single];
 #[cfg(not(target_os = "linux"))]
 const RECEIVE: &[ReceivePath] = &[ReceivePath::Auto, ReceivePath::Single];
 
-/// Runs `check` with a sender and a receiver of every kind.
+/// Runs `check` with a sender and a receiver for every combination of paths.
 fn every_way(check: impl Fn(&UdpSocket, &UdpSocket)) {
     for local in LOCALS {
         for &send_path in SEND {
@@ -42,7 +42,7 @@ fn every_way(check: impl Fn(&UdpSocket, &UdpSocket)) {
     }
 }
 
-/// Sends datagrams of these lengths as one batch, and asserts that the same arrive.
+/// Sends datagrams of these lengths as one batch, and asserts that they arrive whole and in order.
 fn arrives_whole_and_in_order(sender: &UdpSocket, receiver: &UdpSocket, lengths: &[u16]) {
     let sent: Vec<Vec<u8>> = (0..).zip(lengths).map(|(at, &len)| datagram(at, len)).collect();
     let mut queue = sender.send_queue();
@@ -140,7 +140,7 @@ fn datagrams_can_be_changed_in_place() {
 
 const BATCH: [u16; 5] = [1400, 1400, 1400, 1400, 900];
 
-/// Reads slowly until woken with nothing left; checks every datagram and counts them.
+/// Reads slowly until a wake with nothing left to read; checks and counts every datagram.
 fn read_slowly(receiver: &UdpSocket, waker: &Waker) -> u64 {
     let mut arena = receiver.arena();
     let mut whole = 0;
@@ -188,7 +188,7 @@ fn a_thousand_batches_for_a_slow_reader_arrive_or_are_counted() {
         assert_eq!(counters.truncated, 0);
         assert_eq!(sender.counters().sent_datagrams, total);
         if cfg!(target_os = "linux") {
-            // The kernel counts a message that it drops whole as one.
+            // The kernel counts a dropped message as one, whatever it contains.
             assert!(whole == total || counters.kernel_drops > 0, "{whole} {counters:?}");
             assert!(whole + counters.kernel_drops <= total, "{whole} {counters:?}");
         }

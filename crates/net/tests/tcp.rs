@@ -37,12 +37,12 @@ fn pair(options: &TcpOptions) -> (TcpSocket, TcpSocket) {
     (near, far)
 }
 
-/// `length` octets that no shift of them has.
+/// `length` octets that differ from every shifted copy of themselves.
 fn noise(length: usize) -> Vec<u8> {
     (0_u32..).flat_map(|number| datagram(number, 1_021)).take(length).collect()
 }
 
-/// All that comes until the end of the stream, `step` octets at a time.
+/// Reads until the end of the stream, `step` octets at a time.
 fn drain(socket: &TcpSocket, step: usize) -> Vec<u8> {
     let (mut all, mut place) = (Vec::new(), vec![0; step]);
     loop {
@@ -154,7 +154,7 @@ fn a_reader_that_wants_more_is_not_woken_for_less() {
     let briefly = || Instant::now() + Duration::from_millis(20);
     assert!(!arrived(999, briefly()));
     assert!(arrived(1, soon()));
-    // The end is news at any length.
+    // The end of the stream counts at any length.
     far.set_wanted(5_000);
     assert!(!arrived(1, briefly()));
     near.shut_down();
@@ -220,7 +220,7 @@ fn nothing_comes_to_a_wait_and_to_a_listener_at_the_deadline() {
     let deadline = Instant::now() + Duration::from_millis(5);
     assert!(listener.accept(Some(deadline), None).unwrap().is_none());
     assert!(Instant::now() >= deadline);
-    // A deadline in the past only looks, and finds what is there.
+    // With a deadline in the past it does not wait, but accepts a waiting connection.
     let near = TcpSocket::connect(listener.local_address(), &TcpOptions::default(), soon());
     let near = near.unwrap();
     let far = listener.accept(Some(deadline), None).unwrap().unwrap();
@@ -254,7 +254,7 @@ fn a_wake_ends_accepting_waiting_and_writing() {
         assert!(matches!(error.kind, WriteErrorKind::Woken), "{error}");
         drop(turn);
     });
-    // A wake before the call counts too, and the connection that is there comes before it.
+    // A wake before the call counts too, but a waiting connection comes first.
     waker.wake();
     let _other = TcpSocket::connect(listener.local_address(), &tight(), soon()).unwrap();
     assert!(listener.accept(None, Some(&waker)).unwrap().is_some());
@@ -340,7 +340,7 @@ fn the_answer_to_congestion_is_the_first_that_the_system_allows() {
         (Congestion::System, vec![]),
     ] {
         let (near, far) = pair(&TcpOptions { congestion, ..TcpOptions::default() });
-        // Whatever it is, both ends have it.
+        // Both ends use the same congestion control.
         let name = near.congestion().unwrap();
         assert_eq!(far.congestion().unwrap(), name);
         assert!(wanted.contains(&&*name) || name == system, "{congestion:?}: {name}");

@@ -1,4 +1,4 @@
-//! What a socket does when something is in the way.
+//! The behaviour of a socket under errors and other obstacles.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod loopback;
@@ -77,7 +77,7 @@ fn a_closed_port_is_counted_and_does_not_stop_sending() {
             }
             assert!(sender.counters().refused > 0, "{:?}", sender.counters());
 
-            // The last word is still pending and must cost the next datagram nothing.
+            // The last ICMP error is still pending and must not cost the next datagram anything.
             let receiver = UdpSocket::bind(to, &options).unwrap();
             sender.send(&mut queue, b"again", &[5], to, soon()).unwrap();
             assert_eq!(collect(&receiver, 1)[0].0, b"again");
@@ -168,7 +168,7 @@ fn a_wake_ends_a_blocked_receive() {
         let (socket, waker) = (Arc::clone(&socket), Arc::clone(&waker));
         move || {
             let mut arena = socket.arena();
-            // Twice: a wake is used up by the receive that it ends.
+            // Twice: a wake is consumed by the receive that it ends.
             (0..2).all(|_| socket.receive(&mut arena, far, Some(&waker)).unwrap().is_empty())
         }
     });
@@ -211,7 +211,7 @@ fn a_wake_waits_for_the_datagrams_before_it_and_is_not_lost() {
 #[test]
 fn a_socket_for_ipv6_leaves_the_port_of_ipv4_alone() {
     let options = SocketOptions::default();
-    // Somebody else may have that port of IPv4.
+    // Another process may have the same IPv4 port.
     let is_left_alone = (0..5).any(|_| {
         let Some((v6, _)) = pair("[::]:0".parse().unwrap(), &options) else { return true };
         let v4 = SocketAddr::from(([0, 0, 0, 0], v6.local_address().port()));
@@ -227,13 +227,13 @@ fn nothing_comes_at_the_deadline() {
     let deadline = Instant::now() + Duration::from_millis(5);
     assert!(socket.receive(&mut arena, deadline, None).unwrap().is_empty());
     assert!(Instant::now() >= deadline);
-    // A deadline in the past only looks.
+    // With a deadline in the past it does not wait.
     let waits = socket.counters().wait_calls;
     assert!(socket.receive(&mut arena, deadline, None).unwrap().is_empty());
     assert_eq!(socket.counters().wait_calls, waits);
 }
 
-/// Whether this machine lets a group be joined, tried with plain sockets.
+/// Whether this machine can join the group, tested with plain sockets.
 #[cfg(target_os = "linux")]
 fn multicast_works(group: IpAddr) -> bool {
     let any = SocketAddr::new(LOCALS[usize::from(group.is_ipv6())].ip(), 0);

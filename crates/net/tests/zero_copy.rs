@@ -1,4 +1,4 @@
-//! Slabs lent to the kernel, over loopback: it copies there, but says when it has done as anywhere.
+//! Slabs lent to the kernel over loopback, where it copies them but sends notifications as usual.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod loopback;
@@ -31,7 +31,7 @@ fn loan(number: usize, start: usize, lengths: &[u16]) -> Loan {
     Loan { slab: slab.into(), start, number }
 }
 
-/// Asserts that datagrams of these lengths arrive, as [`loan`] makes them.
+/// Asserts that datagrams of these lengths arrive, with the contents from [`loan`].
 fn arrive(receiver: &UdpSocket, lengths: &[u16]) {
     let received = collect(receiver, lengths.len());
     assert_eq!(received.len(), lengths.len());
@@ -161,7 +161,7 @@ fn a_socket_that_waits_to_receive_reads_the_word_of_what_it_lent() {
     assert!(sender.receive(&mut sender.arena(), brief, None).unwrap().is_empty());
     if sender.zero_copy() {
         assert_eq!(sender.counters().lent_back, 1);
-        // Once for the word, and once until the deadline; a signal may come between.
+        // Once for the notification, and once until the deadline; a signal may interrupt a wait.
         assert!(sender.counters().wait_calls < 10, "{:?}", sender.counters());
     }
     assert_eq!(queue.take_returned().unwrap().number, 0);

@@ -1,6 +1,6 @@
 //! Slabs that the kernel holds: datagrams for a neighbour whose hardware address is not known yet
-//! wait in the kernel. Two network namespaces, made here and removed; needs root and `ip`, and says
-//! so without.
+//! wait in the kernel. Creates two network namespaces and removes them; needs root and `ip`, and
+//! otherwise prints that it is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -32,7 +32,7 @@ fn run(command: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(said()) }
 }
 
-/// Two namespaces and a link between them, whose far end has no address yet.
+/// Two namespaces and a link between them; its far end has no address yet.
 struct Network {
     near: String,
     far: String,
@@ -52,7 +52,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A socket in one of them.
+    /// A socket in one of the namespaces.
     fn bind(namespace: &str, local: &str, options: &SocketOptions) -> UdpSocket {
         let file = File::open(format!("/run/netns/{namespace}")).unwrap();
         let bind = || {
@@ -98,7 +98,7 @@ fn a_slab_that_the_kernel_holds_does_not_come_back() {
     assert!(sender.reclaim(&mut queue, Instant::now()).unwrap().is_none());
     assert_eq!((sender.counters().lent, sender.counters().lent_back), (2, 0));
     assert_eq!(queue.away(), 2);
-    // The neighbour becomes known, so that they leave.
+    // The neighbour becomes known, so that the datagrams are sent.
     run(&format!("ip -n {} address add 198.18.0.2/24 dev veth0", network.far)).unwrap();
     let mut back = [0, 1].map(|_| sender.reclaim(&mut queue, soon()).unwrap().unwrap());
     back.sort_by_key(|loan| loan.number);
@@ -120,7 +120,7 @@ fn what_the_kernel_holds_outlives_its_socket_and_is_not_changed() {
     assert_eq!((sender.counters().lent, sender.counters().lent_back), (1, 0));
     drop(queue);
     drop(sender);
-    // If the slab had been freed, one of these would be in its place.
+    // If the slab had been freed, one of these would take its memory.
     let others: Vec<Box<[u8]>> =
         (0..200).map(|_| vec![0xff; PACKETS * usize::from(PACKET)].into()).collect();
     run(&format!("ip -n {} address add 198.18.0.2/24 dev veth0", network.far)).unwrap();

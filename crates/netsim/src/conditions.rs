@@ -1,4 +1,4 @@
-//! Both directions: networks that people have, and random ones.
+//! The conditions of both directions: typical networks, and random ones.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ impl Conditions {
         })
     }
 
-    /// A wireless local network: 3 ms and up to 10 ms of jitter in order, 80 Mbit/s, a queue of 256
-    /// KiB, MTU 1500, 1 % lost in bursts of 3 (at most 12).
+    /// A wireless local network: 3 ms and up to 10 ms of jitter without reordering, 80 Mbit/s, a
+    /// queue of 256 KiB, MTU 1500, 1 % lost in bursts of 3 (at most 12).
     pub fn wifi() -> Self {
         Self::both(Path {
             delay: 3 * MS,
@@ -55,9 +55,9 @@ impl Conditions {
         })
     }
 
-    /// A mobile network: 40 ms and up to 30 ms of jitter in order, 20 Mbit/s there and 50 back, a
-    /// queue of 1 MiB, MTU 1400, 0.5 % lost in bursts of 5 (at most 20), one in a thousand 5 to 60
-    /// ms late.
+    /// A mobile network: 40 ms and up to 30 ms of jitter without reordering, 20 Mbit/s there and 50
+    /// back, a queue of 1 MiB, MTU 1400, 0.5 % lost in bursts of 5 (at most 20), one in a thousand
+    /// late by 5 to 60 ms.
     pub fn mobile() -> Self {
         let way = |rate| Path {
             delay: 40 * MS,
@@ -71,8 +71,8 @@ impl Conditions {
         Self { there: way(20).into(), back: way(50).into() }
     }
 
-    /// Between continents: 110 ms and up to 2 ms of jitter in order, MTU 1500, 0.3 % lost one by
-    /// one, one in a thousand up to 40 places late, one in two thousand twice.
+    /// Between continents: 110 ms and up to 2 ms of jitter without reordering, MTU 1500, 0.3 % lost
+    /// independently, one in a thousand up to 40 places late, one in two thousand duplicated.
     pub fn intercontinental() -> Self {
         Self::both(Path {
             delay: 110 * MS,
@@ -85,8 +85,8 @@ impl Conditions {
         })
     }
 
-    /// A geostationary satellite: 280 ms and up to 5 ms of jitter in order, 20 Mbit/s, a queue of
-    /// 1.5 MiB, MTU 1400, 1 % lost in bursts of 8 (at most 20).
+    /// A geostationary satellite: 280 ms and up to 5 ms of jitter without reordering, 20 Mbit/s, a
+    /// queue of 1.5 MiB, MTU 1400, 1 % lost in bursts of 8 (at most 20).
     pub fn satellite() -> Self {
         Self::both(Path {
             delay: 280 * MS,
@@ -109,14 +109,16 @@ impl Conditions {
         ]
     }
 
-    /// A random case, the same for the same seed.
+    /// Random conditions; the same seed always gives the same ones.
     ///
-    /// Both directions have the same delay, 0 to 300 ms each. All else is drawn for each direction:
+    /// Both directions have the same delay, 0 to 300 ms. Everything else is drawn for each
+    /// direction:
     ///
     /// - loss: a third of the cases has none, a third loses 0 to 20 % independently, and a third
     ///   loses 0 to 20 % in bursts of at most 2 to 20 datagrams;
     /// - reordering: 0 to 2 % of the datagrams are late by up to 0, 10, 100 or 1000 places;
-    /// - duplication: 0 to 5 % of the datagrams come twice, the copy later by as many places.
+    /// - duplication: 0 to 5 % of the datagrams arrive twice, the copy late by up to 0, 10, 100 or
+    ///   1000 places.
     pub fn random(seed: u64) -> Self {
         let mut random = Seeded(seed);
         let delay = MS * random.below(301) as u32;

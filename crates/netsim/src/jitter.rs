@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::Seeded;
 
-/// A delay that moves linearly from one random value to the next, in steps of twice the greatest
+/// A delay that moves linearly from one random value to the next, in steps of twice the maximum
 /// delay. So it falls at most half as fast as time passes, and no datagram overtakes another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wandering {
     from: Duration,
     to: Duration,
-    /// When `to` is reached.
+    /// The time at which `to` is reached.
     end: Duration,
 }
 

@@ -1,15 +1,15 @@
-//! A network that behaves like a real one, for tests.
+//! A simulated network for tests.
 //!
 //! A [`Path`] describes one direction: delay, jitter, a bottleneck with a queue, loss, reordering,
-//! duplication, path MTU. A [`Course`] is a path that changes in mid-stream, and [`Conditions`] are
+//! duplication, path MTU. A [`Course`] is a path that changes over time, and [`Conditions`] are
 //! both directions. The same description drives
 //!
-//! - [`Link`] and [`Network`], one and two directions in virtual time. The same seed always has the
-//!   same outcome.
-//! - [`Relay`], between real sockets in real time.
+//! - [`Link`] and [`Network`]: one and two directions in virtual time. The same seed always gives
+//!   the same outcome.
+//! - [`Relay`]: real sockets in real time.
 //!
-//! [`Statistics`] account for every datagram. The network knows no protocol: it neither reads nor
-//! changes datagrams.
+//! [`Statistics`] account for every datagram. The network implements no protocol: it neither reads
+//! nor changes datagrams.
 //!
 //! ```
 //! use rushes_netsim::{Link, Loss, Path};

@@ -8,10 +8,10 @@ use crate::loss::Chain;
 use crate::path::Distance;
 use crate::{Change, Course, HEADERS, Path, Seeded, Statistics};
 
-/// Datagrams that are held back by places are released when none has been sent for this time.
+/// Datagrams held back by places are released when no datagram has been sent for this time.
 pub const HOLD_IDLE: Duration = Duration::from_millis(100);
 
-/// A datagram at its destination.
+/// A delivered datagram.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery<T> {
     /// The datagram, as it was pushed.
@@ -24,10 +24,10 @@ pub struct Delivery<T> {
     pub marked: bool,
 }
 
-/// One direction: datagrams in, deliveries out. `T` is a datagram, or stands for one.
+/// One direction: takes datagrams and returns deliveries. `T` is a datagram, or stands for one.
 ///
-/// All times are since the beginning, and calls are made in their order. Deliveries at the same
-/// time are in the order in which their datagrams were sent.
+/// All times are counted from the beginning, and calls are made in chronological order. Deliveries
+/// at the same time are in the order in which their datagrams were sent.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     path: Path,
@@ -36,24 +36,24 @@ pub struct Link<T> {
     random: Seeded,
     chain: Chain,
     wandering: Wandering,
-    /// Datagrams held back by places, with their sizes, by the number of the datagram after which
-    /// they are released and by `serial`.
+    /// Datagrams held back by places, with their sizes. The key is the number of the datagram after
+    /// which they are released, and `serial`.
     held: BTreeMap<(u64, u64), (usize, T)>,
-    /// Packets in the bottleneck: when each has been sent, and its octets.
+    /// Packets in the bottleneck: the end of each one's transmission, and its octets.
     queue: VecDeque<(Duration, usize)>,
     queued: usize,
-    /// By the time of arrival and by `serial`.
+    /// Deliveries by time of arrival and by `serial`.
     flying: BTreeMap<(Duration, u64), Delivery<T>>,
     /// Orders deliveries with the same time.
     serial: u64,
     last_push: Duration,
-    /// The latest arrival of the datagrams that keep their order.
+    /// The latest arrival among the datagrams that keep their order.
     last_due: Duration,
     statistics: Statistics,
 }
 
 impl<T: Clone> Link<T> {
-    /// An empty link. The same `seed` has the same outcome.
+    /// An empty link. The same `seed` gives the same outcome.
     pub fn new(course: impl Into<Course>, seed: u64) -> Self {
         let Course { path, changes } = course.into();
         Self {
@@ -121,8 +121,8 @@ impl<T: Clone> Link<T> {
         Some(first.remove())
     }
 
-    /// When to poll next if nothing else is sent; `None` if nothing is in flight. A poll may only
-    /// release datagrams that arrive later, and then it returns `None`.
+    /// The time of the next poll if nothing else is sent; `None` if nothing is in flight. That poll
+    /// may only release datagrams that arrive later, and then returns `None`.
     pub fn next_due(&self) -> Option<Duration> {
         let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);
         let release = (!self.held.is_empty()).then_some(self.last_push + HOLD_IDLE);
@@ -169,8 +169,8 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Sends a packet of `len` octets through the bottleneck and on. One that travels `longer` does
-    /// not keep its place.
+    /// Sends a packet of `len` octets through the bottleneck and on. A packet with `longer` travels
+    /// for that much more time and does not keep its order.
     fn enqueue(&mut self, now: Duration, longer: Option<Duration>, len: usize, item: T) {
         let Some((departure, marked)) = self.depart(now, len) else { return };
         let (most, random) = (self.path.jitter, &mut self.random);
@@ -191,8 +191,8 @@ impl<T: Clone> Link<T> {
         self.flying.insert((at, self.serial), delivery);
     }
 
-    /// When the bottleneck has sent a packet of `len` octets, and whether it marks it; `None` if it
-    /// drops it.
+    /// The end of a packet's transmission by the bottleneck, and whether the packet is marked;
+    /// `None` if it is dropped.
     fn depart(&mut self, now: Duration, len: usize) -> Option<(Duration, bool)> {
         let Some(line) = self.path.bottleneck else { return Some((now, false)) };
         while self.queue.front().is_some_and(|(sent, _)| *sent <= now)

@@ -23,7 +23,7 @@ pub enum Loss {
         lost_good: f64,
         /// The probability of loss in the bad state.
         lost_bad: f64,
-        /// After so many losses in a row the state is good and the next datagram passes.
+        /// After this many losses in a row the state becomes good and the next datagram passes.
         burst_max: u32,
     },
     /// Datagrams with these numbers; the first on the link has number 0.
@@ -33,7 +33,7 @@ pub enum Loss {
 impl Loss {
     /// Loss of `probability` (at least 0, below 1) of all datagrams, in bursts of at most `max`.
     ///
-    /// `mean` (at least 1) would be the mean length of bursts without `max`. With it bursts are
+    /// `mean` (at least 1) would be the mean length of bursts without `max`. With `max`, bursts are
     /// shorter and more frequent, so that the probability is kept.
     pub fn bursts(probability: f64, mean: f64, max: u32) -> Self {
         let leave = 1.0 / mean.max(1.0);
@@ -42,8 +42,9 @@ impl Loss {
         Self::GilbertElliott { enter, leave, lost_good: 0.0, lost_bad: 1.0, burst_max: max }
     }
 
-    /// The share of datagrams that is lost in the long run, 0 to 1; 0 for an outage. It ignores the
-    /// limit of bursts where `lost_bad` is below 1.
+    /// The long-term share of lost datagrams, 0 to 1; 0 for an outage. It is approximate where
+    /// `lost_bad` is below 1: every datagram in the bad state is assumed to count towards
+    /// `burst_max`.
     pub fn ratio(&self) -> f64 {
         match self {
             Self::None | Self::Outage(_) => 0.0,

@@ -17,7 +17,7 @@ impl Way {
     /// Both directions.
     pub const BOTH: [Self; 2] = [Self::There, Self::Back];
 
-    /// The way from end 0 or 1.
+    /// The direction from end 0 or 1.
     pub fn from(end: usize) -> Self {
         if end == 0 { Self::There } else { Self::Back }
     }
@@ -27,7 +27,7 @@ impl Way {
         1 - self as usize
     }
 
-    /// The other way.
+    /// The opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self::from(self.to())
@@ -41,7 +41,7 @@ pub struct Network<T> {
 }
 
 impl<T: Clone> Network<T> {
-    /// An empty network. The same `seed` has the same outcome.
+    /// An empty network. The same `seed` gives the same outcome.
     pub fn new(conditions: Conditions, seed: u64) -> Self {
         let Conditions { there, back } = conditions;
         Self { links: [Link::new(there, seed), Link::new(back, !seed)] }
@@ -61,7 +61,7 @@ impl<T: Clone> Network<T> {
         Some((way, self.links[way as usize].poll(now)?))
     }
 
-    /// When to poll next if nothing else is sent; `None` if nothing is in flight.
+    /// The time of the next poll if nothing else is sent; `None` if nothing is in flight.
     pub fn next_due(&self) -> Option<Duration> {
         self.links.iter().filter_map(Link::next_due).min()
     }

@@ -13,12 +13,13 @@ pub const HEADERS: usize = 28;
 /// Sizes are those of IP packets in octets, [`HEADERS`] more than those of datagrams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
-    /// The least time that a datagram travels.
+    /// The minimum travel time of a datagram.
     pub delay: Duration,
-    /// The most time that a datagram travels beyond `delay`.
+    /// The maximum travel time of a datagram beyond `delay`.
     pub jitter: Duration,
-    /// Whether jitter is drawn for each datagram alone, so that one may overtake another. Otherwise
-    /// it rises and falls steadily, as a queue that others use, and the order is kept.
+    /// Whether jitter is drawn for each datagram independently, so that one may overtake another.
+    /// Otherwise it rises and falls steadily, like a queue shared with others, and the order is
+    /// kept.
     pub jitter_reorders: bool,
     /// The line of limited rate; `None` if the rate is unlimited.
     pub bottleneck: Option<Bottleneck>,
@@ -46,7 +47,7 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// The time in which a packet of `octets` is sent.
+    /// The transmission time of a packet of `octets`.
     pub fn time_of(&self, octets: usize) -> Duration {
         let nanoseconds = octets as u128 * 8 * 1_000_000_000 / u128::from(self.rate.max(1));
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
@@ -93,7 +94,7 @@ impl Straying {
 /// How late a datagram is. All values of the range are equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lag {
-    /// Held back until so many later datagrams have been sent, or until none has been sent for
+    /// Held back until this many later datagrams have been sent, or until none has been sent for
     /// [`HOLD_IDLE`](crate::HOLD_IDLE).
     Places(RangeInclusive<u32>),
     /// Delayed by this much on the way.
@@ -113,22 +114,22 @@ pub(crate) enum Distance {
     Time(Duration),
 }
 
-/// A path that changes in mid-stream.
+/// A path that changes over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     /// The path at the beginning.
     pub path: Path,
-    /// Changes, in the order of time.
+    /// Changes, in chronological order.
     pub changes: Vec<Change>,
 }
 
 /// A change of the path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// When, since the beginning.
+    /// The time since the beginning.
     pub at: Duration,
-    /// The path of later datagrams; `None` if it stays. If its delay is less, they overtake those
-    /// in flight.
+    /// The path of later datagrams; `None` if it stays the same. With a shorter delay, they
+    /// overtake datagrams in flight.
     pub path: Option<Path>,
     /// Whether later datagrams come from a new source address, as after a NAT has lost its mapping.
     pub new_address: bool,
@@ -141,14 +142,14 @@ impl From<Path> for Course {
 }
 
 impl Course {
-    /// The same, with another path from `at` on.
+    /// The same course, with another path from `at` on.
     #[must_use]
     pub fn then(mut self, at: Duration, path: Path) -> Self {
         self.changes.push(Change { at, path: Some(path), new_address: false });
         self
     }
 
-    /// The same, with another source address from `at` on.
+    /// The same course, with another source address from `at` on.
     #[must_use]
     pub fn new_address(mut self, at: Duration) -> Self {
         self.changes.push(Change { at, path: None, new_address: true });

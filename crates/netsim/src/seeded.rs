@@ -1,6 +1,6 @@
-//! Reproducible numbers.
+//! Reproducible random numbers.
 
-/// A generator of reproducible numbers (splitmix64: Steele, Lea, Flood 2014).
+/// A generator of reproducible random numbers (splitmix64: Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Seeded(
     /// The state; any number is a seed.
@@ -17,7 +17,7 @@ impl Seeded {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound.max(1)
     }
@@ -37,7 +37,7 @@ impl Seeded {
         self.unit() < probability
     }
 
-    /// Fills `octets` with random ones.
+    /// Fills `octets` with random values.
     pub fn fill(&mut self, octets: &mut [u8]) {
         for chunk in octets.chunks_mut(8) {
             chunk.copy_from_slice(&self.roll().to_le_bytes()[..chunk.len()]);

@@ -40,7 +40,7 @@ impl Add for Statistics {
 }
 
 impl Statistics {
-    /// Datagrams under way.
+    /// Datagrams in flight.
     pub fn in_flight(&self) -> u64 {
         self.sent + self.duplicated - self.delivered - self.lost - self.too_large - self.overflowed
     }

@@ -1,4 +1,4 @@
-//! What one direction does to datagrams is what its description says, and each is accounted for.
+//! One direction treats datagrams as its description specifies, and accounts for each of them.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rushes_netsim::{
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Sends `count` datagrams of 1000 octets, one every millisecond; all deliveries of numbers.
+/// Sends `count` numbered datagrams of 1000 octets, one every millisecond; returns all deliveries.
 fn all(course: impl Into<Course>, count: u64, seed: u64) -> (Vec<Delivery<u64>>, Statistics) {
     let mut link = Link::new(course, seed);
     let mut came = Vec::new();
@@ -35,7 +35,7 @@ fn numbers(came: &[Delivery<u64>]) -> Vec<u64> {
     came.iter().map(|delivery| delivery.item).collect()
 }
 
-/// How long it travelled.
+/// The travel time of a datagram.
 fn time(delivery: &Delivery<u64>) -> Duration {
     delivery.at.checked_sub(MS * delivery.item as u32).unwrap()
 }
@@ -86,7 +86,7 @@ fn datagrams_fall_behind_by_places() {
     let (came, statistics) = all(Path { reordering, ..Path::default() }, 10_000, 4);
     let behind: Vec<u64> = lags(&came).into_iter().filter(|lag| *lag > 0).collect();
     assert!((60..140).contains(&behind.len()), "{}", behind.len());
-    // Some of those that it falls behind are behind themselves; at the end there are not so many.
+    // Some of the datagrams that overtake it are late themselves, and at the end fewer are left.
     assert!(behind[..behind.len() - 20].iter().all(|lag| *lag > 490), "{behind:?}");
     assert!(behind.iter().all(|lag| *lag <= 500));
     assert_eq!((statistics.delivered, statistics.duplicated), (10_000, 0));
@@ -132,7 +132,7 @@ fn what_is_held_goes_on_when_nothing_else_comes() {
     assert_eq!(link.next_due(), None);
 }
 
-/// A megabit a second: a packet of 125 octets takes a millisecond.
+/// 1 Mbit/s: a packet of 125 octets takes a millisecond.
 fn narrow(queue: usize, ecn_threshold: Option<usize>) -> Path {
     let bottleneck = Some(Bottleneck { rate: 1_000_000, queue, ecn_threshold });
     Path { bottleneck, ..Path::default() }
@@ -157,7 +157,7 @@ fn a_queue_drops_exactly_what_does_not_fit() {
     for n in 0..6 {
         link.push(Duration::ZERO, LEN, n);
     }
-    // Four fit; when the first has been sent there is room for one again.
+    // Four fit; when the first has been sent, there is room for one more.
     assert_eq!(link.statistics().overflowed, 2);
     link.push(MS, LEN, 6);
     link.push(MS, 0, 7);

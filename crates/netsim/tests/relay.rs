@@ -1,4 +1,4 @@
-//! The network between real sockets: nothing is lost but what should be.
+//! The network between real sockets: only datagrams counted as lost are missing.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rushes_netsim::{Conditions, Loss, Path, Relay, Straying, Way};
 
-/// Nothing takes so long unless it hangs.
+/// A time-out that is reached only if a test hangs.
 const HANGS: Duration = Duration::from_secs(30);
 
 fn socket() -> UdpSocket {
@@ -18,7 +18,7 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// Two sockets on ports in a row.
+/// Two sockets on consecutive ports.
 fn pair() -> [UdpSocket; 2] {
     loop {
         let first = socket();
@@ -117,7 +117,7 @@ fn everything_comes_that_is_not_counted_lost() {
     });
     for n in 0..COUNT {
         client.send_to(&n.to_be_bytes(), relay.address()).unwrap();
-        // No more at once than sockets hold.
+        // At most as many datagrams at once as the sockets hold.
         let waits = || {
             let there = relay.statistics(Way::There);
             let unread = there.delivered.saturating_sub(read.load(Ordering::Acquire));

@@ -1,14 +1,14 @@
-//! Which blocks are passed over.
+//! Skipping blocks without a start code.
 
-/// Octets that are looked at together: enough for the compiler's vectors to pay.
+/// Octets that are checked together: enough for the compiler's vectors to pay off.
 pub(crate) const BLOCK_LEN: usize = 512;
 
-/// Octets of a block with its neighbours: the last one before it, and the first behind it.
+/// Octets of a block with its neighbours: the last one before it, and the first one after it.
 const VIEW_LEN: usize = BLOCK_LEN + 2;
 
-/// How many whole blocks there are before the first with a start code: one that begins at the octet
-/// before it at the earliest, and at its last but one at the latest. The first block begins at the
-/// second octet of `octets`.
+/// Number of whole blocks before the first one with a start code, which begins at the earliest at
+/// the octet before its block, and at the latest at the block's last octet but one. The first block
+/// begins at the second octet of `octets`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
 pub(crate) fn blocks_without(octets: &[u8]) -> usize {
@@ -22,18 +22,19 @@ pub(crate) fn blocks_without(octets: &[u8]) -> usize {
     passed
 }
 
-/// Whether there may be a start code in a block: of its octets in pairs, one pair is what any start
-/// code has at its beginning, `00 00`, or, where it begins in the middle of a pair, at its end, `00 01`.
+/// Whether a block may contain a start code. If its octets are taken in pairs, every start code
+/// contains one whole pair: its beginning, `00 00`, or, where it begins in the middle of a pair,
+/// its end, `00 01`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
 fn may_have(view: &[u8; VIEW_LEN]) -> bool {
     let (pairs, _) = view[1..=BLOCK_LEN].as_chunks::<2>();
-    // No early end, so that the compiler makes vectors of it.
+    // No early exit, so that the compiler vectorises the loop.
     let begins = |pair: &[u8; 2]| u16::from(u16::from_le_bytes(*pair) & 0xfeff == 0);
     pairs.iter().fold(0, |any, pair| any | begins(pair)) != 0
 }
 
-/// Whether there is one.
+/// Whether a block contains a start code.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
 fn has(view: &[u8; VIEW_LEN]) -> bool {

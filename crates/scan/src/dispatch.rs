@@ -1,8 +1,8 @@
-//! From what the processor has to code compiled for it: the only unsafe code.
+//! Selects the code for the processor's features: the only unsafe code.
 
 use crate::blocks;
 
-/// [`blocks::blocks_without`], with the longest vectors that pay.
+/// [`blocks::blocks_without`], with the longest vectors that pay off.
 #[inline]
 pub(crate) fn blocks_without(octets: &[u8]) -> usize {
     if is_x86_feature_detected!("avx2") {

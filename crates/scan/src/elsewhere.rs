@@ -1,3 +1,3 @@
-//! Other architectures: what every one of their processors has.
+//! Other architectures: code for the features that all their processors have.
 
 pub(crate) use crate::blocks::blocks_without;

@@ -1,11 +1,11 @@
-//! Searching start codes (annex B of ITU-T H.264, H.265 and H.266).
+//! Searching for start codes (annex B of ITU-T H.264, H.265 and H.266).
 //!
-//! **What it is.** A sender must know where the NAL units of an access unit are before the first
-//! packet leaves, so it reads every octet of it once more than it would have to: with everything
-//! else down to one copy, that search was a quarter of its time. [`find_start_code`] passes over
-//! blocks that can hold no start code with one load and two operations a vector.
+//! **What it is.** A sender must locate the NAL units of an access unit before the first packet
+//! leaves, so it reads every octet once more than otherwise necessary: with everything else reduced
+//! to one copy, that search took a quarter of the sender's time. [`find_start_code`] skips blocks
+//! that cannot contain a start code with one load and two operations per vector.
 //!
-//! **What it is not.** It knows nothing of NAL units, and of no other pattern.
+//! **What it is not.** It does not parse NAL units, and it searches for no other pattern.
 //!
 //! ```
 //! let stream = [0x42, 0, 0, 3, 0, 0, 1, 0x26];
@@ -15,11 +15,11 @@
 //!
 //! # Map
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `blocks.rs` | which blocks are passed over |
-//! | `dispatch.rs` | the same for what this processor has: the only unsafe code |
-//! | `elsewhere.rs` | other architectures: for what every processor has |
+//! | `blocks.rs` | skipping blocks without a start code |
+//! | `dispatch.rs` | the same for this processor's features: the only unsafe code |
+//! | `elsewhere.rs` | other architectures: the same for the features of every processor |
 #![deny(unsafe_code)]
 
 use std::sync::LazyLock;
@@ -36,23 +36,22 @@ mod dispatch;
 
 use blocks::BLOCK_LEN;
 
-/// The finder is made once: making it costs as much as searching a small packet.
+/// The finder is built once: building it costs as much as searching a small packet.
 static START_CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(&[0, 0, 1]));
 
-/// Vectors are read from multiples of this many octets: one that spans two lines of the cache
-/// costs twice.
+/// Vectors are read at multiples of this many octets: a vector across two cache lines costs twice.
 const ALIGNMENT: usize = 64;
 
-/// Where the first start code `00 00 01` begins in `octets`; `None` if there is none.
+/// The position of the first start code `00 00 01` in `octets`; `None` if there is none.
 pub fn find_start_code(octets: &[u8]) -> Option<usize> {
-    // A near one is found at once: units are often short.
+    // The first octets are searched directly: units are often short.
     let near = octets.get(BLOCK_LEN..).unwrap_or_default();
     let mut at = BLOCK_LEN.saturating_add(near.as_ptr().align_offset(ALIGNMENT));
     let end = octets.len().min(at.saturating_add(1));
     if let Some(found) = START_CODE.find(&octets[..end]) {
         return Some(found);
     }
-    // From here on, what begins before the octet before `at` is behind us.
+    // From here on, every position before `at - 1` has been searched.
     while let Some(rest) = octets.get(at - 1..).filter(|_| at < octets.len()) {
         let passed = dispatch::blocks_without(rest);
         at += passed * BLOCK_LEN;

@@ -1,4 +1,4 @@
-//! The search where its unsafe code begins and ends, in few enough steps for Miri (`.ci/miri`).
+//! The search at the limits of its unsafe code, in few enough steps for Miri (`.ci/miri`).
 
 use rushes_scan::find_start_code;
 

@@ -1,4 +1,4 @@
-//! HMAC-SHA1 of several packets: every instruction set, beside a crypto library one after another.
+//! HMAC-SHA1 of several packets: every instruction set, compared with a crypto library.
 //!
 //! `cargo bench -p rushes-sha1`; the items are messages.
 
@@ -12,7 +12,7 @@ fn main() {
 }
 
 const KEY: [u8; 20] = [7; 20];
-/// A packet of a usual path.
+/// Octets of a packet on a typical path.
 const OCTETS: usize = 1400;
 const COUNTS: [usize; 12] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 18, 24, 47];
 

@@ -49,7 +49,7 @@ fn words(blocks: &[&[Block]; 8], n: usize) -> [__m256i; 16] {
     words
 }
 
-/// Exchanges rows and columns of the 4 × 4 words in each half of the vectors; swaps their octets.
+/// Transposes the 4 × 4 words in each half of the vectors, and swaps the bytes of each word.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
@@ -96,12 +96,12 @@ fn exclusive_or(a: __m256i, b: __m256i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn rotate<const BITS: i32>(a: __m256i) -> __m256i {
-    // A shift by a constant `32 - BITS` cannot be written yet; the compiler makes one of this.
+    // A shift by the constant `32 - BITS` cannot be written yet; the compiler makes one of this.
     let right = _mm256_srl_epi32(a, _mm_cvtsi32_si128(32 - BITS));
     _mm256_or_si256(_mm256_slli_epi32::<BITS>(a), right)
 }
 
-/// Where `b` is set `c`, elsewhere `d`.
+/// Selects `c` where `b` is set, and `d` elsewhere.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn choose(b: __m256i, c: __m256i, d: __m256i) -> __m256i {

@@ -63,7 +63,7 @@ fn words(blocks: &[&[Block]; 16], n: usize) -> [__m512i; 16] {
     words
 }
 
-/// Exchanges rows and columns of the 4 × 4 words in each quarter of the vectors.
+/// Transposes the 4 × 4 words in each quarter of the vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
@@ -103,7 +103,7 @@ fn rotate<const BITS: i32>(a: __m512i) -> __m512i {
     _mm512_rol_epi32::<BITS>(a)
 }
 
-/// Where `b` is set `c`, elsewhere `d`: the last operand is the truth table.
+/// Selects `c` where `b` is set, and `d` elsewhere: the constant is the truth table.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn choose(b: __m512i, c: __m512i, d: __m512i) -> __m512i {

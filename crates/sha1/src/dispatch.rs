@@ -1,7 +1,7 @@
-//! From what the processor has to the functions that need it: the only unsafe code.
+//! Maps the processor's features to the functions that need them: the only unsafe code.
 //!
-//! [`Processor`] cannot be made without the instruction set that it names: whoever holds one has the
-//! proof that a call is sound.
+//! A [`Processor`] cannot be created without the instruction set that it names, so it is the proof
+//! that a call is sound.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm256_storeu_si256,
@@ -19,17 +19,18 @@ use crate::schedule::Kernel;
 use crate::schedule::States;
 use crate::shani;
 
-/// Up to so many messages are not worth a turn of all lanes: the SHA instructions are faster.
+/// The largest remainder of messages for which the SHA instructions are faster than all lanes.
 ///
-/// A turn costs the same for one message as for all; measured with messages of 1400 octets.
+/// A turn of all lanes costs the same for one message as for all; measured with messages of 1400
+/// octets.
 const STRAGGLERS: usize = 4;
 
 /// The instruction sets that are used: at least one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Processor {
-    /// What most of the messages go to.
+    /// Hashes most of the messages.
     wide: Option<Wide>,
-    /// What the few go to that would leave most lanes empty.
+    /// Hashes a remainder that would leave most lanes empty.
     narrow: Option<ShaNi>,
 }
 
@@ -43,14 +44,14 @@ enum Wide {
 }
 
 impl Processor {
-    /// Everything that there is and that is faster than the rest, as measured.
+    /// The fastest of the available instruction sets, as measured.
     pub(crate) fn fastest() -> Option<Self> {
         let avx512 = Avx512::detect().map(Wide::Avx512);
         let wide = avx512.or_else(|| Avx2::detect().map(Wide::Avx2));
         Self::of(wide, ShaNi::detect())
     }
 
-    /// One instruction set alone.
+    /// A single instruction set.
     pub(crate) fn with(set: InstructionSet) -> Option<Self> {
         match set {
             InstructionSet::Avx512 => Self::of(Avx512::detect().map(Wide::Avx512), None),
@@ -63,7 +64,7 @@ impl Processor {
         (wide.is_some() || narrow.is_some()).then_some(Self { wide, narrow })
     }
 
-    /// Where there are no SHA instructions, one message after the other is slower too.
+    /// 3 without SHA instructions, as one message after the other is slower there too; otherwise 2.
     pub(crate) fn worthwhile(self) -> usize {
         if self.narrow.is_some() { 2 } else { 3 }
     }
@@ -103,7 +104,7 @@ impl Wide {
 }
 
 impl ShaNi {
-    /// Two messages at a time: more do not fit in the registers, and two keep the unit busy.
+    /// Two messages at a time: more do not fit in the registers, and two keep the SHA unit busy.
     fn tags(self, key: &Prepared, messages: &[Message<'_>], tags: &mut [[u8; 20]]) {
         let count = messages.len().min(tags.len());
         let (pairs, single) = tags.split_at_mut(count - count % 2);
@@ -113,7 +114,7 @@ impl ShaNi {
     }
 }
 
-/// The proof that there is AVX-512 with its instructions for octets.
+/// The proof that AVX-512 is available, including its instructions for bytes (AVX-512BW).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());
 
@@ -131,7 +132,7 @@ impl Kernel<16> for Avx512 {
     }
 }
 
-/// The proof that there is AVX2.
+/// The proof that AVX2 is available.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -148,7 +149,7 @@ impl Kernel<8> for Avx2 {
     }
 }
 
-/// The proof that there are the SHA instructions, and those that bring words into their order.
+/// The proof that the SHA instructions are available, with SSSE3 and SSE4.1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShaNi(());
 

@@ -1,4 +1,4 @@
-//! Processors for which there are no lanes: what [`Processor`] names does not exist.
+//! Processors without lanes: [`Processor`] has no values.
 
 use crate::InstructionSet;
 use crate::Message;

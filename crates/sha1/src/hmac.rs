@@ -10,19 +10,19 @@ use crate::scalar;
 
 /// One message: `body`, then `suffix`.
 ///
-/// SRTP authenticates a packet followed by the roll-over counter, which is not in the packet
-/// (RFC 3711 section 4.2): the suffix spares a copy of the packet.
+/// SRTP authenticates a packet followed by the roll-over counter, which is not in the packet (RFC
+/// 3711 section 4.2): the suffix avoids a copy of the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// What comes first, of any length.
+    /// The first part, of any length.
     pub body: &'a [u8],
-    /// What comes last, in network order.
+    /// The last part, in network order.
     pub suffix: [u8; 4],
 }
 
 /// An HMAC-SHA1 key, prepared for many messages at once.
 ///
-/// Is wiped when dropped.
+/// It is wiped when dropped.
 pub struct HmacLanes {
     key: Prepared,
     processor: Processor,
@@ -32,29 +32,29 @@ impl HmacLanes {
     /// Prepares a key of any length; one of more than 64 octets is hashed first (RFC 2104
     /// section 2).
     ///
-    /// None where this processor has no way that is faster than one message after the other.
+    /// `None` where this processor has no way that is faster than one message after the other.
     pub fn new(key: &[u8]) -> Option<Self> {
         Processor::fastest().map(|processor| Self { key: Prepared::new(key), processor })
     }
 
-    /// The same with one instruction set, for tests and measurements; none where the processor
+    /// The same with one instruction set, for tests and measurements; `None` where the processor
     /// does not have it.
     #[doc(hidden)]
     pub fn with(set: InstructionSet, key: &[u8]) -> Option<Self> {
         Processor::with(set).map(|processor| Self { key: Prepared::new(key), processor })
     }
 
-    /// Fewest messages of one length for which [`tags`](Self::tags) is faster than one message
-    /// after the other, as measured with this instruction set.
+    /// The minimum number of messages of one length for which [`tags`](Self::tags) is faster than
+    /// one message after the other, as measured with this instruction set.
     pub fn worthwhile(&self) -> usize {
         self.processor.worthwhile()
     }
 
-    /// Writes the tag of `messages[n]` to `tags[n]`, whole: SRTP truncates it (RFC 3711
-    /// section 4.2.1).
+    /// Writes the whole tag of `messages[n]` to `tags[n]`; SRTP truncates it (RFC 3711 section
+    /// 4.2.1).
     ///
-    /// The lengths of the messages may differ. Messages without a place for their tag are ignored,
-    /// and so are places without a message. Allocates nothing.
+    /// The lengths of the messages may differ. Messages without an entry in `tags` are ignored, and
+    /// entries without a message are left unchanged. Nothing is allocated.
     pub fn tags(&self, messages: &[Message<'_>], tags: &mut [[u8; 20]]) {
         self.processor.tags(&self.key, messages, tags);
     }

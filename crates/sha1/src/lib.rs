@@ -1,14 +1,14 @@
-//! HMAC-SHA1 of many packets at once: each has a lane of the processor's vectors.
+//! HMAC-SHA1 of many packets at once, each in a lane of the processor's vectors.
 //!
 //! **What it is.** SRTP's mandatory profile authenticates every packet with HMAC-SHA1 (RFC 3711
-//! section 5.2), and SHA-1 of one packet is a single chain of operations in which each waits for
-//! the last. The packets of a frame do not wait for each other. [`HmacLanes::tags`] hashes them side
-//! by side, sixteen, eight or two at a time (AVX-512, AVX2, SHA instructions); a lane that ends its
-//! packet takes the next.
+//! section 5.2), and SHA-1 of one packet is a single chain of dependent operations. The packets of
+//! a frame are independent of each other. [`HmacLanes::tags`] hashes them side by side, sixteen,
+//! eight or two at a time (AVX-512, AVX2, SHA instructions); a lane that has finished its packet
+//! takes the next one.
 //!
-//! **What it is not.** It is no way to hash one message, checks no tag and compares nothing: what is
-//! single goes to a crypto library. It exists only where it is faster: elsewhere
-//! [`HmacLanes::new`] gives none.
+//! **What it is not.** It is not for hashing single messages, which go to a crypto library, and it
+//! verifies no tags. It is available only where it is faster: elsewhere [`HmacLanes::new`] returns
+//! `None`.
 //!
 //! ```
 //! use rushes_sha1::{HmacLanes, Message};
@@ -25,16 +25,16 @@
 //!
 //! # Map
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `hmac.rs` | keys and messages: what users see |
-//! | `schedule.rs` | which message is in which lane |
-//! | `dispatch.rs` | what this processor has: the only unsafe code |
-//! | `rounds.rs` | SHA-1 over vectors, once |
+//! | `hmac.rs` | keys and messages: the public interface |
+//! | `schedule.rs` | the assignment of messages to lanes |
+//! | `dispatch.rs` | detection of the processor's features: the only unsafe code |
+//! | `rounds.rs` | the rounds of SHA-1, once for all vector lengths |
 //! | `avx512.rs`, `avx2.rs` | the operations and the transposition of each vector length |
 //! | `shani.rs` | interleaved streams of the SHA instructions |
 //! | `scalar.rs` | SHA-1 of one message, for keys; padding |
-//! | `elsewhere.rs` | other architectures: none of this |
+//! | `elsewhere.rs` | other architectures: no lanes |
 #![deny(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -59,7 +59,7 @@ mod shani;
 pub use hmac::HmacLanes;
 pub use hmac::Message;
 
-/// The ways to make tags side by side, the fastest first.
+/// The instruction sets that compute tags side by side, the fastest first.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {

@@ -1,10 +1,10 @@
 //! The 80 rounds of SHA-1 over vectors, once for all vector lengths (FIPS 180-4 section 6.1.2).
 //!
-//! A macro and no generic function, because a method of a trait cannot be a safe function of an
-//! instruction set. The module that expands it brings the operations on its vectors: `add`,
-//! `exclusive_or`, `rotate::<BITS>`, `choose`, `parity`, `majority` and `constant`.
+//! It is a macro rather than a generic function, because a trait method cannot be a safe function
+//! for an instruction set. The module that expands it provides the operations on its vectors:
+//! `add`, `exclusive_or`, `rotate::<BITS>`, `choose`, `parity`, `majority` and `constant`.
 
-/// Runs the rounds over the state and the 16 words of the block; gives the state after them.
+/// Runs the rounds over the state and the 16 words of the block; evaluates to the new state.
 macro_rules! eighty_rounds {
     ($state:expr, $words:ident) => {{
         let [mut a, mut b, mut c, mut d, mut e] = $state;
@@ -16,7 +16,7 @@ macro_rules! eighty_rounds {
     }};
 }
 
-/// Twenty rounds have one function and one constant.
+/// Twenty rounds, which share one function and one constant.
 macro_rules! twenty_rounds {
     ($function:ident, $twenty:literal, $from:literal, $words:ident, $($state:ident)+) => {
         let key = constant($crate::scalar::CONSTANTS[$twenty]);
@@ -27,7 +27,7 @@ macro_rules! twenty_rounds {
     };
 }
 
-/// After five rounds every variable is back in its place, so that none has to be moved.
+/// Five rounds, after which every variable is back in its place, so that none has to be moved.
 macro_rules! five_rounds {
     ($f:ident, $key:ident, $t:expr, $words:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
         $crate::rounds::round!($f, $key, $t, $words, $a $b $c $d $e);
@@ -46,7 +46,7 @@ macro_rules! round {
             let far = exclusive_or($words[($t + 2) % 16], $words[$t % 16]);
             $words[$t % 16] = rotate::<1>(exclusive_or(near, far));
         }
-        // What waits for `$a`, the newest value, comes last.
+        // The operation that depends on `$a`, the newest value, comes last.
         $e = add($e, add($words[$t % 16], $key));
         $e = add(add($e, $f($b, $c, $d)), rotate::<5>($a));
         $b = rotate::<30>($b);

@@ -47,11 +47,11 @@ pub(crate) fn digest(message: &[u8]) -> [u8; 20] {
     octets(state)
 }
 
-/// Writes the last blocks of a message: what is left of it, `suffix`, the padding and its length
-/// (FIPS 180-4 section 5.1.1).
+/// Writes the last blocks of a message: its `rest`, `suffix`, the padding and the length (FIPS
+/// 180-4 section 5.1.1).
 ///
 /// `rest` has fewer than 64 octets, `hashed` is the number of octets of the whole message, `end` is
-/// all zeros. Returns how many blocks it takes.
+/// all zeros. Returns the number of blocks.
 pub(crate) fn finish<const SUFFIX: usize>(
     end: &mut [[u8; 64]; 2],
     rest: &[u8],

@@ -1,11 +1,11 @@
-//! Which message is in which lane: a lane that ends its message takes the next one.
+//! Assigns messages to lanes: a lane that has finished its message takes the next one.
 
 use crate::Message;
 use crate::hmac::Prepared;
 use crate::scalar::finish;
 use crate::scalar::octets;
 
-/// What SHA-1 takes at once (FIPS 180-4 section 5.2.1).
+/// The input of one compression (FIPS 180-4 section 5.2.1).
 pub(crate) type Block = [u8; 64];
 
 /// The five words of the state of every lane, word by word.
@@ -14,14 +14,14 @@ pub(crate) struct States<const LANES: usize>(pub(crate) [[u32; LANES]; 5]);
 
 /// One instruction set's compression function.
 pub(crate) trait Kernel<const LANES: usize> {
-    /// Compresses the first `count` blocks of every lane; each has at least so many.
+    /// Compresses the first `count` blocks of every lane; each has at least that many.
     fn compress(self, states: &mut States<LANES>, blocks: &[&[Block]; LANES], count: usize);
 }
 
 /// Writes the tag of every message.
 ///
-/// Nothing secret is left behind on the stack: a lane begins with a state of the key, but ends with
-/// a tag, or with the garbage of blocks that it had to compress while others were not done.
+/// No secret remains on the stack: a lane begins with a state of the key, but ends with a tag, or
+/// with the meaningless result of blocks that it had to compress while others were not done.
 pub(crate) fn tags<K: Kernel<LANES> + Copy, const LANES: usize>(
     kernel: K,
     key: &Prepared,
@@ -36,7 +36,7 @@ pub(crate) fn tags<K: Kernel<LANES> + Copy, const LANES: usize>(
         states.set(n, key.inner);
     }
     loop {
-        // As many blocks as all lanes have: the shortest of them decides.
+        // As many blocks as all active lanes have: the shortest of them decides.
         let ahead = lanes.iter().map(Lane::ahead).filter(|ahead| !ahead.is_empty());
         let Some(shortest) = ahead.min_by_key(|ahead| ahead.len()) else { return };
         let count = shortest.len();
@@ -79,18 +79,18 @@ impl<const LANES: usize> States<LANES> {
     }
 }
 
-/// How far one lane is with its message.
+/// The progress of one lane with its message.
 struct Lane<'m, 't> {
-    /// Where the tag goes; none in an idle lane.
+    /// The place for the tag; `None` in an idle lane.
     tag: Option<&'t mut [u8; 20]>,
-    /// The blocks of the body that are not yet hashed, where they lie.
+    /// The blocks of the body that are not yet hashed, in place.
     body: &'m [Block],
-    /// The blocks after those: the end of the body, the suffix and the padding; then the inner hash.
+    /// The blocks after the body: its end, the suffix and the padding; then the inner hash.
     end: [Block; 2],
-    /// Those of `end` that are not yet hashed.
+    /// The range of `end` that is not yet hashed.
     end_from: usize,
     end_to: usize,
-    /// Whether this is the outer hash already.
+    /// Whether this is the outer hash.
     outer: bool,
 }
 
@@ -101,7 +101,7 @@ impl<'m, 't> Lane<'m, 't> {
     /// Begins the inner hash of a message (RFC 2104 section 2, steps 3 and 4).
     fn begin(&mut self, message: &Message<'m>, tag: &'t mut [u8; 20]) {
         let (blocks, rest) = message.body.as_chunks::<64>();
-        // The key's block, which is compressed already, counts too.
+        // The key's block, which is already compressed, counts too.
         let hashed = 64 + message.body.len() as u64 + 4;
         self.end = [[0; 64]; 2];
         self.end_to = finish(&mut self.end, rest, message.suffix, hashed);
@@ -119,12 +119,12 @@ impl<'m, 't> Lane<'m, 't> {
         self.outer = true;
     }
 
-    /// The next blocks that lie one after the other; none in an idle lane.
+    /// The next contiguous blocks; empty in an idle lane.
     fn ahead(&self) -> &[Block] {
         if self.body.is_empty() { &self.end[self.end_from..self.end_to] } else { self.body }
     }
 
-    /// Goes on by `count` blocks of [`ahead`](Self::ahead); whether this hash is done now.
+    /// Advances by `count` blocks of [`ahead`](Self::ahead); returns whether this hash is done.
     fn advance(&mut self, count: usize) -> bool {
         if self.tag.is_none() {
             return false;

@@ -1,7 +1,7 @@
-//! SHA-1 of several streams with the SHA instructions, interleaved.
+//! SHA-1 of several interleaved streams with the SHA instructions.
 //!
-//! One stream waits for itself: `sha1rnds4` takes longer than the processor needs to begin the
-//! next one. The waiting time of one stream is the working time of the others.
+//! A single stream is limited by latency: `sha1rnds4` takes longer than the processor needs to
+//! begin the next one. While one stream waits, the others are processed.
 
 use std::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_extract_epi32, _mm_set_epi8, _mm_set_epi32, _mm_setzero_si128,
@@ -18,7 +18,7 @@ use crate::schedule::States;
 struct Stream {
     /// A, B, C, D, the first in the highest word.
     abcd: __m128i,
-    /// `abcd` four rounds ago, of which the instructions make E; at first, E itself.
+    /// `abcd` four rounds ago, from which the instructions derive E; at first, E itself.
     before: __m128i,
     /// The last 16 words of the message schedule.
     words: [__m128i; 4],
@@ -61,7 +61,7 @@ pub(crate) fn compress<const STREAMS: usize>(
     }
 }
 
-/// The words of a block, the first of each four in the highest place.
+/// The words of a block; the first of each four is in the highest place.
 #[inline]
 #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
 fn words(block: &Block) -> [__m128i; 4] {

@@ -1,4 +1,4 @@
-//! Every instruction set that this machine has, against a crypto library and the RFC's own cases.
+//! Every instruction set that this machine has, against a crypto library and the cases of RFC 2202.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use aws_lc_rs::hmac::{Context, HMAC_SHA1_FOR_LEGACY_USE_ONLY, Key};
@@ -6,13 +6,13 @@ use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 use rushes_sha1::{HmacLanes, InstructionSet, Message};
 
-/// Every implementation for a key, and all of them together.
+/// Every available instruction set for a key, and the default combination.
 fn all(key: &[u8]) -> Vec<HmacLanes> {
     let found = |set| HmacLanes::with(set, key);
     InstructionSet::ALL.into_iter().filter_map(found).chain(HmacLanes::new(key)).collect()
 }
 
-/// One message after the other, by a library that is not ours.
+/// One message after the other, by an independent library.
 fn reference(key: &[u8], message: &Message<'_>) -> [u8; 20] {
     let mut context = Context::with_key(&Key::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, key));
     context.update(message.body);
@@ -20,7 +20,7 @@ fn reference(key: &[u8], message: &Message<'_>) -> [u8; 20] {
     context.sign().as_ref().try_into().unwrap()
 }
 
-/// The tags of all implementations are those of the reference, each in its place.
+/// Asserts that the tags of all implementations equal those of the reference, in order.
 fn check(key: &[u8], messages: &[Message<'_>]) {
     let expected: Vec<_> = messages.iter().map(|message| reference(key, message)).collect();
     for lanes in all(key) {
@@ -30,7 +30,7 @@ fn check(key: &[u8], messages: &[Message<'_>]) {
     }
 }
 
-/// Octets that differ from place to place and from one `seed` to the next.
+/// Octets that differ by position and by `seed`.
 fn octets(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|n| (seed * 131 + n * 7 + n / 256) as u8).collect()
 }

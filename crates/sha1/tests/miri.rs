@@ -1,4 +1,4 @@
-//! Every instruction set beside every other, in few enough steps for Miri (`.ci/miri`).
+//! Every instruction set compared with the others, in few enough steps for Miri (`.ci/miri`).
 
 use rushes_sha1::{HmacLanes, InstructionSet, Message};
 
@@ -14,7 +14,7 @@ fn lanes_of_every_set_come_to_the_same_tags() {
         lanes.tags(&messages, &mut tags);
         assert_eq!(*first.get_or_insert_with(|| tags.clone()), tags, "{lanes:?}");
     }
-    // HMAC-SHA1 of 01 02 03 04, by the module hmac of Python.
+    // HMAC-SHA1 of 01 02 03 04, computed by Python's module `hmac`.
     let expected = "22d0879381d13795e5a9bcdebf80721109c3f683";
     let of_first = first.map(|tags| tags[0].map(|octet| format!("{octet:02x}")).concat());
     assert!(of_first.is_none_or(|tag| tag == expected), "a wrong tag");

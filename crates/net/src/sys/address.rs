@@ -1,6 +1,6 @@
-//! Socket addresses and control messages as the octets that Linux reads and writes.
+//! Socket addresses and control messages in the binary layout of Linux.
 //!
-//! Written octet by octet, so that no cast between C structures is needed.
+//! They are written byte by byte, so that no cast between C structures is needed.
 
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::net::SocketAddrV4;
 use std::net::SocketAddrV6;
 
-/// Octets of `sockaddr_in6`, the longer of the two.
+/// Bytes of `sockaddr_in6`, the longer of the two.
 pub(super) const NAME_LEN: usize = 28;
 const NAME_V4_LEN: usize = 16;
 
@@ -22,18 +22,18 @@ pub(super) struct Name(pub(super) [u8; NAME_LEN]);
 #[repr(C, align(8))]
 pub(super) struct Control(pub(super) [u8; CONTROL_LEN]);
 
-/// Octets for control messages: `UDP_GRO`, or an error with an IPv6 address.
+/// Bytes for control messages: `UDP_GRO`, or an error with an IPv6 address.
 pub(super) const CONTROL_LEN: usize = 64;
 
-/// Of `linux/errqueue.h`.
+/// From `linux/errqueue.h`.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 const WORD: usize = size_of::<usize>();
-/// The kernel's `cmsghdr`: a length of the machine's word, level, type.
+/// Bytes of the kernel's `cmsghdr`: a length of one machine word, the level and the type.
 const CONTROL_HEADER: usize = WORD + 8;
 
-/// Writes `address` and returns how many octets it takes.
+/// Writes `address`; returns its length in bytes.
 pub(super) fn encode(address: &SocketAddr, name: &mut Name) -> usize {
     let bytes = &mut name.0;
     bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
@@ -87,7 +87,7 @@ pub(super) fn encode_segment(segment: u16, control: &mut Control) -> usize {
     (CONTROL_HEADER + 2).next_multiple_of(WORD)
 }
 
-/// The segment size of the `UDP_GRO` message among the first `len` octets; 0 if there is none.
+/// The segment size in the `UDP_GRO` message among the first `len` bytes; 0 if there is none.
 pub(super) fn decode_segment(control: &Control, len: usize) -> usize {
     find_segment(&control.0[..len.min(CONTROL_LEN)])
         .and_then(|segment| usize::try_from(segment).ok())
@@ -99,18 +99,18 @@ fn find_segment(bytes: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(array(found, 0)?))
 }
 
-/// The kernel's word that it has done with messages it was lent.
+/// The kernel's notification that it has released lent messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Finished {
-    /// The first message's number.
+    /// The number of the first message.
     pub(super) first: u32,
-    /// The last one's.
+    /// The number of the last message.
     pub(super) last: u32,
-    /// Whether it copied them.
+    /// Whether the kernel copied them.
     pub(super) copied: bool,
 }
 
-/// Reads such a word: a `sock_extended_err`, of which nothing else is read.
+/// Reads the notification from a `sock_extended_err`; `None` for any other error.
 pub(super) fn decode_finished(control: &Control) -> Option<Finished> {
     let is_error = |level, kind| {
         (level == libc::SOL_IP && kind == libc::IP_RECVERR)
@@ -128,7 +128,7 @@ pub(super) fn decode_finished(control: &Control) -> Option<Finished> {
     })
 }
 
-/// The content, with what follows it, of the first control message that `is_it`.
+/// The content of the first control message that `is_it` accepts, and everything after it.
 fn find(mut bytes: &[u8], is_it: impl Fn(i32, i32) -> bool) -> Option<&[u8]> {
     loop {
         let len = usize::from_ne_bytes(array(bytes, 0)?);

@@ -1,8 +1,8 @@
-//! Which slabs the kernel still reads: the numbers of its messages against the slabs they are in.
+//! Tracks which slabs the kernel still reads, by the numbers that it gives to their messages.
 //!
-//! The kernel counts the messages that it borrows, from 0 on, and says of each, or of a range, when
-//! it has done with it. Nothing here can free a slab before: it is kept in a [`ManuallyDrop`], which
-//! only that word, or a copy taken in its stead, opens.
+//! The kernel numbers the messages that it borrows, from 0 on, and sends a notification for each
+//! message, or for a range, when it has released it. Nothing here frees a slab before that: it is
+//! kept in a [`ManuallyDrop`], which is opened only after the notification.
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -12,10 +12,10 @@ use thiserror::Error;
 use crate::lend::Loan;
 use crate::lend::Returns;
 
-/// Messages that may be away at once. More are copied.
+/// Maximum number of messages away at once. More are copied.
 const MESSAGES: usize = 1024;
 
-/// A loan and where it goes when it is back; nowhere if a copy went there in its stead.
+/// A loan and its way back to the lender; `None` if a copy was returned in its stead.
 #[derive(Debug)]
 struct Owed {
     loan: ManuallyDrop<Loan>,
@@ -25,16 +25,16 @@ struct Owed {
 /// A slab that messages were made from.
 #[derive(Debug, Default)]
 struct Entry {
-    /// Messages that the kernel has not done with.
+    /// Messages that the kernel has not released.
     away: u32,
-    /// Whether it is still being sent, or its memory never comes back.
+    /// Whether the slab is still being sent, or its memory may never come back.
     taken: bool,
-    /// Whether the kernel may have a message of which it never speaks.
+    /// Whether the kernel may have a message for which no notification will come.
     doubtful: bool,
     owed: Option<Owed>,
 }
 
-/// Every slab of one socket that the kernel may still read.
+/// All slabs of one socket that the kernel may still read.
 #[derive(Debug)]
 pub(super) struct Ledger {
     entries: Vec<Entry>,
@@ -42,9 +42,10 @@ pub(super) struct Ledger {
     messages: VecDeque<Option<usize>>,
     /// The number that the kernel gives to the next message.
     next: u32,
-    /// Whether the next number is not known.
+    /// Whether the next number is unknown.
     is_closed: bool,
-    /// Whether the kernel's numbers turned out not to be these: nothing that is away comes back.
+    /// Whether the kernel's numbers turned out to differ from these: nothing that is away comes
+    /// back.
     is_lost: bool,
 }
 
@@ -70,7 +71,7 @@ impl Ledger {
         place
     }
 
-    /// Notes that the kernel is about to be lent a message; `false` if it must not be.
+    /// Records a message that is about to be lent to the kernel; `false` if it must not be.
     pub(super) fn note(&mut self, place: usize) -> bool {
         if self.is_closed || self.messages.len() >= MESSAGES {
             return false;
@@ -81,13 +82,13 @@ impl Ledger {
         true
     }
 
-    /// Whether the kernel has not spoken of the message that was noted last.
+    /// Whether the last recorded message has had no notification yet.
     pub(super) fn is_last_open(&self) -> bool {
         self.messages.back().is_some_and(Option::is_some)
     }
 
-    /// Takes the last note back, as the kernel has not taken the message; unless it has spoken of
-    /// its number, so that it did.
+    /// Removes the last record, as the kernel has not taken the message; keeps it if a notification
+    /// has come for its number, as the number is used then.
     pub(super) fn take_back(&mut self) {
         if let Some(&Some(place)) = self.messages.back() {
             self.messages.pop_back();
@@ -96,8 +97,8 @@ impl Ledger {
         }
     }
 
-    /// Leaves the last note in doubt: the kernel may have the message and may not. No further one
-    /// may be noted, as its number is not known.
+    /// Leaves the last record in doubt: the kernel may or may not have the message. No further
+    /// message may be recorded, as its number is unknown.
     pub(super) fn doubt(&mut self) {
         self.is_closed = true;
         if let Some(&Some(place)) = self.messages.back() {
@@ -105,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// The entry's slab is all sent: it goes back as soon as the kernel has done with it.
+    /// Ends the sending of a slab: it goes back as soon as the kernel has released it.
     pub(super) fn seal(&mut self, place: usize, loan: Loan, returns: Returns) {
         let is_lost = self.is_lost;
         let entry = &mut self.entries[place];
@@ -123,7 +124,8 @@ impl Ledger {
         }
     }
 
-    /// The kernel has done with the messages `first..=last`. An error if it cannot have.
+    /// Records that the kernel has released the messages `first..=last`; an error if it has not had
+    /// them.
     pub(super) fn settle(&mut self, first: u32, last: u32) -> Result<usize, NumbersDiffer> {
         if self.is_lost {
             return Ok(0);
@@ -145,7 +147,7 @@ impl Ledger {
         Ok(end - begin + 1)
     }
 
-    /// Messages from the oldest that is away on.
+    /// Number of messages from the oldest one that is away to the newest.
     pub(super) fn away(&self) -> usize {
         if self.is_lost { 0 } else { self.messages.len() }
     }
@@ -159,7 +161,7 @@ impl Ledger {
 }
 
 impl Entry {
-    /// One message less is away.
+    /// Records that one message has come back.
     fn come_back(&mut self) {
         self.away = self.away.saturating_sub(1);
         if self.away > 0 {
@@ -167,7 +169,7 @@ impl Entry {
         }
         if let Some(Owed { loan, returns }) = self.owed.take() {
             self.taken = false;
-            // If its lender has a copy already, it is freed.
+            // If the lender already has a copy, the memory is freed.
             let loan = ManuallyDrop::into_inner(loan);
             if let Some(returns) = returns {
                 returns.put(loan);
@@ -175,7 +177,7 @@ impl Entry {
         }
     }
 
-    /// Gives the lender a copy, once, as its memory may never come back.
+    /// Gives the lender a copy, once, as the memory may never come back.
     fn replace(&mut self) {
         self.taken = true;
         if let Some(Owed { loan, returns }) = &mut self.owed
@@ -186,7 +188,7 @@ impl Entry {
     }
 }
 
-/// The kernel has spoken of a message that it was not lent.
+/// The kernel sent a notification for a message that it was not lent.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the system spoke of a message that it was not lent")]
 pub(super) struct NumbersDiffer;
@@ -203,7 +205,7 @@ mod tests {
         (Ledger::new(), Returns::new())
     }
 
-    /// Sends slab `number` in so many messages.
+    /// Sends slab `number` in this number of messages.
     fn send(ledger: &mut Ledger, returns: &Returns, number: usize, messages: usize) -> *const u8 {
         let place = ledger.begin();
         for _ in 0..messages {
@@ -268,7 +270,7 @@ mod tests {
         assert!(ledger.note(place));
         ledger.take_back();
         assert_eq!(ledger.away(), 0);
-        // The same number again, refused and counted all the same.
+        // The same number again: refused, but with a notification.
         assert!(ledger.note(place));
         assert_eq!(ledger.settle(0, 0), Ok(1));
         ledger.take_back();
@@ -294,7 +296,7 @@ mod tests {
         let next = ledger.begin();
         assert_ne!(next, place, "it is not used again");
         assert!(!ledger.note(next), "its number would be in doubt");
-        // If the kernel speaks of it after all, it is only freed.
+        // If a notification comes after all, the memory is only freed.
         assert_eq!(ledger.settle(0, 0), Ok(1));
         assert_eq!(returned(&returns), [0; 0]);
     }

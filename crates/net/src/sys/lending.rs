@@ -1,15 +1,15 @@
-//! `MSG_ZEROCOPY`: messages that the kernel reads where they lie, and its word of when it has.
+//! `MSG_ZEROCOPY`: messages that the kernel reads in place, and its notifications about them.
 //!
-//! Who lends gives the memory away ([`Lending::lend`]), so that no safe code can write to it or
-//! free it; the [`Ledger`] gives it back when the kernel's word has come. The socket is a duplicate
-//! of the caller's, with the same numbers, so that nobody can mistake another for it.
+//! The lender gives the memory away ([`Lending::lend`]), so that no safe code can write to it or
+//! free it; the [`Ledger`] returns it after the kernel's notification. The socket is a duplicate of
+//! the caller's, with the same message numbers, so that no other socket can be used by mistake.
 //!
-//! The kernel gives each message it borrows the next number. A call that fails may have used one up or
-//! not: a message that was made and thrown away (segmentation refused, a firewall) has, one that was
-//! refused before it was made (no room, no memory to keep book, an error pending from before) has
-//! not. The word of one that was thrown away has come when the call returns. So if there is none,
-//! and the error is one of the latter, the number is used again; if there is none and the error is
-//! another, it is in doubt, and no message is lent any more.
+//! The kernel gives each message that it borrows the next number. A call that fails may or may not
+//! have used a number: a message that was built and then discarded (segmentation refused, a
+//! firewall) has used one, a message that was refused before it was built (no room, no memory for
+//! the bookkeeping, an earlier error pending) has not. The notification of a discarded message is
+//! there when the call returns. Without a notification, the number is used again if the error is
+//! one of the second kind; after any other error it is in doubt, and no further message is lent.
 
 use std::fmt;
 use std::io;
@@ -35,16 +35,16 @@ use crate::sys::ledger::Ledger;
 use crate::sys::linux;
 use crate::sys::messages::Words;
 
-/// How long a dropped socket waits for the kernel. What has not come back then never does.
+/// How long a dropped socket waits for the kernel. Slabs that are not back by then are never freed.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
-/// What one socket has lent.
+/// The zero-copy state of one socket.
 #[derive(Debug)]
 pub(crate) struct Lending {
     socket: UdpSocket,
     book: Mutex<Book>,
     works: AtomicBool,
-    /// Messages away, as of the last look.
+    /// Messages away, as of the last update.
     away: AtomicU64,
     back: AtomicU64,
     copied: AtomicU64,
@@ -56,8 +56,8 @@ struct Book {
     words: Words,
 }
 
-/// A loan that is being sent. Dropped, it is with the kernel, or back if the kernel has nothing of
-/// it.
+/// A loan that is being sent. Once dropped, it is with the kernel, or goes back if the kernel has
+/// none of its messages.
 pub(crate) struct Lent<'a> {
     lending: &'a Lending,
     returns: Returns,
@@ -66,7 +66,7 @@ pub(crate) struct Lent<'a> {
 }
 
 impl Lending {
-    /// Lending through `socket`, if the system can.
+    /// Enables lending through `socket`, if the system supports it.
     pub(crate) fn offer(socket: &UdpSocket) -> io::Result<Self> {
         let socket = socket.try_clone()?;
         linux::offer_zero_copy(&socket)?;
@@ -80,28 +80,28 @@ impl Lending {
         })
     }
 
-    /// Whether it lends, still.
+    /// Whether it still lends.
     pub(crate) fn works(&self) -> bool {
         self.works.load(Relaxed)
     }
 
-    /// Whether word of a message is to come.
+    /// Whether notifications are outstanding.
     pub(crate) fn is_awaited(&self) -> bool {
         self.away.load(Relaxed) > 0
     }
 
-    /// Messages that came back, and those of them that the kernel copied.
+    /// Number of messages that came back, and how many of them the kernel copied.
     pub(crate) fn settled(&self) -> (u64, u64) {
         (self.back.load(Relaxed), self.copied.load(Relaxed))
     }
 
-    /// Takes a loan, whose messages may be sent then.
+    /// Takes a loan, whose messages may then be sent.
     pub(crate) fn lend(&self, loan: Loan, returns: Returns) -> Lent<'_> {
         let place = self.lock().ledger.begin();
         Lent { lending: self, returns, place, loan }
     }
 
-    /// Reads the kernel's word of what it has done with; how many messages.
+    /// Reads the kernel's notifications; returns the number of released messages.
     pub(crate) fn settle(&self) -> usize {
         self.settle_in(&mut self.lock())
     }
@@ -131,7 +131,7 @@ impl Lending {
         settled
     }
 
-    /// Waits until there is word, or the deadline.
+    /// Waits until there is a notification, or until the deadline.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         linux::wait_word(&self.socket, deadline)
     }
@@ -156,18 +156,17 @@ impl Drop for Lending {
                 break;
             }
         }
-        // What is still away stays in the ledger, whose entries free nothing.
+        // Slabs that are still away stay in the ledger, whose entries free nothing.
     }
 }
 
 impl Lent<'_> {
-    /// The memory.
+    /// The slab of the loan.
     pub(crate) fn slab(&self) -> &[u8] {
         &self.loan.slab
     }
 
-    /// Lends the first message of the parcel, which lies in the slab; `None` if the kernel will not
-    /// have it.
+    /// Lends the first message of the parcel, which lies in the slab; `None` if it cannot be lent.
     pub(crate) fn send(
         &self,
         outbox: &mut Outbox,
@@ -185,10 +184,11 @@ impl Lent<'_> {
                 return Ok(None);
             }
         }
-        // SAFETY: the octets lie in the slab, which is this loan's own: it is only read while the
-        // loan is being sent, and then kept by the ledger, which has just noted the message under
-        // the number that the kernel gives it. The ledger lets go of the slab only when the kernel
-        // has said that it has done with that number, or here below, where it has not taken it.
+        // SAFETY: the octets lie in the slab, which this loan owns: it is only read while the loan
+        // is being sent, and then kept by the ledger, which has just recorded the message under the
+        // number that the kernel gives it. The ledger releases the slab only after the kernel's
+        // notification that it has released that number, or here below, if the kernel has not taken
+        // the message.
         let outcome = unsafe { outbox.lend(&self.lending.socket, parcel, limits) };
         self.lending.away.store(book.ledger.away() as u64, Relaxed);
         match outcome {
@@ -197,7 +197,7 @@ impl Lent<'_> {
         }
     }
 
-    /// Finds out whether the kernel has the message in spite of the error.
+    /// Determines whether the kernel has the message in spite of the error.
     fn cope(&self, book: &mut Book, error: io::Error) -> io::Result<Option<Taken>> {
         let code = error.raw_os_error();
         self.lending.settle_in(book);
@@ -210,7 +210,8 @@ impl Lent<'_> {
                 self.lending.give_up(&error);
             }
         }
-        // The kernel's own book is full, or the process may hold no more pages.
+        // The kernel has no more memory for its notifications, or the process may pin no more
+        // pages.
         if code == Some(libc::ENOBUFS) { Ok(None) } else { Err(error) }
     }
 }

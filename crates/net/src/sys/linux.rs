@@ -31,7 +31,7 @@ fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) ->
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option of at most `value.len()` octets.
+/// Reads an option of at most `value.len()` bytes.
 fn option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<()> {
     let (fd, mut len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
     // SAFETY: the pointer and length are those of `value`, and the kernel writes no more.
@@ -40,7 +40,7 @@ fn option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) ->
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether the kernel knows `UDP_SEGMENT`; a device may still refuse it.
+/// Whether the kernel supports `UDP_SEGMENT`; a device may still refuse it.
 pub(crate) fn offer_gso(socket: &UdpSocket) -> io::Result<()> {
     option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &mut [0; 4])
 }
@@ -50,7 +50,7 @@ pub(crate) fn offer_gro(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
-/// Lets messages be lent.
+/// Enables `MSG_ZEROCOPY`.
 pub(crate) fn offer_zero_copy(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1_i32.to_ne_bytes())
 }
@@ -70,7 +70,7 @@ pub(crate) fn force_receive_buffer(socket: &Socket, size: usize) -> io::Result<(
     force(socket, libc::SO_RCVBUFFORCE, size)
 }
 
-/// What was asked for of the size that the kernel reports: it doubles it for its own overhead.
+/// The requested size, from the size that the kernel reports: it adds as much for its own overhead.
 pub(crate) fn usable_buffer(reported: usize) -> usize {
     reported / 2
 }
@@ -88,7 +88,7 @@ pub(crate) fn kernel_drops(socket: &UdpSocket) -> u64 {
     }
 }
 
-/// Uses one network interface only.
+/// Restricts the socket to one network interface.
 pub(crate) fn bind_device(socket: &Socket, name: &str) -> Result<(), NetError> {
     socket.bind_device(Some(name.as_bytes())).map_err(|source| match source.raw_os_error() {
         Some(libc::ENODEV) => NetError::UnknownInterface { name: name.to_owned() },
@@ -101,7 +101,7 @@ pub(crate) fn set_traffic_class_v6(socket: &Socket, class: u32) -> io::Result<()
     socket.set_tclass_v6(class)
 }
 
-/// Refuses datagrams beyond the path's MTU instead of cutting them.
+/// Refuses datagrams larger than the path's MTU instead of fragmenting them.
 pub(crate) fn forbid_fragments(socket: &Socket, v4: bool) -> io::Result<()> {
     let (level, name, value) = if v4 {
         (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
@@ -120,7 +120,7 @@ pub(crate) fn interface_index(name: &str) -> Result<u32, NetError> {
     if index == 0 { Err(unknown()) } else { Ok(index) }
 }
 
-/// Joins an IPv4 group through the interface of an index, and sends through it.
+/// Joins an IPv4 group through the interface with this index, and sends through it.
 pub(crate) fn join_v4(socket: &Socket, group: Ipv4Addr, index: u32) -> io::Result<()> {
     socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))?;
     // `ip_mreqn`: group, address, index.
@@ -147,24 +147,24 @@ impl Waker {
         if fd < 0 {
             return Err(NetError::Waker(io::Error::last_os_error()));
         }
-        // SAFETY: the descriptor is new, valid and nobody else's.
+        // SAFETY: the descriptor is new and valid, and nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { event: File::from(fd) })
     }
 
-    /// Makes the call that waits now, or the next one that would wait, return.
+    /// Makes the call that is waiting now, or the next one that would wait, return.
     pub fn wake(&self) {
-        // It can fail only if 2^64 wakes are pending, which is awake enough.
+        // It can fail only if 2^64 wakes are pending; the waker is awake then anyway.
         let _ = (&self.event).write(&1_u64.to_ne_bytes());
     }
 
-    /// Takes a wake back; whether there was one.
+    /// Consumes a pending wake; returns whether there was one.
     fn reset(&self) -> bool {
         (&self.event).read(&mut [0; 8]).is_ok()
     }
 }
 
-/// Waits until an event, a signal or the deadline; without one, for as long as it takes.
+/// Waits until an event, a signal or the deadline; without a deadline, indefinitely.
 fn wait(events: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<()> {
     #[allow(clippy::useless_conversion, reason = "the fields are wider on 64-bit systems")]
     let timeout = deadline.map(|deadline| {
@@ -185,7 +185,7 @@ fn wait(events: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<()
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
-/// Waits until there may be something to read here or `beside`, or until woken.
+/// Waits until there may be something to read on `socket` or `beside`, or until woken.
 pub(crate) fn wait_readable(
     socket: &UdpSocket,
     beside: Option<&UdpSocket>,
@@ -210,16 +210,16 @@ pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result
     wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], Some(deadline))
 }
 
-/// Waits until there may be word of a lent message.
+/// Waits until there may be a notification about a lent message.
 pub(crate) fn wait_word(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
-    // The queue of errors shows without being asked for; so does an error from before, which would
-    // end every wait.
+    // `ppoll` reports the error queue without being asked to. It would also report an earlier
+    // error, which would end every wait, so that one is taken first.
     socket.take_error()?;
     let fd = socket.as_raw_fd();
     wait(&mut [libc::pollfd { fd, events: 0, revents: 0 }], Some(deadline))
 }
 
-/// Waits until there may be what `interest` says, a wake, a signal or the deadline.
+/// Waits for `interest`, a wake, a signal or the deadline.
 pub(crate) fn wait_ready(
     socket: &impl AsRawFd,
     interest: Interest,
@@ -234,7 +234,7 @@ pub(crate) fn wait_ready(
         libc::pollfd { fd: event, events: libc::POLLIN, revents: 0 },
     ];
     wait(&mut events, deadline)?;
-    // A broken connection is ready for whatever was asked: reading or writing then says why.
+    // A broken connection is ready for every requested event: reading or writing then returns why.
     let trouble = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
     let shown = |wanted| wanted != 0 && events[0].revents & (wanted | trouble) != 0;
     Ok(Ready {
@@ -244,19 +244,19 @@ pub(crate) fn wait_ready(
     })
 }
 
-/// Sleeps until a wake or the deadline; whether it was a wake.
+/// Sleeps until a wake or the deadline; returns whether it was a wake.
 pub(crate) fn wait_woken(waker: Option<&Waker>, deadline: Instant) -> io::Result<bool> {
     let fd = waker.map_or(-1, |waker| waker.event.as_raw_fd());
     wait(&mut [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }], Some(deadline))?;
     Ok(waker.is_some_and(Waker::reset))
 }
 
-/// Chooses how the connections of a socket answer congestion.
+/// Sets the congestion control of a socket's connections.
 pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
 
-/// The name of what answers congestion.
+/// The name of the congestion control.
 pub(crate) fn congestion(socket: &TcpStream) -> Option<String> {
     let mut name = SockRef::from(socket).tcp_congestion().ok()?;
     // The system pads it with zeros.
@@ -265,7 +265,7 @@ pub(crate) fn congestion(socket: &TcpStream) -> Option<String> {
     String::from_utf8(name).ok()
 }
 
-/// Wakes the reader of a stream when this many octets lie ready, not before.
+/// Wakes a reader of the stream only when this many octets are available.
 pub(crate) fn set_low_water(socket: &TcpStream, octets: usize) -> io::Result<()> {
     let octets = i32::try_from(octets).unwrap_or(i32::MAX).max(1);
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &octets.to_ne_bytes())

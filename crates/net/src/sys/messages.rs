@@ -23,7 +23,7 @@ use crate::sys::address::Name;
 /// Messages in one `sendmmsg` call.
 const MESSAGES: usize = 64;
 
-/// Message headers with all that they point to.
+/// Message headers and the memory that they point to.
 struct Headers {
     messages: Vec<libc::mmsghdr>,
     slices: Vec<libc::iovec>,
@@ -31,8 +31,8 @@ struct Headers {
     names: Vec<Name>,
 }
 
-// SAFETY: the pointers in it are written anew before each system call and followed only by that
-// call, so between calls they are numbers without meaning.
+// SAFETY: the pointers in it are rewritten before each system call and dereferenced only by that
+// call; between calls they are never used.
 unsafe impl Send for Headers {}
 
 impl Headers {
@@ -49,7 +49,7 @@ impl Headers {
     }
 }
 
-/// The scratch space of sending.
+/// The scratch space for sending.
 pub(crate) struct Outbox {
     headers: Headers,
     taken: Vec<Taken>,
@@ -60,7 +60,7 @@ impl Outbox {
         Self { headers: Headers::new(MESSAGES, 1), taken: Vec::with_capacity(MESSAGES) }
     }
 
-    /// Hands the front of the parcel over in one system call.
+    /// Hands the front of the parcel to the kernel in one system call.
     pub(crate) fn send(
         &mut self,
         socket: &UdpSocket,
@@ -74,19 +74,20 @@ impl Outbox {
     /// Lends the first message of the parcel to the kernel.
     ///
     /// # Safety
-    /// Unless this returns an error that means that the kernel has not taken the message, its octets
-    /// must be neither changed nor freed before the kernel has said that it has done with them.
+    /// Unless this returns an error that means that the kernel has not taken the message, its
+    /// octets must be neither changed nor freed before the kernel's notification that it has
+    /// released them.
     pub(super) unsafe fn lend(
         &mut self,
         socket: &UdpSocket,
         parcel: Parcel<'_>,
         limits: Limits,
     ) -> io::Result<Taken> {
-        // SAFETY: the caller keeps the octets.
+        // SAFETY: the caller keeps the octets, as required above.
         unsafe { self.call(socket, parcel, limits, 1, libc::MSG_ZEROCOPY) }
     }
 
-    /// Hands at most `messages` messages over.
+    /// Hands at most `messages` messages to the kernel.
     ///
     /// # Safety
     /// As [`lend`](Self::lend), with the flag `MSG_ZEROCOPY`.
@@ -101,8 +102,8 @@ impl Outbox {
         let count = self.address(parcel, limits, messages) as libc::c_uint;
         let headers = self.headers.messages.as_mut_ptr();
         // SAFETY: `address` has just filled the first `count` headers with pointers into `parcel`
-        // and `self.headers`; both outlive the call, which writes to `msg_len` only. What the kernel
-        // reads later is the caller's to keep.
+        // and `self.headers`; both outlive the call, which writes to `msg_len` only. Octets that
+        // the kernel reads later are kept by the caller.
         let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, flags as _) };
         let Ok(sent) = usize::try_from(sent) else {
             return Err(io::Error::last_os_error());
@@ -114,7 +115,7 @@ impl Outbox {
         Ok(self.taken.iter().take(sent).fold(Taken::default(), sum))
     }
 
-    /// Fills at most `most` headers for as much of the parcel as one call takes; returns their
+    /// Fills at most `most` headers for the part of the parcel that one call takes; returns their
     /// number.
     fn address(&mut self, mut parcel: Parcel<'_>, limits: Limits, most: usize) -> usize {
         let Headers { messages, slices, controls, names } = &mut self.headers;
@@ -152,7 +153,7 @@ impl Outbox {
     }
 }
 
-/// The scratch space of receiving.
+/// The scratch space for receiving.
 pub(crate) struct Inbox {
     headers: Headers,
 }
@@ -162,7 +163,7 @@ impl Inbox {
         Self { headers: Headers::new(messages, messages) }
     }
 
-    /// Receives what is there, each message into its own `stride` octets of `buffer`.
+    /// Receives the available messages, each into its own `stride` octets of `buffer`.
     pub(crate) fn receive(
         &mut self,
         socket: &UdpSocket,
@@ -176,7 +177,7 @@ impl Inbox {
         let (count, forever) = (count as libc::c_uint, ptr::null_mut());
         // SAFETY: `address` has just filled the first `count` headers with pointers into `buffer`
         // and `self.headers`, with the lengths of those places; both outlive the call. The socket
-        // does not block, so that the missing timeout is never asked for.
+        // does not block, so the missing timeout is never used.
         let received = unsafe { libc::recvmmsg(fd, headers, count, 0, forever) };
         let Ok(received) = usize::try_from(received) else {
             return Err(io::Error::last_os_error());
@@ -219,10 +220,10 @@ impl Inbox {
     }
 }
 
-/// Words of the kernel read at once: usually there is one, of a range.
+/// Notifications read at once: usually there is one, for a range of messages.
 const WORDS: usize = 8;
 
-/// Room for the kernel's words of messages that it was lent.
+/// The memory for the kernel's notifications about lent messages.
 pub(super) struct Words {
     headers: Headers,
 }
@@ -238,7 +239,7 @@ impl Words {
         Self { headers: Headers::new(WORDS, 0) }
     }
 
-    /// Reads words that have come, and whether they are all.
+    /// Reads pending notifications; returns them, and whether these were all.
     pub(super) fn read(&mut self, socket: &UdpSocket) -> (&[Control], bool) {
         let Headers { messages, controls, .. } = &mut self.headers;
         for (header, control) in messages.iter_mut().zip(&mut *controls) {
@@ -248,8 +249,9 @@ impl Words {
         }
         let headers = messages.as_mut_ptr();
         let (count, flags) = (WORDS as libc::c_uint, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
-        // SAFETY: there are so many headers, each with the place and length of its control messages
-        // and with no other place; all outlive the call, which does not wait for the missing timeout.
+        // SAFETY: there are `count` headers, each with the place and length of its control messages
+        // and with no other place; all outlive the call, which does not block, so the missing
+        // timeout is never used.
         let read = unsafe {
             libc::recvmmsg(socket.as_raw_fd(), headers, count, flags as _, ptr::null_mut())
         };

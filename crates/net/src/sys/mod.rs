@@ -1,7 +1,7 @@
-//! The system's part: messages in batches, probing, waiting.
+//! The interface to the operating system: batched messages, probing, waiting.
 //!
-//! Linux has all of it. Elsewhere the same names exist, say `Unsupported` and wait by short sleeps,
-//! so that the rest of the crate has no conditions.
+//! Linux supports all of it. On other systems the same functions exist, but return `Unsupported`
+//! and wait by short sleeps, so that the rest of the crate needs few conditions.
 
 use std::io;
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ pub(crate) use portable::{
     wait_woken, wait_writable,
 };
 
-/// What the front of a batch is and where it goes.
+/// The front of a batch, and its destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel<'a> {
     /// Datagrams back to back.
@@ -57,23 +57,23 @@ pub(crate) struct Parcel<'a> {
     pub(crate) lengths: &'a [u16],
     /// The destination.
     pub(crate) to: SocketAddr,
-    /// Whether the socket is connected to it. Then the address is not told again, which saves the
-    /// kernel a search for the route.
+    /// Whether the socket is connected to it. Then the address is not passed again, which saves the
+    /// kernel a route lookup.
     pub(crate) connected: bool,
 }
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Awake {
-    /// There may be something to read, or the deadline came.
+    /// There may be something to read, or the deadline has passed.
     Here,
-    /// There may be something to read on the socket beside.
+    /// There may be something to read on the other socket, `beside`.
     Beside,
-    /// A wake.
+    /// A waker was woken.
     Woken,
 }
 
-/// What one system call took.
+/// The part of a batch that one system call took.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Taken {
     /// Datagrams.
@@ -82,7 +82,7 @@ pub(crate) struct Taken {
     pub(crate) bytes: usize,
 }
 
-/// What is known of a received message beside its octets.
+/// The properties of a received message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// Octets received.
@@ -95,18 +95,18 @@ pub(crate) struct Head {
     pub(crate) truncated: bool,
 }
 
-/// What an error of sending or receiving means.
+/// The meaning of a send or receive error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// A signal came; nothing happened.
+    /// A signal arrived; nothing was transferred.
     Interrupted,
     /// Nothing to read, or no room to write.
     WouldBlock,
     /// The device's queue is full.
     NoBuffers,
-    /// Nobody listens at the destination of an earlier datagram.
+    /// The destination port of an earlier datagram is closed.
     Refused,
-    /// The datagram, or what it would be cut into, is too large.
+    /// The datagram, or a segment of the message, is too large.
     TooLarge,
     /// The kernel does not understand the message.
     Invalid,
@@ -118,17 +118,17 @@ pub(crate) enum Fault {
     Other,
 }
 
-/// A flag of sending: a broken connection is an error, and never the signal that ends a program.
+/// Send flag: a broken connection is an error, and never the signal that ends a program.
 #[cfg(target_os = "linux")]
 pub(crate) const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
-/// Elsewhere `socket2` and the standard library see to it, or there is no such signal.
+/// Elsewhere `socket2` and the standard library suppress the signal, or there is none.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const NO_SIGNAL: i32 = 0;
 
 #[cfg(unix)]
 use libc::{EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOSYS};
 
-/// The numbers of Winsock, which are not those of its C library.
+/// The error codes of Winsock, which differ from those of its C library.
 #[cfg(windows)]
 mod winsock {
     pub(super) const EINVAL: i32 = 10_022;
@@ -140,7 +140,7 @@ mod winsock {
 #[cfg(windows)]
 use winsock::{EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOSYS};
 
-/// What `error` means.
+/// Classifies `error`.
 pub(crate) fn fault(error: &io::Error) -> Fault {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::Interrupted, _) => Fault::Interrupted,
@@ -156,7 +156,7 @@ pub(crate) fn fault(error: &io::Error) -> Fault {
     }
 }
 
-/// Whether `error` is of the network between here and there, or of the machine's means, and may pass.
+/// Whether `error` concerns the network or the machine's resources, and may pass.
 pub(crate) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     let is_of_network = matches!(
@@ -166,7 +166,7 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
     is_of_network || error.raw_os_error().is_some_and(|code| TRANSIENT.contains(&code))
 }
 
-/// A firewall's refusal, or a full table of connections, is `EPERM`; an interface that is unplugged
+/// A firewall's refusal, or a full connection-tracking table, is `EPERM`; an unplugged interface is
 /// `ENODEV` or `ENXIO`.
 #[cfg(unix)]
 const TRANSIENT: &[i32] = &[
@@ -183,25 +183,26 @@ const TRANSIENT: &[i32] = &[
 #[cfg(windows)]
 const TRANSIENT: &[i32] = &[10_050, 10_051, 10_064, 10_065, ENOBUFS];
 
-/// What an error of accepting means.
+/// The meaning of an accept error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum AcceptFault {
     /// No connection is waiting.
     Nothing,
-    /// One connection failed before it was taken, or a signal came: the next may be well.
+    /// One connection failed before it was accepted, or a signal arrived; the next may succeed.
     Passing,
-    /// The process or the system has no descriptor or no memory for it: it waits on.
+    /// The process or the system has no descriptor or no memory for the connection, which stays
+    /// queued.
     Exhausted,
-    /// The listener is of no more use.
+    /// The listener is unusable.
     Lasting,
 }
 
-/// What `error` of accepting means.
+/// Classifies an accept error.
 pub(crate) fn accept_fault(error: &io::Error) -> AcceptFault {
     use io::ErrorKind as Kind;
     match error.kind() {
         Kind::WouldBlock => return AcceptFault::Nothing,
-        // A firewall's refusal is one of the peer, not of the listener.
+        // A firewall's refusal concerns the peer, not the listener.
         Kind::Interrupted
         | Kind::ConnectionAborted
         | Kind::ConnectionReset
@@ -222,7 +223,7 @@ pub(crate) fn accept_fault(error: &io::Error) -> AcceptFault {
 
 #[cfg(unix)]
 const EXHAUSTED: &[i32] = &[libc::EMFILE, libc::ENFILE, ENOBUFS, libc::ENOMEM];
-/// Linux tells errors of the network that were pending on the new connection (accept(2)).
+/// Linux returns network errors that were pending on the new connection (accept(2)).
 #[cfg(unix)]
 const PASSING: &[i32] = &[libc::EPROTO, libc::ENOPROTOOPT, libc::EHOSTDOWN];
 /// `WSAEMFILE` and `WSAENOBUFS`.

@@ -1,4 +1,4 @@
-//! Every other system: no batches, and waiting by short sleeps.
+//! Systems other than Linux: no batches, and waiting by short sleeps.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -23,14 +23,14 @@ use crate::sys::Taken;
 use crate::tcp::Interest;
 use crate::tcp::Ready;
 
-/// How long to sleep between two looks at a socket.
+/// The time to sleep between two checks of a socket.
 const NAP: Duration = Duration::from_millis(1);
 
 fn unsupported() -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
 }
 
-/// Sends no batches.
+/// Batched sending is not supported.
 pub(crate) struct Outbox;
 
 impl Outbox {
@@ -44,11 +44,11 @@ impl Outbox {
     }
 }
 
-/// Lends nothing: there is no value of it.
+/// Lending is not supported: the type has no values.
 #[derive(Debug)]
 pub(crate) enum Lending {}
 
-/// A loan to nobody.
+/// A loan, which cannot exist without a `Lending`.
 pub(crate) struct Lent<'a>(&'a Lending);
 
 impl Lending {
@@ -96,7 +96,7 @@ impl Lent<'_> {
     }
 }
 
-/// Receives no batches.
+/// Batched receiving is not supported.
 pub(crate) struct Inbox;
 
 impl Inbox {
@@ -177,7 +177,7 @@ impl Waker {
         Ok(Self::default())
     }
 
-    /// Makes the call that waits now, or the next one that would wait, return.
+    /// Makes the call that is waiting now, or the next one that would wait, return.
     pub fn wake(&self) {
         self.awake.store(true, Ordering::Release);
     }
@@ -191,7 +191,7 @@ fn nap(deadline: Instant) {
     thread::sleep(NAP.min(deadline.saturating_duration_since(Instant::now())));
 }
 
-/// Sleeps a little, or until woken.
+/// Returns at once after a wake; otherwise sleeps for at most a millisecond.
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(crate) fn wait_readable(
     _: &UdpSocket,
@@ -206,14 +206,14 @@ pub(crate) fn wait_readable(
     Ok(if beside.is_some() { Awake::Beside } else { Awake::Here })
 }
 
-/// Sleeps a little.
+/// Sleeps for at most a millisecond.
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(crate) fn wait_writable(_: &UdpSocket, deadline: Instant) -> io::Result<()> {
     nap(deadline);
     Ok(())
 }
 
-/// Sleeps a little, or until woken.
+/// Returns at once after a wake; otherwise sleeps for at most a millisecond.
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(crate) fn wait_ready<T>(
     _: &T,
@@ -236,7 +236,7 @@ pub(crate) fn wait_ready<T>(
     })
 }
 
-/// Sleeps a little; whether there was a wake.
+/// Sleeps for at most a millisecond; returns whether there was a wake.
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(crate) fn wait_woken(waker: Option<&Waker>, deadline: Instant) -> io::Result<bool> {
     nap(deadline);

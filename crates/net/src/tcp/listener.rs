@@ -1,4 +1,4 @@
-//! Accepting connections, and what must not end it.
+//! Accepting connections; failures of single connections do not stop the listener.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,21 +25,22 @@ use crate::tcp::options::configure;
 /// Connections that may wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 128;
 
-/// How long to wait for another part of the process to close a descriptor.
+/// Pause before accepting is tried again after the process ran out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
 
-/// Where TCP connections are accepted.
+/// A listener for TCP connections.
 #[derive(Debug)]
 pub struct TcpListener {
     listener: StdListener,
     local: SocketAddr,
     buffers: BufferSizes,
-    /// Why connections have to wait now.
+    /// Why connections cannot be accepted now.
     shortage: Mutex<Option<String>>,
 }
 
 impl TcpListener {
-    /// Listens on `local`; port 0 lets the system choose one. The connections have these `options`.
+    /// Listens on `local`; port 0 lets the system choose one. `options` apply to the connections
+    /// too.
     ///
     /// An IPv6 address gives a listener for IPv6 only. Except on Windows, where it would let another
     /// program take the port, an address is free again as soon as its listener is dropped
@@ -76,8 +77,8 @@ impl TcpListener {
         self.local
     }
 
-    /// Why connections that are there cannot be accepted now, as the system says it: there are no
-    /// descriptors left, or no memory. `None` once one was accepted again.
+    /// Why waiting connections cannot be accepted now, as the system's error: no descriptors or no
+    /// memory. `None` once a connection was accepted again.
     pub fn shortage(&self) -> Option<String> {
         self.shortage_now().clone()
     }
@@ -100,17 +101,17 @@ impl TcpListener {
         }
     }
 
-    /// The next connection; waits for it until `deadline`, or without one for as long as it takes.
+    /// Waits for the next connection until `deadline`, or indefinitely without one.
     ///
-    /// `None` at the deadline and after [`Waker::wake`]; a connection that is there already comes
-    /// first. A deadline in the past only looks.
+    /// `None` at the deadline and after [`Waker::wake`]; a connection that is already waiting comes
+    /// first. With a deadline in the past it does not wait.
     ///
-    /// What goes wrong with one connection does not show here, so that no peer can end a server:
-    /// - a connection that failed before it was taken (`ECONNABORTED`, an error of its network) is
-    ///   passed over;
-    /// - for want of descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) it is tried
-    ///   again every 10 ms until the deadline, with one warning, and [`shortage`](Self::shortage) says
-    ///   why; the connection waits meanwhile.
+    /// Failures of single connections are not returned, so that no peer can stop a server:
+    /// - a connection that failed before it was accepted (`ECONNABORTED`, a network error) is
+    ///   skipped;
+    /// - without descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) accepting is
+    ///   retried every 10 ms until the deadline, with one warning; [`shortage`](Self::shortage)
+    ///   returns the reason, and the connection waits meanwhile.
     ///
     /// # Errors
     /// [`NetError::Accept`] if the listener itself is broken, [`NetError::Wait`] if the system
@@ -130,7 +131,7 @@ impl TcpListener {
                 return Ok(None);
             }
             if let Attempt::Exhausted(_) = attempt {
-                // The listener stays readable, so that waiting for it would not wait.
+                // The listener stays readable, so waiting for it would return at once.
                 let pause = Instant::now() + EXHAUSTED_PAUSE;
                 let pause = deadline.map_or(pause, |deadline| deadline.min(pause));
                 if sys::wait_woken(waker, pause).map_err(NetError::Wait)? {
@@ -150,13 +151,13 @@ impl TcpListener {
         }
     }
 
-    /// Takes a connection that is there.
+    /// Accepts a waiting connection.
     fn accept_now(&self) -> Result<Attempt, NetError> {
         loop {
             let source = match self.listener.accept() {
                 Ok((stream, peer)) => match TcpSocket::accepted(stream, peer, self.buffers) {
                     Ok(socket) => return Ok(Attempt::Taken(socket)),
-                    // Some systems refuse options of a connection that is broken already.
+                    // Some systems refuse to set options on a connection that is already broken.
                     Err(source) => {
                         tracing::debug!(%source, %peer, "a connection broke as it was accepted");
                         continue;
@@ -178,7 +179,7 @@ impl TcpListener {
     }
 }
 
-/// What a look at the listener found.
+/// The outcome of an attempt to accept.
 enum Attempt {
     Taken(TcpSocket),
     Nothing,

@@ -1,4 +1,4 @@
-//! Streams: TCP sockets for long writes and reads in place.
+//! TCP sockets for long writes, and reads straight into the caller's memory.
 
 mod listener;
 mod options;
@@ -10,7 +10,7 @@ pub use options::TcpOptions;
 pub use stream::Read;
 pub use stream::TcpSocket;
 
-/// What to wait for.
+/// The events to wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
     /// Octets to read, or the end of the stream.
@@ -21,16 +21,16 @@ pub enum Interest {
     Both,
 }
 
-/// Why a wait ended: at the deadline, or after a signal, nothing of it is true.
+/// Why a wait ended; at the deadline, or after a signal, every field is false.
 ///
 /// Readiness is a hint: the next [`read`](TcpSocket::read) or [`write_some`](TcpSocket::write_some)
-/// may still find nothing to do. A broken connection is ready for whatever was asked.
+/// may still find nothing to do. A broken connection is ready for every requested event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Ready {
-    /// There may be something to read. Never true unless asked for.
+    /// There may be something to read. Never true unless requested.
     pub readable: bool,
-    /// There may be room to write. Never true unless asked for.
+    /// There may be room to write. Never true unless requested.
     pub writable: bool,
-    /// A [`Waker`](crate::Waker) was woken, and its wake is used up.
+    /// A [`Waker`](crate::Waker) was woken; its wake is consumed.
     pub woken: bool,
 }

@@ -1,4 +1,4 @@
-//! What a TCP socket can be told when it is made.
+//! The settings of a TCP socket.
 
 use socket2::Socket;
 
@@ -13,7 +13,7 @@ use crate::sys;
 ///
 /// They are set before connecting and listening, because the window scale is agreed on when a
 /// connection begins (RFC 7323 section 2.2). Nagle's algorithm (RFC 9293 section 3.7.4) is always
-/// off: it holds the end of each frame back for some 40 ms.
+/// off: it delays the end of each frame by some 40 ms.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TcpOptions {
     /// Octets that the kernel may hold until the peer has acknowledged them; 0 leaves the system's
@@ -21,7 +21,7 @@ pub struct TcpOptions {
     pub send_buffer: usize,
     /// Octets that the kernel may hold unread; 0 leaves the system's default. 4 MiB by default.
     pub receive_buffer: usize,
-    /// How to answer congestion; a wish that is never an error, see
+    /// The congestion control: a preference that never causes an error, see
     /// [`TcpSocket::congestion`](crate::TcpSocket::congestion). CUBIC by default.
     pub congestion: Congestion,
 }
@@ -32,22 +32,22 @@ impl Default for TcpOptions {
     }
 }
 
-/// How a connection answers congestion (Linux; elsewhere always the system's own way).
+/// The congestion control of a connection (Linux; elsewhere always the system's default).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Congestion {
-    /// CUBIC (RFC 9438); where it may not be chosen, [`Reno`](Self::Reno). BBR, the default of some
+    /// CUBIC (RFC 9438), or [`Reno`](Self::Reno) where it is not allowed. BBR, the default of some
     /// systems, paces a frame out and takes three times as long on a fast network.
     #[default]
     Cubic,
-    /// Reno (RFC 5681); where it may not be chosen, [`System`](Self::System).
+    /// Reno (RFC 5681), or [`System`](Self::System) where it is not allowed.
     Reno,
-    /// What the system's administrator chose.
+    /// The system's configured default.
     System,
 }
 
 impl Congestion {
-    /// The names to try, the best first.
+    /// The names to try, in order of preference.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Cubic => &["cubic", "reno"],
@@ -57,7 +57,7 @@ impl Congestion {
     }
 }
 
-/// Sets all that must be set before connecting or listening.
+/// Sets every option that must be set before connecting or listening.
 pub(super) fn configure(socket: &Socket, options: &TcpOptions) -> Result<BufferSizes, NetError> {
     let named = |option| move |source| NetError::Option { option, source };
     socket.set_tcp_nodelay(true).map_err(named("no delay"))?;

@@ -1,4 +1,4 @@
-//! One connection: writing from several places, reading in place, waiting.
+//! A TCP connection: vectored writes and reads, and waiting.
 
 use std::fmt;
 use std::io;
@@ -28,13 +28,13 @@ use crate::tcp::Ready;
 use crate::tcp::TcpOptions;
 use crate::tcp::options::configure;
 
-/// Parts that one system call takes (`IOV_MAX` of Linux and most others).
+/// Maximum number of buffers in one system call (`IOV_MAX` of Linux and most others).
 const PARTS: usize = 1024;
 
 /// A TCP connection.
 ///
-/// It never blocks but in [`write_all`](Self::write_all) and [`wait`](Self::wait), and may be shared
-/// between threads: one may write while another reads. Two that write at once mix their octets.
+/// It blocks only in [`write_all`](Self::write_all) and [`wait`](Self::wait), and may be shared
+/// between threads: one may write while another reads. Concurrent writes mix their octets.
 pub struct TcpSocket {
     pub(super) stream: TcpStream,
     local: SocketAddr,
@@ -42,22 +42,22 @@ pub struct TcpSocket {
     buffers: BufferSizes,
 }
 
-/// What a look at the stream found.
+/// The outcome of a read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Read {
-    /// So many octets, from the front of the place or places given.
+    /// Number of octets read, into the front of the given buffer or buffers.
     Octets(usize),
-    /// Nothing has come since.
+    /// Nothing has arrived.
     Nothing,
-    /// The peer has ended its side, and all that it wrote was read.
+    /// The peer has closed its side, and everything that it wrote was read.
     End,
 }
 
 impl TcpSocket {
-    /// Connects to `peer`; waits for its answer until `deadline`.
+    /// Connects to `peer`; waits for an answer until `deadline`.
     ///
     /// # Errors
-    /// [`NetError::Connect`] if nobody listens there, there is no way to it, or
+    /// [`NetError::Connect`] if the port is closed, there is no route, or
     /// ([`io::ErrorKind::TimedOut`]) no answer came; [`NetError::Create`] and [`NetError::Option`]
     /// for the socket.
     pub fn connect(
@@ -68,7 +68,7 @@ impl TcpSocket {
         let socket = Socket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP))
             .map_err(NetError::Create)?;
         let buffers = configure(&socket, options)?;
-        // Nothing at all would be an error.
+        // A timeout of zero would be an error.
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         socket
             .connect_timeout(&peer.into(), left)
@@ -76,13 +76,13 @@ impl TcpSocket {
             .map_err(|source| NetError::Connect { peer, source })
     }
 
-    /// A connection that a listener took.
+    /// Wraps a connection that a listener accepted.
     pub(super) fn accepted(
         stream: TcpStream,
         peer: SocketAddr,
         buffers: BufferSizes,
     ) -> io::Result<Self> {
-        // Not every system hands this down from the listener.
+        // Not every system inherits this from the listener.
         stream.set_nodelay(true)?;
         Self::ready(stream, peer, buffers)
     }
@@ -93,12 +93,12 @@ impl TcpSocket {
         Ok(Self { stream, local, peer, buffers })
     }
 
-    /// This end's address.
+    /// The local address.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// The other end's address.
+    /// The peer's address.
     pub fn peer_address(&self) -> SocketAddr {
         self.peer
     }
@@ -108,22 +108,23 @@ impl TcpSocket {
         self.buffers
     }
 
-    /// The name of what answers congestion on this connection, such as `cubic`; `None` where the
-    /// system does not tell.
+    /// The name of the connection's congestion control, such as `cubic`; `None` where the system
+    /// does not report it.
     pub fn congestion(&self) -> Option<String> {
         sys::congestion(&self.stream)
     }
 
-    /// Writes all `parts`, one after another; waits while the peer does not take them, until
-    /// `deadline` or without one for as long as it takes.
+    /// Writes all `parts` in order; waits for the peer until `deadline`, or indefinitely without
+    /// one.
     ///
-    /// The parts are used up: what they hold afterwards, after an error too, has no meaning. A
-    /// deadline in the past means not to wait; a wake shows only when it would have to. Nothing is
-    /// allocated.
+    /// The parts are consumed: their contents afterwards, also after an error, are unspecified.
+    /// With a deadline in the past it does not wait; a wake takes effect only when it would wait.
+    /// Nothing is allocated.
     ///
     /// # Errors
-    /// A [`WriteError`] says how many octets had been accepted; [`WriteErrorKind::Deadline`] and
-    /// [`WriteErrorKind::Woken`] leave the connection usable, if the rest is written next.
+    /// A [`WriteError`] contains the number of octets that had been accepted; after
+    /// [`WriteErrorKind::Deadline`] and [`WriteErrorKind::Woken`] the connection stays usable, if
+    /// the rest is written next.
     pub fn write_all(
         &self,
         mut parts: &mut [IoSlice<'_>],
@@ -156,8 +157,8 @@ impl TcpSocket {
         }
     }
 
-    /// Writes what the system takes now of `parts`, one after another; returns how many octets, 0 if
-    /// its buffer is full.
+    /// Writes as much of `parts` as the system takes now, in order; returns the number of octets, 0
+    /// if its buffer is full.
     ///
     /// # Errors
     /// [`NetError::Broken`] if the peer or this end closed the connection, or it failed.
@@ -174,25 +175,26 @@ impl TcpSocket {
         }
     }
 
-    /// Reads what is there into the front of `into`.
+    /// Reads the available octets into the front of `into`.
     ///
-    /// An empty `into` finds [`Read::Octets`] of 0.
+    /// An empty `into` gives [`Read::Octets`] of 0.
     ///
     /// # Errors
-    /// [`NetError::Broken`] if the connection failed; what had come before may be lost with it.
+    /// [`NetError::Broken`] if the connection failed; octets that had arrived may be lost with it.
     pub fn read(&self, into: &mut [u8]) -> Result<Read, NetError> {
         let empty = into.is_empty();
         self.found(empty, |mut stream| stream.read(into))
     }
 
-    /// Reads what is there into `places`, each full before the next is begun.
+    /// Reads the available octets into `places`, filling each one before the next.
     ///
-    /// Places without octets find [`Read::Octets`] of 0. One call may fill 1 024 places at most.
+    /// If all places are empty, the result is [`Read::Octets`] of 0. One call fills at most 1 024
+    /// places.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_vectored(&self, places: &mut [IoSliceMut<'_>]) -> Result<Read, NetError> {
-        // An empty place is no end of the stream, even if there are very many before the others.
+        // Leading empty places must not look like the end of the stream, however many there are.
         let begin = places.iter().position(|place| !place.is_empty()).unwrap_or(places.len());
         let places = &mut places[begin..];
         let empty = places.is_empty();
@@ -220,11 +222,10 @@ impl TcpSocket {
         }
     }
 
-    /// Waits until there may be what `interest` says, until a wake, or until `deadline`; without
-    /// one, for as long as it takes.
+    /// Waits for `interest`, a wake or `deadline`; without a deadline, indefinitely.
     ///
     /// Where the system cannot wait for a socket and a wake together, it sleeps for a millisecond
-    /// and then says that there may be.
+    /// and then reports that the socket may be ready.
     ///
     /// # Errors
     /// [`NetError::Wait`] if the system refuses.
@@ -237,19 +238,21 @@ impl TcpSocket {
         sys::wait_ready(&self.stream, interest, waker, deadline).map_err(NetError::Wait)
     }
 
-    /// Lets [`wait`](Self::wait) find the stream readable only when `octets` have come, or its end
-    /// (`SO_RCVLOWAT`; Linux): fewer wakes for a long read.
+    /// Sets how many octets must arrive before [`wait`](Self::wait) finds the stream readable.
+    /// The end of the stream counts at any number (`SO_RCVLOWAT`; Linux). It saves wake-ups in a
+    /// long read.
     ///
-    /// It is in force until it is said again, so say 1 before waiting for less. Half of the receive
-    /// buffer is the most that the system heeds, and a system without it wakes for any octet.
+    /// The value stays in force until it is set again, so set 1 before waiting for less. The system
+    /// honours at most half of the receive buffer, and a system without the option wakes for any
+    /// octet.
     pub fn set_wanted(&self, octets: usize) {
         if let Err(error) = sys::set_low_water(&self.stream, octets) {
             tracing::trace!(%error, "every octet wakes");
         }
     }
 
-    /// Ends the connection: the peer reads what was written and then the end, and every wait of
-    /// another thread for this socket ends. Nothing can be read or written here any more.
+    /// Ends the connection: the peer reads the octets that were written and then the end, and every
+    /// wait of another thread for this socket ends. Nothing can be read or written here afterwards.
     pub fn shut_down(&self) {
         // It fails only if the connection has ended already.
         if let Err(error) = self.stream.shutdown(Shutdown::Both) {

@@ -1,4 +1,4 @@
-//! Two sockets on one machine, and datagrams that prove where they came from.
+//! Two sockets on one machine, and datagrams with distinct contents.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ pub(crate) const LOCALS: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
 ];
 
-/// A deadline that only a failing test meets.
+/// A deadline that is reached only in a failing test.
 pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
@@ -37,7 +37,7 @@ pub(crate) fn pair(local: SocketAddr, options: &SocketOptions) -> Option<(UdpSoc
     }
 }
 
-/// Octets that no other datagram of another number or length has; `number` comes first.
+/// Octets that begin with `number` and differ for every other number or length.
 pub(crate) fn datagram(number: u32, length: u16) -> Vec<u8> {
     let mut state = number.wrapping_mul(0x9e37_79b9) ^ u32::from(length) | 1;
     let noise = std::iter::repeat_with(move || {

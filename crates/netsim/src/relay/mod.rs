@@ -14,18 +14,18 @@ use std::time::Instant;
 
 use crate::{Change, Conditions, Network, Path, Statistics, Way};
 
-/// A datagram that a relay has received and not yet given to its network.
+/// A datagram that a relay has received and not yet passed to its network.
 #[derive(Debug)]
 pub struct Passing<'a> {
     /// Its direction.
     pub way: Way,
-    /// The port that received it: 0 is the first, 1 the port after (RTCP).
+    /// The port that received it: 0 is the first, 1 the next one (RTCP).
     pub port: usize,
     /// Its octets; changes are passed on.
     pub datagram: &'a mut Vec<u8>,
 }
 
-/// Sees each datagram and may change it; `false` removes it, uncounted.
+/// Called for each datagram, which it may change; `false` drops the datagram, uncounted.
 type Tap = Box<dyn FnMut(Passing<'_>) -> bool + Send>;
 
 /// Options of a relay, from [`Relay::to`].
@@ -39,8 +39,8 @@ pub struct RelayOptions {
 }
 
 impl RelayOptions {
-    /// Relays the next port too, for RTCP: the relay has two neighbouring ports, the first even,
-    /// and the second leads to the port after the target's.
+    /// Relays the next port too, for RTCP: the relay has two consecutive ports, the first even, and
+    /// the second leads to the port after the target's.
     #[must_use]
     pub fn with_control(mut self) -> Self {
         self.ports = 2;
@@ -54,23 +54,23 @@ impl RelayOptions {
         self
     }
 
-    /// The seed of loss, jitter and all else that is random; 1 by default. The outcome is the same
-    /// only if datagrams come in the same order.
+    /// The seed of loss, jitter and everything else that is random; 1 by default. The outcome is
+    /// the same only if datagrams arrive in the same order.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The client's address, before it has sent anything; with RTCP, the port after it too. It is
-    /// replaced by the source of each datagram that comes to the relay's port.
+    /// The client's address before it has sent anything; with RTCP, the port after it too. It is
+    /// replaced by the source of each datagram that arrives at the relay's port.
     #[must_use]
     pub fn client(mut self, client: SocketAddr) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// Shows each datagram to `tap`, which may change it; `false` removes it, uncounted.
+    /// Passes each datagram to `tap`, which may change it; `false` drops the datagram, uncounted.
     #[must_use]
     pub fn tap(mut self, tap: impl FnMut(Passing<'_>) -> bool + Send + 'static) -> Self {
         self.tap = Box::new(tap);
@@ -118,7 +118,7 @@ impl fmt::Debug for RelayOptions {
 
 /// A network between a client and a target. The client sends to the relay's address.
 ///
-/// Dropping it ends it at once, without the datagrams in flight; [`Relay::finish`] delivers them.
+/// Dropping it stops it at once and discards datagrams in flight; [`Relay::finish`] delivers them.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -150,8 +150,8 @@ impl Shared {
 }
 
 impl Relay {
-    /// Options of a relay before `target`. [`Way::There`] leads to `target`, [`Way::Back`] to the
-    /// client, which is known when it has sent a datagram.
+    /// Options of a relay in front of `target`. [`Way::There`] leads to `target`, [`Way::Back`] to
+    /// the client, whose address is known once it has sent a datagram.
     pub fn to(target: SocketAddr) -> RelayOptions {
         RelayOptions {
             target,
@@ -163,7 +163,7 @@ impl Relay {
         }
     }
 
-    /// The address for the client to send to.
+    /// The address that the client sends to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -173,14 +173,14 @@ impl Relay {
         self.far_address
     }
 
-    /// The counts of one direction, all ports together.
+    /// The counts of one direction, summed over all ports.
     pub fn statistics(&self, way: Way) -> Statistics {
         let networks = self.shared.networks();
         let each = networks.iter().map(|network| network.statistics(way));
         each.fold(Statistics::default(), Add::add)
     }
 
-    /// The counts of one direction on the first port, without RTCP's.
+    /// The counts of one direction on the first port, without RTCP.
     pub fn media(&self, way: Way) -> Statistics {
         self.shared.networks()[0].statistics(way)
     }
@@ -212,7 +212,7 @@ impl Relay {
         }
     }
 
-    /// Delivers every datagram that was sent to the relay before, and ends it. Returns the counts
+    /// Delivers every datagram that was sent to the relay before, and stops it. Returns the counts
     /// of both directions, [`Way::There`] first.
     pub fn finish(mut self) -> [Statistics; 2] {
         self.stop();

@@ -25,7 +25,7 @@ struct Came {
 
 pub(super) struct Run {
     shared: Arc<Shared>,
-    /// Sockets by the end that they face, by the number of address changes before, and by port.
+    /// Sockets by the end that they face, by the number of earlier address changes, and by port.
     sockets: [Vec<Vec<Arc<UdpSocket>>>; 2],
     tap: Tap,
     ip: IpAddr,
@@ -50,7 +50,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens another address that faces the end `side`.
+    /// Opens another address towards the end `side`.
     fn open(&mut self, side: usize, sockets: Vec<UdpSocket>) -> io::Result<()> {
         let sockets: Vec<Arc<UdpSocket>> = sockets.into_iter().map(Arc::new).collect();
         for (port, socket) in sockets.iter().enumerate() {
@@ -155,7 +155,7 @@ fn read(socket: &UdpSocket, (way, port): (Way, usize), came: &Sender<Came>, shar
         } else if is_last {
             return;
         } else if shared.is_stopped.load(Ordering::Acquire) {
-            // A datagram may have come between the time-out and the stop.
+            // A datagram may have arrived between the time-out and the stop.
             is_last = socket.set_nonblocking(true).is_ok();
         }
     }

@@ -1,26 +1,26 @@
-//! Runs every order of a few steps on a ledger and on a simple model, which keeps the numbers of the
-//! messages of each slab.
+//! Runs every sequence of a few steps on a ledger and on a simple model, which keeps the message
+//! numbers of each slab.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// What may happen next.
+/// A step of a sequence.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A slab is sent in so many messages.
+    /// A slab is sent in this number of messages.
     Send(usize),
     /// A slab is sent whose message the kernel refuses.
     Refused,
-    /// A slab is sent of whose message nobody knows whether the kernel has it.
+    /// A slab is sent, and it is unknown whether the kernel has its message.
     Doubtful,
-    /// The kernel has done with the oldest message that is away.
+    /// The kernel releases the oldest message that is away.
     Oldest,
-    /// With the newest.
+    /// The kernel releases the newest one.
     Newest,
-    /// With all from the oldest to the newest.
+    /// The kernel releases all from the oldest to the newest.
     All,
-    /// It speaks of one that it was not lent.
+    /// The kernel sends a notification for a message that it was not lent.
     Unknown,
 }
 
@@ -35,10 +35,10 @@ const STEPS: [Step; 8] = [
     Step::Unknown,
 ];
 
-/// Steps in the longest order.
+/// Steps in each sequence.
 const LEN: usize = 7;
 
-/// What the model knows of a slab.
+/// The state of a slab in the model.
 struct Slab {
     address: *const u8,
     /// Messages that the kernel may still read.
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// What has come back is as the model has it.
+    /// Compares the loans that have come back with the model.
     fn check(&mut self, order: &[Step]) {
         while let Some(loan) = self.returns.take() {
             let slab = self.model.slabs.get_mut(&loan.number).unwrap();
