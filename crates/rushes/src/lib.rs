@@ -45,52 +45,45 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod builder;
+#[cfg(feature = "zrtp")]
+mod agreement;
 mod codec;
-mod context;
 mod error;
 pub mod file;
-mod hook;
-mod origin;
+#[cfg(feature = "zrtp")]
+mod hex;
+mod lock;
+mod media;
 mod pace;
 mod port;
-mod receiver;
-mod reporter;
-mod rtcp;
-#[cfg(feature = "srtp")]
-mod sdes;
-pub mod sdp;
+mod reports;
 #[cfg(feature = "srtp")]
 mod security;
 #[cfg(not(feature = "srtp"))]
-#[path = "insecure.rs"]
-mod security;
-mod sender;
-mod sending;
-mod session;
+mod security {
+    /// A build without SRTP secures no stream.
+    #[derive(Clone, Debug)]
+    pub(crate) enum Security {}
+}
+pub mod sdp;
+mod setup;
 mod stats;
-mod stream;
 #[cfg(feature = "texture")]
 pub mod texture;
 #[cfg(feature = "zrtp")]
 pub mod zrtp;
 
-pub use builder::{Recovery, StreamBuilder};
 pub use codec::Codec;
-pub use context::Context;
 pub use error::Error;
-pub use hook::Hook;
-pub use pace::{Pacing, sleep_until};
-pub use receiver::StreamReceiver;
-pub use rtcp::Rtcp;
 #[cfg(feature = "srtp")]
-pub use sdes::SdesError;
+pub use error::SdesError;
+pub use media::{Hook, MediaStream, StreamHandle, StreamReceiver, StreamSender};
+pub use pace::{Pacing, sleep_until};
+pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;
-pub use sender::StreamSender;
-pub use session::Session;
+pub use setup::{Context, Recovery, Session, StreamBuilder};
 pub use stats::Statistics;
-pub use stream::{MediaStream, StreamHandle};
 
 pub use rushes_net as net;
 pub use rushes_net::MulticastOptions;

@@ -106,6 +106,6 @@ pub(super) fn refusal_reason(refusal: UnprotectError) -> Discard {
         UnprotectError::Replayed => Discard::Replayed,
         UnprotectError::TooManySources => Discard::TooManySources,
         UnprotectError::UnknownKey => Discard::UnknownKey,
-        _ => Discard::Authentication,
+        UnprotectError::Authentication => Discard::Authentication,
     }
 }

@@ -10,12 +10,12 @@ use rushes_proto::PayloadType;
 use rushes_proto::Ssrc;
 use rushes_proto::payload::texture::Texture;
 
-use crate::builder::StreamBuilder;
 use crate::error::Error;
+use crate::media::MediaStream;
 use crate::pace::Pacing;
 use crate::security::Security;
-use crate::session::Session;
-use crate::stream::MediaStream;
+use crate::setup::Session;
+use crate::setup::StreamBuilder;
 
 /// The clock of the timestamps.
 pub(super) const CLOCK_RATE: ClockRate = ClockRate::VIDEO;
@@ -53,7 +53,7 @@ pub(super) fn stream(
 pub(super) enum Waiting {
     Open(Box<MediaStream>),
     #[cfg(feature = "zrtp")]
-    Agreeing(Box<crate::zrtp::Opening>),
+    Agreeing(Box<crate::setup::Opening>),
 }
 
 impl Waiting {

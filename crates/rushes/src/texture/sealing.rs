@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use super::error::TextureError;
 use crate::error::Error;
 use crate::security::Security;
-use crate::session::Session;
+use crate::setup::Session;
 
 const TO_CLIENT: &[u8] = b"media to client";
 const TO_SERVER: &[u8] = b"media to server";

@@ -4,7 +4,7 @@ use rushes_proto::delivery::control::Channel;
 
 use super::error::TextureError;
 use crate::security::Security;
-use crate::session::Session;
+use crate::setup::Session;
 
 /// Which end of a connection this is.
 #[derive(Clone, Copy, Debug)]

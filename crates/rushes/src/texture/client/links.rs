@@ -28,7 +28,7 @@ use super::super::rtp;
 use super::Inner;
 use super::units;
 use crate::security::Security;
-use crate::session::Session;
+use crate::setup::Session;
 
 /// The sockets of a session.
 pub(super) struct Links {

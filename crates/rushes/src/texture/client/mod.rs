@@ -44,8 +44,8 @@ use super::error::TextureError;
 use super::lock;
 use super::shape::TextureShape;
 use super::sink::TextureSink;
-use crate::context::Context;
-use crate::session::Session;
+use crate::setup::Context;
+use crate::setup::Session;
 
 /// No wait is longer, whatever is wished.
 const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
@@ -180,7 +180,7 @@ impl TextureClient {
     /// The short authentication string, for people to read to each other, if keys were agreed on by
     /// ZRTP.
     #[cfg(feature = "zrtp")]
-    pub fn sas(&self) -> Option<crate::zrtp::SasStatus> {
+    pub fn sas(&self) -> Option<crate::agreement::SasStatus> {
         lock(&self.inner.state).session.as_ref()?.sas()
     }
 

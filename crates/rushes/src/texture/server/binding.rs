@@ -39,13 +39,13 @@ use super::link::TcpLink;
 use super::link::UdpLink;
 use super::options::ServerOptions;
 use super::work::Work;
-use crate::context::Context;
-use crate::error::Error;
-use crate::security::Security;
-use crate::session::Session;
-use crate::stream::MediaStream;
 #[cfg(feature = "zrtp")]
-use crate::zrtp::SasStatus;
+use crate::agreement::SasStatus;
+use crate::error::Error;
+use crate::media::MediaStream;
+use crate::security::Security;
+use crate::setup::Context;
+use crate::setup::Session;
 
 /// Clients say what came after a quarter of this at the latest.
 const IN_FLIGHT_MIN: usize = 1 << 20;

@@ -27,8 +27,8 @@ use super::super::rtp;
 use super::bucket::Bucket;
 use super::job::Job;
 use crate::error::Error;
+use crate::media::MediaStream;
 use crate::pace::sleep_until;
-use crate::stream::MediaStream;
 
 /// Octets that are handed to the kernel at once: they stay in the second-level cache.
 const SLAB_BYTES: usize = 65_000;

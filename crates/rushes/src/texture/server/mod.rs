@@ -227,7 +227,7 @@ impl TextureServer {
 
     /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
     #[cfg(feature = "zrtp")]
-    pub fn sas(&self) -> Vec<crate::zrtp::SasStatus> {
+    pub fn sas(&self) -> Vec<crate::agreement::SasStatus> {
         lock(&self.inner.sessions).sessions().filter_map(|binding| binding.sas()).collect()
     }
 

@@ -1,0 +1,242 @@
+//! The ZRTP of one session, where it meets sockets and clocks.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::Weak;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use rushes_proto::Ssrc;
+use rushes_proto::zrtp::Config;
+use rushes_proto::zrtp::ErrorCode;
+use rushes_proto::zrtp::Event;
+use rushes_proto::zrtp::MemoryStore;
+use rushes_proto::zrtp::SasStatus;
+use rushes_proto::zrtp::SecretStore;
+use rushes_proto::zrtp::Session;
+use rushes_proto::zrtp::StreamId;
+use rushes_proto::zrtp::Warning;
+use rushes_proto::zrtp::is_zrtp;
+#[cfg(feature = "texture")]
+use zeroize::Zeroizing;
+
+use super::ZrtpConfig;
+use super::file_store::FileStore;
+use crate::error::{Error, ZrtpError};
+use crate::lock::lock;
+use crate::port::{Port, SideProtocol};
+
+/// Warnings that wait to be collected.
+const WARNINGS_MAX: usize = 64;
+
+/// One session's agreement; its streams share it.
+pub(crate) struct Agreement {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    session: Session,
+    /// Whether random numbers failed: then nothing may leave that was made with them.
+    is_predictable: Arc<AtomicBool>,
+    streams: Vec<Attached>,
+    warnings: VecDeque<Warning>,
+}
+
+/// A stream, and the socket of its messages.
+struct Attached {
+    id: StreamId,
+    port: Weak<Port>,
+    events: VecDeque<Event>,
+}
+
+/// The ZRTP of one stream on its port.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) agreement: Arc<Agreement>,
+    pub(crate) id: StreamId,
+}
+
+impl SideProtocol for Channel {
+    fn owns(&self, datagram: &[u8]) -> bool {
+        is_zrtp(datagram)
+    }
+
+    fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        self.agreement.take(now, self.id, from, datagram);
+    }
+}
+
+impl Agreement {
+    pub(crate) fn new(config: &ZrtpConfig) -> Result<Self, Error> {
+        let (zid, store): (_, Box<dyn SecretStore + Send>) = if let Some(path) = &config.cache {
+            let store = FileStore::open(path).map_err(ZrtpError::Store)?;
+            (store.zid(), Box::new(store))
+        } else {
+            let mut zid = [0; 12];
+            getrandom::fill(&mut zid).map_err(|error| Error::Random(error.to_string()))?;
+            (zid, Box::new(Forgetful(MemoryStore::new())))
+        };
+        let is_predictable = Arc::new(AtomicBool::new(false));
+        let failed = is_predictable.clone();
+        let entropy = Box::new(move |octets: &mut [u8]| {
+            if let Err(error) = getrandom::fill(octets) {
+                tracing::error!(%error, "no random numbers: the key agreement fails");
+                failed.store(true, Relaxed);
+            }
+        });
+        let config = Config {
+            algorithms: config.algorithms.clone(),
+            is_passive: config.is_passive,
+            allows_preshared: config.allows_preshared,
+            aux_secret: config.aux_secret.clone(),
+            policy: config.peer_policy(),
+            ..Config::new(zid)
+        };
+        let session = Session::new(config, entropy, store).map_err(ZrtpError::Config)?;
+        let (streams, warnings) = (Vec::new(), VecDeque::new());
+        Ok(Self { inner: Mutex::new(Inner { session, is_predictable, streams, warnings }) })
+    }
+
+    /// Adds a stream, which says Hello at once if the peer's address is known.
+    pub(crate) fn attach(
+        &self,
+        ssrc: Ssrc,
+        h0: [u8; 32],
+        port: &Arc<Port>,
+        peer: Option<SocketAddr>,
+        peer_hello_hash: Option<[u8; 32]>,
+    ) -> Result<StreamId, Error> {
+        let mut inner = self.lock();
+        let id = inner.session.add_stream_with(ssrc, h0, peer, Instant::now());
+        let id = id.ok_or(ZrtpError::TooManyStreams)?;
+        if let Some(hash) = peer_hello_hash {
+            inner.session.expect_hello(id, hash);
+        }
+        let port = Arc::downgrade(port);
+        inner.streams.push(Attached { id, port, events: VecDeque::new() });
+        Ok(id)
+    }
+
+    /// The hash of the Hello of a stream that is to begin its chain with `h0`.
+    pub(crate) fn hello_hash(&self, h0: [u8; 32]) -> [u8; 32] {
+        self.lock().session.hello_hash_with(h0)
+    }
+
+    /// Takes a datagram that came on stream `id`.
+    pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
+        let mut inner = self.lock();
+        inner.session.handle_datagram(now, id, from, datagram);
+        inner.settle();
+    }
+
+    /// Does what is due; when something will be.
+    pub(crate) fn serve(&self, now: Instant) -> Option<Instant> {
+        let mut inner = self.lock();
+        if inner.session.next_timeout().is_some_and(|due| due <= now) {
+            inner.session.handle_timeout(now);
+        }
+        inner.settle();
+        inner.session.next_timeout()
+    }
+
+    /// Tells that authentic media came on stream `id`.
+    pub(crate) fn note_media(&self, now: Instant, id: StreamId) {
+        let mut inner = self.lock();
+        inner.session.handle_authentic_media(now, id);
+        inner.settle();
+    }
+
+    pub(crate) fn poll_event(&self, id: StreamId) -> Option<Event> {
+        let mut inner = self.lock();
+        inner.streams.iter_mut().find(|stream| stream.id == id)?.events.pop_front()
+    }
+
+    pub(crate) fn sas(&self) -> Option<SasStatus> {
+        self.lock().session.sas().cloned()
+    }
+
+    #[cfg(feature = "texture")]
+    pub(crate) fn exported_key(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let inner = self.lock();
+        inner.session.exported_key().map(|key| Zeroizing::new(key.as_slice().to_vec()))
+    }
+
+    pub(crate) fn verify_sas(&self, are_equal: bool) -> bool {
+        self.lock().session.verify_sas(are_equal)
+    }
+
+    pub(crate) fn poll_warning(&self) -> Option<Warning> {
+        self.lock().warnings.pop_front()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+}
+
+impl Inner {
+    /// Sends what there is to send, and sorts events by stream.
+    fn settle(&mut self) {
+        if self.is_predictable.load(Relaxed) {
+            self.refuse();
+            return;
+        }
+        while let Some((id, to, datagram)) = self.session.poll_datagram() {
+            let stream = self.streams.iter().find(|stream| stream.id == id);
+            if let Some(port) = stream.and_then(|stream| stream.port.upgrade()) {
+                port.send_on_media(&datagram, to);
+            }
+        }
+        while let Some((id, event)) = self.session.poll_event() {
+            if let Event::Warning(warning) = event {
+                tracing::warn!(?warning, "ZRTP");
+                if self.warnings.len() < WARNINGS_MAX {
+                    self.warnings.push_back(warning);
+                }
+                continue;
+            }
+            if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+                stream.events.push_back(event);
+            }
+        }
+    }
+
+    /// Lets nothing out of what was made without random numbers.
+    fn refuse(&mut self) {
+        while self.session.poll_datagram().is_some() {}
+        while self.session.poll_event().is_some() {}
+        for stream in &mut self.streams {
+            let error = ErrorCode::CriticalSoftware;
+            stream.events.clear();
+            stream.events.push_back(Event::Failed { error, by_peer: false });
+        }
+    }
+}
+
+impl fmt::Debug for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agreement").finish_non_exhaustive()
+    }
+}
+
+/// A store for one context only: the peer is told to keep nothing.
+struct Forgetful(MemoryStore);
+
+impl SecretStore for Forgetful {
+    fn load(&mut self, peer: &[u8; 12]) -> rushes_proto::zrtp::Retained {
+        self.0.load(peer)
+    }
+
+    fn save(&mut self, peer: &[u8; 12], retained: &rushes_proto::zrtp::Retained) {
+        self.0.save(peer, retained);
+    }
+
+    fn keeps(&self) -> bool {
+        false
+    }
+}

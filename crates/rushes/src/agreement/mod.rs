@@ -1,0 +1,95 @@
+//! Key agreement by ZRTP (RFC 6189): its settings, the exchange of a session, and its cache.
+
+mod chain;
+mod exchange;
+mod file_store;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use rushes_proto::zrtp::*;
+use zeroize::Zeroizing;
+
+pub(crate) use chain::ChainStart;
+pub(crate) use exchange::{Agreement, Channel};
+pub use file_store::FileStore;
+
+/// How long [`open`](crate::StreamBuilder::open) waits for the peer: more than ZRTP's own schedules
+/// take (RFC 6189 section 6).
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How a session's streams agree on keys by ZRTP. `Debug` prints no secret.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ZrtpConfig {
+    /// The algorithms offered, in the order of preference.
+    pub algorithms: Algorithms,
+    /// A file for this end's name and what is kept of earlier sessions (see [`FileStore`]); without
+    /// one, each context begins as a stranger.
+    pub cache: Option<PathBuf>,
+    /// How long [`open`](crate::StreamBuilder::open) waits for the peer; 30 seconds by default.
+    pub timeout: Duration,
+    /// Whether this end never begins an agreement.
+    pub is_passive: bool,
+    /// Whether a secret of an earlier session may stand for an agreement (Preshared mode).
+    pub allows_preshared: bool,
+    /// A secret that both ends got by other means.
+    pub aux_secret: Option<Zeroizing<Vec<u8>>>,
+    /// The peers to agree on keys with. `None`, the default, stands for [`PeerPolicy::RefuseChanged`]
+    /// with a [`cache`](Self::cache), and for [`PeerPolicy::Allow`] without.
+    pub policy: Option<PeerPolicy>,
+    /// What becomes of a stream whose peer does not answer Hellos; by default it is refused.
+    pub without_zrtp: WithoutZrtp,
+    /// The hash that the peer's Hello must have, from its `a=zrtp-hash` (RFC 6189 section 8.1).
+    pub peer_hello_hash: Option<[u8; 32]>,
+}
+
+/// What becomes of a stream whose peer does not speak ZRTP.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum WithoutZrtp {
+    /// It is not opened.
+    #[default]
+    Refuse,
+    /// It is opened in the clear, after 3.75 seconds of Hellos. Whoever can hold back datagrams can
+    /// bring that about: only for media that might as well have been sent in the clear.
+    Clear,
+}
+
+impl ZrtpConfig {
+    /// The policy, or the default one.
+    pub(crate) fn peer_policy(&self) -> PeerPolicy {
+        let default = || {
+            let remembers = self.cache.is_some();
+            if remembers { PeerPolicy::RefuseChanged } else { PeerPolicy::Allow }
+        };
+        self.policy.unwrap_or_else(default)
+    }
+}
+
+impl Default for ZrtpConfig {
+    fn default() -> Self {
+        Self {
+            algorithms: Algorithms::default(),
+            cache: None,
+            timeout: TIMEOUT,
+            is_passive: false,
+            allows_preshared: false,
+            aux_secret: None,
+            policy: None,
+            without_zrtp: WithoutZrtp::default(),
+            peer_hello_hash: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for ZrtpConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ZrtpConfig")
+            .field("algorithms", &self.algorithms)
+            .field("cache", &self.cache)
+            .field("timeout", &self.timeout)
+            .field("aux_secret", &self.aux_secret.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! What can go wrong, and what to do about it.
+
+#[cfg(feature = "srtp")]
+mod sdes;
+#[cfg(feature = "zrtp")]
+mod zrtp;
+
+use std::net::IpAddr;
+
+use rushes_net::NetError;
+use rushes_net::SendError;
+use rushes_proto::PayloadType;
+use rushes_proto::Ssrc;
+use rushes_proto::payload::FrameError;
+use rushes_proto::sdp::Unsupported;
+use rushes_proto::stream::ConfigError;
+use thiserror::Error;
+
+#[cfg(feature = "srtp")]
+pub use self::sdes::SdesError;
+#[cfg(feature = "zrtp")]
+pub use self::zrtp::{FileStoreError, ZrtpError};
+
+/// Why an operation failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The local address and the peer's are of different families.
+    #[error("the local address {local} and the peer {peer} are not of one address family")]
+    AddressFamily {
+        /// The local address.
+        local: IpAddr,
+        /// The peer's address.
+        peer: IpAddr,
+    },
+    /// The canonical name is empty or too long.
+    #[error("a canonical name of {len} octets is outside 1 to 255")]
+    Cname {
+        /// Octets in it.
+        len: usize,
+    },
+    /// A stream's setting is out of range.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The media that a description names is encrypted, which needs the feature `srtp`.
+    #[cfg(not(feature = "srtp"))]
+    #[error("the description asks for encrypted media (SRTP), which this build cannot do")]
+    Encrypted,
+    /// The frame cannot be sent in the stream's format; nothing of it was sent.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The frames already go to a hook.
+    #[error("frames of this stream go to the hook that was set with on_frame")]
+    Hooked,
+    /// A stream's setting is out of range.
+    #[error("an MTU of {mtu} octets is outside 100 to 65535")]
+    Mtu {
+        /// The MTU given, in octets.
+        mtu: usize,
+    },
+    /// The socket could not be opened or read.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The stream was opened with `rtcp(false)`, which recovery and reports need.
+    #[error("this needs RTCP, which is off for this stream")]
+    NoRtcp,
+    /// [`rtx_ssrc`](crate::StreamBuilder::rtx_ssrc) or
+    /// [`remote_rtx_ssrc`](crate::StreamBuilder::remote_rtx_ssrc) is set for a stream that has no
+    /// retransmissions in a stream of their own.
+    #[error(
+        "an SSRC of retransmissions is set, and the stream has none: \
+         set its recovery to Recovery::On or Recovery::Rtx"
+    )]
+    NoRtx,
+    /// The stream cannot send: its session has no peer, or the stream no remote port.
+    #[error("this stream only receives: set a peer for its session and a remote_port for it")]
+    NoDestination,
+    /// The keys of a description cannot be used, or those of the stream cannot be described.
+    #[cfg(feature = "srtp")]
+    #[error(transparent)]
+    Sdes(#[from] SdesError),
+    /// The share of the frame interval is out of range.
+    #[error("a pacing share of {share} is outside 0.01 to 1")]
+    PacingShare {
+        /// The share given.
+        share: f32,
+    },
+    /// The pacing rate is zero: nothing would ever be sent.
+    #[error(
+        "a pacing rate of 0 bits per second sends nothing; to send without pacing, turn it off"
+    )]
+    PacingRate,
+    /// A key of a secured stream does not fit its suite.
+    #[cfg(feature = "srtp")]
+    #[error(transparent)]
+    Key(#[from] rushes_proto::srtp::KeyError),
+    /// Keys or policy of a secured stream contradict each other, or the stream is not secured.
+    #[cfg(feature = "srtp")]
+    #[error(transparent)]
+    Policy(#[from] rushes_proto::srtp::PolicyError),
+    /// The operating system gave no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(String),
+    /// Too many packets of the application wait for the next report.
+    #[error("64 packets of the application wait for the next report already")]
+    RtcpBusy,
+    /// The stream has no keys by ZRTP.
+    #[cfg(feature = "zrtp")]
+    #[error(transparent)]
+    Zrtp(#[from] ZrtpError),
+    /// [`begin`](crate::StreamBuilder::begin) is for streams that agree on keys.
+    #[cfg(feature = "zrtp")]
+    #[error("this stream does not agree on keys: open it")]
+    NoZrtp,
+    /// The stream's keys are not agreed on yet.
+    #[error("the stream has no keys yet")]
+    NoKeys,
+    /// The port for RTCP, one above the stream's, could not be opened.
+    #[error(
+        "port {port} for RTCP, next to the stream's own: {source}; \
+         or let RTCP share the stream's port (rtcp_mux), or do without it (rtcp)"
+    )]
+    RtcpPort {
+        /// The port.
+        port: u16,
+        /// Why not.
+        source: NetError,
+    },
+    /// Part of a frame could not be sent; the receiver will drop it.
+    #[error("{0}")]
+    Send(#[from] SendError),
+    /// Retransmissions would have the payload type of the media.
+    #[error(
+        "payload type {} is that of the media: give retransmissions another (Recovery::Rtx)",
+        .payload_type.value()
+    )]
+    RtxPayloadType {
+        /// The payload type of both.
+        payload_type: PayloadType,
+    },
+    /// Retransmissions would have the SSRC of the media, which RFC 4588 section 4 forbids in one
+    /// session.
+    #[error(
+        "SSRC {ssrc} is that of the media: \
+         give retransmissions another (rtx_ssrc, remote_rtx_ssrc)"
+    )]
+    RtxSsrc {
+        /// The SSRC of both.
+        ssrc: Ssrc,
+    },
+    /// Another stream on the same port takes the same packets.
+    #[error(
+        "another stream on port {port} takes the same packets: \
+         give each a remote_ssrc or a payload_type of its own"
+    )]
+    SharedPort {
+        /// The local port.
+        port: u16,
+    },
+    /// A description asks for something that is not supported.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// A thread could not be started.
+    #[error("the hook's thread could not be started: {0}")]
+    Thread(#[source] std::io::Error),
+}
+
+impl Error {
+    /// Whether the network caused the error and it may pass: no route, no neighbour, an interface
+    /// that is down, a full queue. The stream remains usable; the frame that was being sent is
+    /// lost, and the receiver counts its packets as lost.
+    ///
+    /// An application that sends live media counts such errors and goes on with the next frame,
+    /// until they have lasted too long.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Send(error) => error.is_transient(),
+            Self::Net(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+}

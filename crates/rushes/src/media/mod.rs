@@ -1,0 +1,14 @@
+//! An open stream and its halves: frames out on the thread that pushes, in on the thread that pulls.
+
+mod hook;
+#[cfg(feature = "srtp")]
+mod keys;
+mod receiver;
+mod sender;
+mod stream;
+
+pub use self::hook::Hook;
+pub use self::receiver::StreamReceiver;
+pub use self::sender::StreamSender;
+pub(crate) use self::stream::Receiving;
+pub use self::stream::{MediaStream, StreamHandle};

@@ -1,0 +1,207 @@
+//! The receiving half of a stream.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::payload::Frame;
+use rushes_proto::stream::Event;
+
+use super::hook::Hook;
+use crate::error::Error;
+use crate::port::{Inbox, Progress, Wait, earlier};
+use crate::reports::{Attached, Rtcp};
+use crate::stats::Statistics;
+
+/// The application's function for events of a receiver.
+pub(crate) type EventHook = Box<dyn FnMut(Event) + Send>;
+
+/// The receiving half of a stream. The thread that pulls a frame reads the socket.
+pub struct StreamReceiver {
+    pub(crate) attached: Arc<Attached>,
+    pub(crate) spin: Duration,
+    pub(crate) events: Vec<Event>,
+    pub(crate) on_event: Option<EventHook>,
+    pub(crate) on_error: Option<ErrorHook>,
+}
+
+/// The application's function for errors of a hook's thread.
+pub(crate) type ErrorHook = Box<dyn FnMut(&Error) + Send>;
+
+/// How often a reader checks for a frame after its deadline: waiting events may end one check
+/// before the socket is read, and new events the next. A sender that causes ever more events must
+/// not keep it for ever.
+const LATE_LOOKS: u32 = 2;
+
+/// The outcome of waiting for a frame.
+#[derive(Debug)]
+pub(crate) enum Pulled {
+    Frame(Frame),
+    Timeout,
+    /// A wake-up, or events that were reported.
+    Woken,
+}
+
+impl StreamReceiver {
+    /// Waits for the next frame, at most for `timeout`; `None` if none came. With a timeout of
+    /// zero it takes what is there.
+    ///
+    /// Frames of one source come in order, each whole, each once. Reads the socket on the
+    /// caller's thread, or waits for another stream's reader on the same port to do so.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the socket fails; lost and refused packets are not errors.
+    pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
+        let deadline = deadline(timeout);
+        let mut looks_left = LATE_LOOKS;
+        while looks_left > 0 {
+            looks_left -= u32::from(Instant::now() >= deadline);
+            match self.pull_until(deadline)? {
+                Pulled::Frame(frame) => return Ok(Some(frame)),
+                Pulled::Timeout => break,
+                Pulled::Woken => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Stops waiting for missing packets: complete frames can be pulled at once, the others are
+    /// dropped and counted. For the end of a reception.
+    pub fn flush(&mut self) {
+        self.attached.inbox().lock().flush();
+    }
+
+    /// Sets a function that is called, on the thread that pulls, when packets are lost, frames
+    /// dropped, or sources come and go, as soon as that is known.
+    pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) {
+        self.on_event = Some(Box::new(hook));
+    }
+
+    /// Sets a function that gets socket errors on the thread of [`on_frame`](Self::on_frame):
+    /// at once, and once a second while they last. Pulling returns them instead.
+    pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) {
+        self.on_error = Some(Box::new(hook));
+    }
+
+    /// Gives every frame to `hook`, on a thread of the stream's own, until the returned [`Hook`]
+    /// is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] if the thread cannot be started.
+    pub fn on_frame(self, hook: impl FnMut(Frame) + Send + 'static) -> Result<Hook, Error> {
+        self.on_frame_within(hook, |run| run())
+    }
+
+    /// As [`on_frame`](Self::on_frame), with something done around it: `within` is called once, on the
+    /// stream's own thread, and the hook is given frames while `within` calls what it is given. That
+    /// returns when the [`Hook`] is dropped.
+    ///
+    /// So a thread can be made known to an interpreter or get another priority once, not with
+    /// every frame.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] if the thread cannot be started.
+    pub fn on_frame_within(
+        self,
+        hook: impl FnMut(Frame) + Send + 'static,
+        within: impl FnOnce(&mut (dyn FnMut() + Send)) + Send + 'static,
+    ) -> Result<Hook, Error> {
+        Hook::start(self, Box::new(hook), Box::new(within))
+    }
+
+    /// The stream's RTCP.
+    pub fn rtcp(&self) -> Rtcp {
+        Rtcp { attached: self.attached.clone() }
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.attached.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.attached.statistics()
+    }
+
+    /// Waits for the next frame until `deadline`, and reports events to their hook. Returns as soon
+    /// as there were any.
+    pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
+        let pulled = self.pull(deadline);
+        for event in self.events.drain(..) {
+            if let Some(hook) = &mut self.on_event {
+                hook(event);
+            }
+        }
+        pulled
+    }
+
+    /// Waits for the next frame until `deadline`; its events are added to `events`.
+    fn pull(&mut self, deadline: Instant) -> Result<Pulled, Error> {
+        let Self { attached, events, .. } = self;
+        let (port, inbox) = (&attached.port, attached.inbox());
+        let mut last = None;
+        loop {
+            let seen = port.wake_ups();
+            let now = Instant::now();
+            port.serve(now);
+            let (frame, due) = collect(inbox, now, events);
+            if let Some(frame) = frame {
+                return Ok(Pulled::Frame(frame));
+            }
+            if !events.is_empty() {
+                return Ok(Pulled::Woken);
+            }
+            // A deadline in the past still reads the pending datagrams, once.
+            if last.is_some() && now >= deadline {
+                return Ok(Pulled::Timeout);
+            }
+            // It may have been a wake-up, which only the caller understands.
+            if last == Some(Progress::Waited) {
+                return Ok(Pulled::Woken);
+            }
+            let until = earlier(due, port.due()).map_or(deadline, |due| due.min(deadline));
+            let wait = Wait { deadline: until, spin: self.spin };
+            let progress = port.read_or_wait(Some(inbox), wait, seen)?;
+            if progress == Progress::Read(0) && Instant::now() < until {
+                return Ok(Pulled::Woken);
+            }
+            last = Some(progress);
+        }
+    }
+}
+
+/// The next frame of `inbox`, if there is one, and when its receiver has something to do; events are
+/// added to `events`.
+fn collect(
+    inbox: &Inbox,
+    now: Instant,
+    events: &mut Vec<Event>,
+) -> (Option<Frame>, Option<Instant>) {
+    let mut receiver = inbox.lock();
+    if receiver.poll_timeout().is_some_and(|due| due <= now) {
+        receiver.handle_timeout(now);
+    }
+    let frame = receiver.poll_frame();
+    events.extend(std::iter::from_fn(|| receiver.poll_event()));
+    (frame, receiver.poll_timeout())
+}
+
+/// When `timeout` ends, or in a year if that is later.
+fn deadline(timeout: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + timeout.min(YEAR)
+}
+
+impl Drop for StreamReceiver {
+    fn drop(&mut self) {
+        self.attached.port.remove(self.attached.inbox());
+    }
+}
+
+impl std::fmt::Debug for StreamReceiver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamReceiver").field("attached", &self.attached).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! The sending half of a stream.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rushes_net::Counters;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::Ssrc;
+use rushes_proto::stream::SendStatistics;
+
+use crate::error::Error;
+use crate::pace::Pacer;
+use crate::port::SendState;
+use crate::reports::{Attached, Rtcp};
+
+/// The sending half of a stream. Frames go out on the caller's thread.
+#[derive(Debug)]
+pub struct StreamSender {
+    pub(crate) attached: Arc<Attached>,
+    pub(crate) pacer: Pacer,
+}
+
+impl StreamSender {
+    /// Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's
+    /// format calls a frame. Returns when the kernel has all of it.
+    ///
+    /// `timestamp` is its sampling instant in ticks of the stream's clock rate, as it travels in
+    /// the packets. With `None` it follows the frame before by one frame interval (Opus: by that
+    /// frame's duration), starting at a random value.
+    ///
+    /// With [`Pacing`](crate::Pacing), a frame of many batches takes its share of the frame
+    /// interval. Sender reports take the frame to be captured when this is called; see
+    /// [`push_frame_captured`](Self::push_frame_captured).
+    ///
+    /// # Errors
+    /// [`Error::Frame`] if the frame cannot travel (nothing is sent), [`Error::NoDestination`],
+    /// or [`Error::Send`] if the socket refuses a part of it: a sequence number is left out then, so
+    /// that receivers drop the frame.
+    ///
+    /// NAL units of types that have no place in RTP are left out and counted
+    /// ([`SendStatistics::units_left_out`]); the frame cannot travel if there are no others.
+    pub fn push_frame(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+    ) -> Result<(), Error> {
+        self.push_frame_captured(frame, timestamp, Instant::now())
+    }
+
+    /// Sends one frame that was captured at `captured`. Sender reports carry that time to the
+    /// receiver, which presents streams of several devices in step with it (see
+    /// [`LipSync`](crate::LipSync)).
+    ///
+    /// # Errors
+    /// As [`push_frame`](Self::push_frame).
+    pub fn push_frame_captured(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+        captured: Instant,
+    ) -> Result<(), Error> {
+        let Attached { port, reporter } = &*self.attached;
+        let (socket, outbox) = (port.socket(), &reporter.outbox);
+        let to = outbox.to().ok_or(Error::NoDestination)?;
+        let mut state = outbox.lock();
+        let SendState { sender, batch, queue, retransmissions } = &mut *state;
+        let mut outgoing = sender.push(frame, timestamp.into())?;
+        let timestamp = outgoing.timestamp();
+        self.pacer.start(Instant::now(), frame.len());
+        let mut outcome;
+        loop {
+            outcome = SendState::make_ready(socket, batch, queue, outbox.timeout());
+            if outcome.is_err() || !outgoing.fill(batch) {
+                break;
+            }
+            let now = Instant::now();
+            if let Some(due) = self.pacer.due(now, batch.bytes().len()) {
+                port.poll_within_frame();
+                self.pacer.wait(due);
+            }
+            let deadline = Instant::now() + outbox.timeout();
+            outcome = SendState::send(socket, batch, queue, to, deadline);
+            if outcome.is_err() {
+                break;
+            }
+            outbox.retransmit_within_frame(socket, &mut outgoing, batch, queue, retransmissions);
+        }
+        drop(outgoing);
+        if outcome.is_err() {
+            // Shows receivers what is missing now, rather than with the next frame.
+            sender.keep_alive(batch);
+            let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
+        }
+        let frame = Some((timestamp, captured));
+        let is_first = outbox.note(Instant::now(), &state.sender, frame);
+        let key_event = state.sender.poll_event();
+        drop(state);
+        if let Some(event) = key_event {
+            reporter.note_key_event(event);
+        }
+        if is_first {
+            // The first report goes with the first frame: receivers learn from it that no packet
+            // before is missing.
+            port.serve_now();
+        }
+        self.poll_port();
+        Ok(outcome?)
+    }
+
+    /// Sends one packet without payload. Receivers ignore it, but learn from its sequence number
+    /// of packets lost before it: good at the end of a stream, and to keep a path open.
+    ///
+    /// # Errors
+    /// [`Error::NoDestination`] or [`Error::Send`].
+    pub fn send_keep_alive(&mut self) -> Result<(), Error> {
+        let Attached { port, reporter } = &*self.attached;
+        let (socket, outbox) = (port.socket(), &reporter.outbox);
+        let to = outbox.to().ok_or(Error::NoDestination)?;
+        let mut state = outbox.lock();
+        let SendState { sender, batch, queue, .. } = &mut *state;
+        SendState::make_ready(socket, batch, queue, outbox.timeout())?;
+        sender.keep_alive(batch);
+        let deadline = Instant::now() + outbox.timeout();
+        let outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
+        outbox.note(Instant::now(), &state.sender, None);
+        drop(state);
+        self.poll_port();
+        Ok(outcome?)
+    }
+
+    /// Waits until `deadline`, answering requests and reports meanwhile.
+    ///
+    /// An application that only sends should wait with this between frames: without a thread that
+    /// pulls, requests are otherwise not seen before the next push.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the socket cannot be read.
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
+        self.attached.wait_until(deadline)
+    }
+
+    /// The stream's RTCP.
+    pub fn rtcp(&self) -> Rtcp {
+        Rtcp { attached: self.attached.clone() }
+    }
+
+    /// The timestamp of the next frame that is pushed without one.
+    pub fn next_timestamp(&self) -> RtpTimestamp {
+        self.attached.outbox().lock().sender.next_timestamp()
+    }
+
+    /// The stream's own synchronisation source; a collision may change it.
+    pub fn ssrc(&self) -> Ssrc {
+        self.attached.outbox().ssrc()
+    }
+
+    /// The destination of frames, if there is one.
+    pub fn destination(&self) -> Option<SocketAddr> {
+        self.attached.outbox().to()
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.attached.port.local_address()
+    }
+
+    /// What was sent so far.
+    pub fn statistics(&self) -> SendStatistics {
+        self.attached.outbox().sent().statistics
+    }
+
+    /// What the socket has done so far; streams on one port share it.
+    pub fn socket_counters(&self) -> Counters {
+        self.attached.port.socket().counters()
+    }
+
+    /// Retransmits what was requested meanwhile, and reads reports if no other thread does.
+    fn poll_port(&self) {
+        let port = &self.attached.port;
+        self.attached.outbox().retransmit_requested(port.socket());
+        port.poll();
+    }
+}

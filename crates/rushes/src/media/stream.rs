@@ -1,0 +1,229 @@
+//! A stream: both halves in one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::RtpTimestamp;
+use rushes_proto::Ssrc;
+use rushes_proto::payload::Frame;
+use rushes_proto::stream::Event;
+
+use super::hook::Hook;
+use super::receiver::StreamReceiver;
+use super::sender::StreamSender;
+use crate::error::Error;
+use crate::reports::{Attached, Rtcp};
+use crate::stats::Statistics;
+
+/// One stream of media to and from a peer; made by a [`StreamBuilder`](crate::StreamBuilder).
+///
+/// No thread runs for it unless [`on_frame`](Self::on_frame) asks for one: frames go out on the
+/// thread that pushes and come in on the thread that pulls. Dropping it closes it.
+#[derive(Debug)]
+pub struct MediaStream {
+    pub(crate) sender: StreamSender,
+    pub(crate) receiver: Receiving,
+}
+
+/// Where received frames go.
+#[derive(Debug)]
+pub(crate) enum Receiving {
+    Pulled(StreamReceiver),
+    /// Kept alive, and stopped with the stream.
+    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
+    /// Between the two, or after a hook could not be started.
+    Nowhere,
+}
+
+impl MediaStream {
+    /// Sends one frame; see [`StreamSender::push_frame`].
+    ///
+    /// # Errors
+    /// As [`StreamSender::push_frame`].
+    pub fn push_frame(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+    ) -> Result<(), Error> {
+        self.sender.push_frame(frame, timestamp)
+    }
+
+    /// Waits for the next frame; see [`StreamReceiver::pull_frame`].
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook, otherwise as
+    /// [`StreamReceiver::pull_frame`].
+    pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => receiver.pull_frame(timeout),
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// Waits no longer for packets that are missing; see [`StreamReceiver::flush`].
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => {
+                receiver.flush();
+                Ok(())
+            }
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends
+    /// when the stream is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if there is a hook already, [`Error::Thread`] if the thread cannot be
+    /// started.
+    pub fn on_frame(&mut self, hook: impl FnMut(Frame) + Send + 'static) -> Result<(), Error> {
+        match std::mem::replace(&mut self.receiver, Receiving::Nowhere) {
+            Receiving::Pulled(receiver) => {
+                self.receiver = Receiving::Hooked(receiver.on_frame(hook)?);
+                Ok(())
+            }
+            other => {
+                self.receiver = other;
+                Err(Error::Hooked)
+            }
+        }
+    }
+
+    /// Sets a function that is called on losses and for sources; see [`StreamReceiver::on_event`].
+    /// To be set before [`on_frame`](Self::on_frame).
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook already.
+    pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) -> Result<(), Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => {
+                receiver.on_event(hook);
+                Ok(())
+            }
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// Sets a function that is called when a hook's thread cannot read the socket; see
+    /// [`StreamReceiver::on_error`]. To be set before [`on_frame`](Self::on_frame).
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook already.
+    pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) -> Result<(), Error> {
+        match &mut self.receiver {
+            Receiving::Pulled(receiver) => {
+                receiver.on_error(hook);
+                Ok(())
+            }
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// Sends one packet without payload; see [`StreamSender::send_keep_alive`].
+    ///
+    /// # Errors
+    /// As [`StreamSender::send_keep_alive`].
+    pub fn send_keep_alive(&mut self) -> Result<(), Error> {
+        self.sender.send_keep_alive()
+    }
+
+    /// Sends one frame that was captured at `captured`; see
+    /// [`StreamSender::push_frame_captured`].
+    ///
+    /// # Errors
+    /// As [`StreamSender::push_frame`].
+    pub fn push_frame_captured(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+        captured: Instant,
+    ) -> Result<(), Error> {
+        self.sender.push_frame_captured(frame, timestamp, captured)
+    }
+
+    /// Waits until `deadline`, answering requests and reports meanwhile; see
+    /// [`StreamSender::wait_until`]. Frames that come meanwhile are kept for
+    /// [`pull_frame`](Self::pull_frame).
+    ///
+    /// # Errors
+    /// As [`StreamSender::wait_until`].
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
+        self.sender.wait_until(deadline)
+    }
+
+    /// The stream's RTCP: reports, requests, BYE.
+    pub fn rtcp(&self) -> Rtcp {
+        self.sender.rtcp()
+    }
+
+    /// The two halves, for two threads.
+    ///
+    /// # Errors
+    /// [`Error::Hooked`] if the frames go to a hook.
+    pub fn split(self) -> Result<(StreamSender, StreamReceiver), Error> {
+        match self.receiver {
+            Receiving::Pulled(receiver) => Ok((self.sender, receiver)),
+            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+        }
+    }
+
+    /// The stream's own synchronisation source.
+    pub fn ssrc(&self) -> Ssrc {
+        self.sender.ssrc()
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.sender.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.sender.attached.statistics()
+    }
+
+    /// A handle for any thread to use while others push and pull.
+    pub fn handle(&self) -> StreamHandle {
+        StreamHandle { attached: self.sender.attached.clone() }
+    }
+}
+
+/// A handle to a stream for any thread, while others push and pull: it reads counters, changes
+/// keys, answers requests. Cheap to clone. The stream's socket stays open as long as there is one.
+#[derive(Clone, Debug)]
+pub struct StreamHandle {
+    pub(crate) attached: Arc<Attached>,
+}
+
+impl StreamHandle {
+    /// The stream's own synchronisation source.
+    pub fn ssrc(&self) -> Ssrc {
+        self.attached.outbox().ssrc()
+    }
+
+    /// The local address of the stream's socket.
+    pub fn local_address(&self) -> SocketAddr {
+        self.attached.local_address()
+    }
+
+    /// The stream's counters.
+    pub fn statistics(&self) -> Statistics {
+        self.attached.statistics()
+    }
+
+    /// Waits until `deadline`, answering requests and reports meanwhile, as
+    /// [`StreamSender::wait_until`] does; another thread may push at the same time. Nothing ends it
+    /// earlier: a stream that may be dropped meanwhile is better waited for in short steps.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the socket cannot be read.
+    pub fn wait_until(&self, deadline: Instant) -> Result<(), Error> {
+        self.attached.wait_until(deadline)
+    }
+}

@@ -1,0 +1,202 @@
+//! A port's RTCP: where it comes from, when it is due, how its datagrams leave.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use rushes_net::{Arena, SendError, SendErrorKind, UdpSocket};
+
+use super::{Control, Port, Reports, Wait, earlier};
+use crate::error::Error;
+use crate::lock::lock;
+
+/// The interval at which a thread that only pushes polls the port.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Maximum number of reads of the socket for RTCP in one poll, a few datagrams each time.
+const READS_MAX: usize = 8;
+
+impl Port {
+    /// Whether RTCP shares the media's port.
+    pub(crate) fn is_muxed(&self) -> bool {
+        matches!(self.control, Control::Muxed)
+    }
+
+    /// Whether there is RTCP at all.
+    pub(crate) fn has_control(&self) -> bool {
+        !matches!(self.control, Control::Off)
+    }
+
+    /// The address that RTCP comes to.
+    pub(crate) fn control_address(&self) -> Option<SocketAddr> {
+        match &self.control {
+            Control::Off => None,
+            Control::Muxed => Some(self.local_address()),
+            Control::Beside(socket) => Some(socket.local_address()),
+        }
+    }
+
+    /// Registers the RTCP of a stream.
+    pub(crate) fn add_reports(&self, reports: Arc<dyn Reports>) {
+        lock(&self.reports).push(reports);
+        self.serve_now();
+    }
+
+    /// Removes the RTCP of a stream.
+    pub(crate) fn remove_reports(&self, reports: &Arc<dyn Reports>) {
+        lock(&self.reports).retain(|other| !Arc::ptr_eq(other, reports));
+    }
+
+    /// Sends one datagram of RTCP, without waiting; `false` if the send buffer is full. What cannot
+    /// be sent for another reason is lost, like any datagram.
+    pub(crate) fn send_rtcp(&self, datagram: &[u8], to: SocketAddr) -> bool {
+        let socket = match &self.control {
+            Control::Off => return true,
+            Control::Muxed => &self.socket,
+            Control::Beside(socket) => socket,
+        };
+        self.send_one(socket, datagram, to)
+    }
+
+    /// Sends one datagram on the media's socket; what cannot be sent is lost, like any datagram.
+    pub(crate) fn send_on_media(&self, datagram: &[u8], to: SocketAddr) {
+        self.send_one(&self.socket, datagram, to);
+    }
+
+    /// Never waits for room: the callers hold locks that media waits for.
+    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> bool {
+        let Ok(len) = u16::try_from(datagram.len()) else { return true };
+        let mut queue = lock(&self.queue);
+        match socket.send(&mut queue, datagram, &[len], to, Instant::now()) {
+            Ok(()) => true,
+            Err(SendError { kind: SendErrorKind::BufferFull, .. }) => false,
+            Err(error) => {
+                tracing::debug!(%error, %to, "a report was not sent");
+                true
+            }
+        }
+    }
+
+    /// Sends the reports that are due, and calls the hooks for their events.
+    pub(crate) fn serve(&self, now: Instant) {
+        self.serve_and(now, true);
+    }
+
+    fn serve_and(&self, now: Instant, dispatch: bool) {
+        if self.due.load(Relaxed) > self.nanos(now) {
+            return;
+        }
+        self.due.store(u64::MAX, Relaxed);
+        let mut due = None;
+        // Not under the lock: a hook may open or close streams.
+        for n in 0.. {
+            let reports = lock(&self.reports).get(n).cloned();
+            let Some(reports) = reports else { break };
+            due = earlier(due, reports.serve(self, now));
+            if dispatch {
+                reports.dispatch();
+            } else if reports.has_events() {
+                due = earlier(due, Some(now));
+            }
+        }
+        if let Some(due) = due {
+            self.due_at(due);
+        }
+    }
+
+    /// Sends reports after a request of the application, and makes the thread that reads check the
+    /// time again.
+    pub(crate) fn serve_now(&self) {
+        self.due_now();
+        self.serve(Instant::now());
+        if self.turn.try_lock().is_err() {
+            self.waker.wake();
+        }
+    }
+
+    /// Reads pending RTCP and sends due reports, for a thread that only pushes; reads at most once
+    /// a millisecond.
+    pub(crate) fn poll(&self) {
+        self.poll_and(true);
+    }
+
+    /// As [`poll`](Self::poll), in the middle of a frame. Hooks are called later: they may call
+    /// functions that wait for the frame's end.
+    pub(crate) fn poll_within_frame(&self) {
+        self.poll_and(false);
+    }
+
+    fn poll_and(&self, dispatch: bool) {
+        if !self.has_control() && self.due.load(Relaxed) == u64::MAX {
+            return;
+        }
+        let now = Instant::now();
+        if let Ok(mut turn) = self.turn.try_lock()
+            && now.saturating_duration_since(turn.polled) >= POLL_INTERVAL
+        {
+            turn.polled = now;
+            let outcome = self.read_pending(&mut turn, now);
+            drop(turn);
+            self.wake_waiting();
+            if let Err(error) = outcome {
+                tracing::debug!(%error, "the stream cannot read its reports");
+            }
+        }
+        self.serve_and(now, dispatch);
+    }
+
+    /// Reads the port and answers reports until `deadline`, for a thread that has nothing to push.
+    pub(crate) fn run_until(&self, deadline: Instant) -> Result<(), Error> {
+        loop {
+            let seen = self.wake_ups();
+            let now = Instant::now();
+            self.serve(now);
+            if now >= deadline {
+                return Ok(());
+            }
+            let until = self.due().map_or(deadline, |due| due.min(deadline));
+            self.read_or_wait(None, Wait::until(until), seen)?;
+        }
+    }
+
+    /// Reads one batch, or waits until `until` for one.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn run_once(&self, until: Instant) -> Result<(), Error> {
+        let seen = self.wake_ups();
+        self.serve(Instant::now());
+        self.read_or_wait(None, Wait::until(until), seen)?;
+        Ok(())
+    }
+
+    /// Reads pending RTCP on its own socket, for as long as media can wait; the rest of a flood is
+    /// left to the next poll.
+    pub(super) fn read_control(&self, arena: &mut Option<Arena>) -> Result<(), Error> {
+        let (Control::Beside(socket), Some(arena)) = (&self.control, arena) else {
+            return Ok(());
+        };
+        for _ in 0..READS_MAX {
+            let now = Instant::now();
+            let datagrams = socket.receive(arena, now, None)?;
+            if datagrams.is_empty() {
+                break;
+            }
+            for datagram in datagrams {
+                self.handle_report(now, *datagram.from, datagram.data);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a datagram of RTCP to all streams of the port.
+    pub(super) fn handle_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        if self.only_from.is_some_and(|only| only.host != from.ip()) {
+            self.note_foreign();
+            return;
+        }
+        for reports in &*lock(&self.reports) {
+            reports.handle_datagram(self, now, from, datagram);
+        }
+        self.due_now();
+    }
+}

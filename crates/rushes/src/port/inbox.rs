@@ -1,0 +1,77 @@
+//! The receiving half of a stream, shared by its own reader and the thread that reads the port.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+use rushes_proto::stream::{Demux, Receiver, Route};
+
+use super::Port;
+use crate::error::Error;
+use crate::lock::lock;
+use std::sync::Arc;
+
+/// The receiver of a stream on a port.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(super) id: u64,
+    receiver: Mutex<Receiver>,
+    uncollected: AtomicU64,
+}
+
+impl Inbox {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Receiver> {
+        lock(&self.receiver)
+    }
+
+    /// Datagrams turned away because finished frames were not collected.
+    pub(crate) fn uncollected(&self) -> u64 {
+        self.uncollected.load(Relaxed)
+    }
+
+    pub(super) fn note_uncollected(&self, datagrams: usize) {
+        self.uncollected.fetch_add(datagrams as u64, Relaxed);
+    }
+}
+
+/// The streams on a port.
+#[derive(Debug, Default)]
+pub(super) struct Inboxes {
+    demux: Demux,
+    list: Vec<Arc<Inbox>>,
+    next_id: u64,
+}
+
+impl Inboxes {
+    /// The inbox that a datagram is for.
+    #[inline]
+    pub(super) fn route(&self, datagram: &[u8]) -> Option<u64> {
+        self.demux.route(datagram)
+    }
+
+    pub(super) fn find(&self, id: u64) -> Option<&Inbox> {
+        self.list.iter().find(|inbox| inbox.id == id).map(|inbox| &**inbox)
+    }
+}
+
+impl Port {
+    /// Adds a stream for the datagrams that `route` selects.
+    pub(crate) fn add(&self, route: Route, receiver: Receiver) -> Result<Arc<Inbox>, Error> {
+        let mut inboxes = lock(&self.inboxes);
+        let id = inboxes.next_id;
+        if !inboxes.demux.add(id, route) {
+            return Err(Error::SharedPort { port: self.local_address().port() });
+        }
+        inboxes.next_id += 1;
+        let receiver = Mutex::new(receiver);
+        let inbox = Arc::new(Inbox { id, receiver, uncollected: AtomicU64::new(0) });
+        inboxes.list.push(inbox.clone());
+        Ok(inbox)
+    }
+
+    /// Removes a stream.
+    pub(crate) fn remove(&self, inbox: &Inbox) {
+        let mut inboxes = lock(&self.inboxes);
+        inboxes.demux.remove(inbox.id);
+        inboxes.list.retain(|other| other.id != inbox.id);
+    }
+}

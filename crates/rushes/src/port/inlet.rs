@@ -1,0 +1,32 @@
+//! What a port hands to the rooms above it, which register with it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use super::Port;
+
+/// The RTCP of one stream.
+pub(crate) trait Reports: Send + Sync + fmt::Debug {
+    /// Takes a datagram of RTCP.
+    fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]);
+
+    /// Sends what is due at `now`; returns when something is due next.
+    fn serve(&self, port: &Port, now: Instant) -> Option<Instant>;
+
+    /// Whether an event waits for a hook.
+    fn has_events(&self) -> bool;
+
+    /// Calls the application's hook with the waiting events.
+    fn dispatch(&self);
+}
+
+/// A protocol beside RTP and RTCP on the media's own port, such as key agreement.
+#[cfg(feature = "zrtp")]
+pub(crate) trait SideProtocol: Send + Sync + fmt::Debug {
+    /// Whether a datagram is of this protocol.
+    fn owns(&self, datagram: &[u8]) -> bool;
+
+    /// Takes a datagram that it [owns](Self::owns).
+    fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]);
+}

@@ -1,0 +1,193 @@
+//! The sending half of a stream, shared by the thread that pushes and, for retransmissions, the one
+//! that reads the port.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_net::LEND_MIN;
+use rushes_net::Loan;
+use rushes_net::SendError;
+use rushes_net::SendErrorKind;
+use rushes_net::SendQueue;
+use rushes_net::UdpSocket;
+use rushes_proto::Batch;
+use rushes_proto::LentSlab;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::control::MediaSent;
+use rushes_proto::stream::SendStatistics;
+use rushes_proto::stream::Sender;
+
+use super::Retransmissions;
+use crate::lock::lock;
+
+/// The sender of a stream on a port.
+///
+/// The pushing thread locks it once per frame. The reading thread never waits for it: it queues the
+/// requested packets, and the pushing thread sends them between two batches.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(super) state: Mutex<SendState>,
+    pub(super) requested: Mutex<Vec<SequenceNumber>>,
+    pub(super) any_requested: AtomicBool,
+    /// The current SSRC; a collision changes it.
+    ssrc: AtomicU32,
+    pub(super) sent: Mutex<Sent>,
+    pub(super) to: Option<SocketAddr>,
+    timeout: Duration,
+}
+
+/// Counters of sent packets, readable without the sender's lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) statistics: SendStatistics,
+    /// The last frame's timestamp, and when it was captured.
+    pub(crate) last_frame: Option<(RtpTimestamp, Instant)>,
+    /// Octets of payload in packets sent again.
+    pub(crate) retransmitted_octets: u64,
+    /// The sequence number of the last packet.
+    pub(crate) last_sequence: Option<SequenceNumber>,
+    /// When anything was sent.
+    pub(crate) last: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SendState {
+    pub(crate) sender: Sender,
+    pub(crate) batch: Batch,
+    pub(crate) queue: SendQueue,
+    pub(crate) retransmissions: Option<Retransmissions>,
+}
+
+impl SendState {
+    /// Waits for a slab to write to if all are lent, for `timeout` at most, and takes back returned
+    /// slabs.
+    pub(crate) fn make_ready(
+        socket: &UdpSocket,
+        batch: &mut Batch,
+        queue: &mut SendQueue,
+        timeout: Duration,
+    ) -> Result<(), SendError> {
+        if batch.is_ready() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + timeout;
+        while !batch.is_ready() {
+            let failed = |kind| SendError { kind, sent: 0 };
+            match socket.reclaim(queue, deadline) {
+                Ok(Some(loan)) => batch.give_back(loan.number, loan.slab),
+                Ok(None) => return Err(failed(SendErrorKind::BufferFull)),
+                Err(source) => return Err(failed(SendErrorKind::Reclaim(source))),
+            }
+            while let Some(loan) = queue.take_returned() {
+                batch.give_back(loan.number, loan.slab);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the batch; without a copy, if that is enabled and worth while.
+    pub(crate) fn send(
+        socket: &UdpSocket,
+        batch: &mut Batch,
+        queue: &mut SendQueue,
+        to: SocketAddr,
+        deadline: Instant,
+    ) -> Result<(), SendError> {
+        if socket.zero_copy()
+            && batch.bytes().len() >= LEND_MIN
+            && let Some(LentSlab { number, memory, range }) = batch.lend()
+        {
+            let loan = Loan { slab: memory, start: range.start, number };
+            return socket.send_lent(queue, loan, batch.lengths(), to, deadline);
+        }
+        socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(state: SendState, to: Option<SocketAddr>, timeout: Duration) -> Self {
+        let ssrc = AtomicU32::new(state.sender.config().ssrc.0);
+        Self {
+            state: Mutex::new(state),
+            requested: Mutex::default(),
+            any_requested: AtomicBool::new(false),
+            ssrc,
+            sent: Mutex::default(),
+            to,
+            timeout,
+        }
+    }
+
+    /// The sender for the pushing thread, under its current SSRC.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SendState> {
+        let mut state = lock(&self.state);
+        let ssrc = self.ssrc();
+        if state.sender.config().ssrc != ssrc {
+            state.sender.set_ssrc(ssrc);
+        }
+        state
+    }
+
+    pub(crate) fn to(&self) -> Option<SocketAddr> {
+        self.to
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn ssrc(&self) -> Ssrc {
+        Ssrc(self.ssrc.load(Relaxed))
+    }
+
+    pub(crate) fn set_ssrc(&self, ssrc: Ssrc) {
+        self.ssrc.store(ssrc.0, Relaxed);
+    }
+
+    pub(crate) fn sent(&self) -> Sent {
+        *lock(&self.sent)
+    }
+
+    /// The counts of sent media, for reports.
+    pub(crate) fn media(&self) -> MediaSent {
+        let sent = self.sent();
+        MediaSent {
+            packets: sent.statistics.packets,
+            octets: sent.statistics.payload_octets,
+            retransmitted: sent.statistics.retransmitted,
+            retransmitted_octets: sent.retransmitted_octets,
+            last: sent.last_frame,
+        }
+    }
+
+    /// Notes the counters at `now`, and the frame if any; returns whether nothing was sent before.
+    pub(crate) fn note(
+        &self,
+        now: Instant,
+        sender: &Sender,
+        frame: Option<(RtpTimestamp, Instant)>,
+    ) -> bool {
+        let mut sent = lock(&self.sent);
+        let is_first = sent.statistics.packets == 0;
+        sent.statistics = sender.statistics();
+        sent.retransmitted_octets = sender.retransmitted_octets();
+        sent.last_frame = frame.or(sent.last_frame);
+        let any = sent.statistics.packets > 0;
+        sent.last_sequence = any.then(|| sender.next_sequence().plus(u16::MAX));
+        sent.last = Some(now);
+        is_first
+    }
+
+    /// Notes that something else than media was sent.
+    pub(crate) fn note_keep_alive(&self, now: Instant) {
+        lock(&self.sent).last = Some(now);
+    }
+}

@@ -1,0 +1,69 @@
+//! A stream on its port, as all its handles share it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::reporter::Reporter;
+use crate::error::Error;
+use crate::pace::sleep_until;
+use crate::port::{Inbox, Outbox, Port, Reports};
+use crate::stats::Statistics;
+
+/// A stream that is attached to its port. When the last handle is dropped, the stream sends BYE and
+/// leaves the port.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) port: Arc<Port>,
+    pub(crate) reporter: Arc<Reporter>,
+}
+
+impl Attached {
+    pub(crate) fn new(port: Arc<Port>, reporter: Reporter) -> Self {
+        let reporter = Arc::new(reporter);
+        port.add_reports(reporter.clone());
+        Self { port, reporter }
+    }
+
+    pub(crate) fn inbox(&self) -> &Inbox {
+        &self.reporter.inbox
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.reporter.outbox
+    }
+
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.port.local_address()
+    }
+
+    /// The stream's counters.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let (foreign, unrouted) = self.port.ignored();
+        Statistics {
+            send: self.outbox().sent().statistics,
+            receive: self.inbox().lock().statistics(),
+            socket: self.port.socket().counters(),
+            foreign,
+            unrouted,
+            uncollected: self.inbox().uncollected(),
+        }
+    }
+
+    /// Answers requests and reports until `deadline`.
+    pub(crate) fn wait_until(&self, deadline: Instant) -> Result<(), Error> {
+        if !self.port.has_control() {
+            sleep_until(deadline);
+            return Ok(());
+        }
+        self.port.run_until(deadline)
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let reports: Arc<dyn Reports> = self.reporter.clone();
+        self.port.remove_reports(&reports);
+        self.reporter.leave(&self.port, Instant::now(), "");
+    }
+}

@@ -1,0 +1,434 @@
+//! The RTCP of one stream on its port: carries counts of media to the participant, and reports,
+//! requests and events from it.
+//!
+//! It has no thread: the one that reads the port, or pushes a frame, drives it when it is due.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::time::Duration;
+use std::time::Instant;
+
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::control::ControlEvent;
+use rushes_proto::control::MediaSent;
+use rushes_proto::control::Participant;
+use rushes_proto::control::Reception;
+use rushes_proto::stream::Event;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::SentSoFar;
+use rushes_proto::stream::SourceStatistics;
+
+use super::events::Events;
+use super::origins::{Origins, all_speakers};
+use crate::lock::lock;
+use crate::pace::sleep_until;
+use crate::port::{Inbox, Outbox, Port, Reports, earlier};
+
+/// Pause before the next attempt when the send buffer is full.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// How long a goodbye waits for room in the send buffer.
+const LEAVE_PATIENCE: Duration = Duration::from_millis(20);
+
+/// Time after which a report is sent although there is no media yet.
+const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
+
+/// How often arrivals are reported.
+const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often to check whether a peer is known.
+const NOBODY_YET: Duration = Duration::from_millis(50);
+
+/// Own addresses remembered.
+const ECHOES_MAX: usize = 16;
+
+/// The configuration of a reporter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReporterConfig {
+    /// The destination of reports; by default the address that the peer's reports come from.
+    pub(crate) to: Option<SocketAddr>,
+    /// The port of a peer that is not known yet.
+    pub(crate) port: Option<u16>,
+    /// How long the stream may be idle before something is sent to keep the path open.
+    pub(crate) keep_alive: Option<Duration>,
+}
+
+pub(crate) struct Reporter {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) events: Events,
+    config: ReporterConfig,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// `None` if the stream does without RTCP.
+    participant: Option<Participant>,
+    /// Where the last report came from.
+    learnt: Option<SocketAddr>,
+    /// Where the reports of media sources come from.
+    origins: Origins,
+    /// A report that the full send buffer had no room for; it goes before the next.
+    unsent: Vec<u8>,
+    /// Our own addresses, from which a multicast group sends us our own packets back.
+    echoes: Vec<SocketAddr>,
+    receptions: Vec<Reception>,
+    sequences: Vec<SequenceNumber>,
+    arrivals: Vec<Option<Instant>>,
+    next_arrivals: Instant,
+    next_keep_alive: Option<Instant>,
+    opened: Instant,
+    /// Whether the first report may be sent.
+    announced: bool,
+}
+
+impl Reports for Reporter {
+    fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        let mut state = self.state();
+        let State { participant, learnt, echoes, origins, .. } = &mut *state;
+        let Some(participant) = participant else { return };
+        if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
+            return;
+        }
+        // An authentic datagram is its sender's own, wherever it comes from.
+        let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
+        if !participant.is_secured() && !all_speakers(datagram, is_own) {
+            port.note_foreign();
+            return;
+        }
+        if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
+            tracing::debug!(%error, %from, "a datagram is not RTCP");
+            return;
+        }
+        if let Some(ssrc) = sender(datagram) {
+            self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
+        }
+        // A stranger must not draw our reports away from the peer whose media we receive.
+        if learnt.is_none() || self.sends_media(from, datagram) {
+            *learnt = Some(from);
+        }
+        while let Some(event) = participant.poll_event() {
+            match &event {
+                ControlEvent::Bye { from: source, .. } => {
+                    self.inbox.lock().handle_bye(now, *source, from.ip());
+                    origins.forget(*source);
+                }
+                ControlEvent::SenderReport { from: source, info } => {
+                    let sent = SentSoFar { packets: info.packets, at: info.rtp };
+                    self.inbox.lock().handle_report(now, *source, from.ip(), Some(sent));
+                }
+                _ => {}
+            }
+            self.note(port, event);
+        }
+    }
+
+    fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
+        let mut state = self.state();
+        let requests = self.poll_receiver(&mut state, port, now);
+        let State {
+            participant,
+            learnt,
+            receptions,
+            next_keep_alive,
+            opened,
+            announced,
+            unsent,
+            ..
+        } = &mut *state;
+        let mut due = earlier(requests, self.serve_requested(port, now));
+        let (opened, announced) = (*opened, announced);
+        if let Some(participant) = participant {
+            let sent = self.outbox.media();
+            if !*announced {
+                // The first report is sent with the first media, so that it is not empty.
+                let silent = sent.packets == 0 && receptions.is_empty();
+                *announced = !silent || now.saturating_duration_since(opened) >= ANNOUNCE_AFTER;
+                if *announced {
+                    participant.report_at_once(now);
+                }
+                due = earlier(due, Some(now + NOBODY_YET));
+            }
+            if let Some(to) = self.destination(port, *learnt) {
+                if send_reports(participant, port, to, unsent, (now, &sent, receptions)) {
+                    due = earlier(due, participant.poll_timeout());
+                } else {
+                    due = earlier(due, Some(now + FULL_PAUSE));
+                }
+            } else {
+                // There is no destination until a peer is heard.
+                due = earlier(due, Some(now + NOBODY_YET));
+            }
+            while let Some(event) = participant.poll_event() {
+                self.note(port, event);
+            }
+        }
+        if let Some(interval) = self.config.keep_alive {
+            let idle_since = self.outbox.sent().last;
+            let at = idle_since.map_or(now, |last| last + interval);
+            if at <= now {
+                self.keep_alive(port, now);
+            }
+            *next_keep_alive =
+                Some(at.max(now) + if at <= now { interval } else { Duration::ZERO });
+            due = earlier(due, *next_keep_alive);
+        }
+        due
+    }
+
+    fn has_events(&self) -> bool {
+        self.events.has_events()
+    }
+
+    fn dispatch(&self) {
+        self.events.dispatch();
+    }
+}
+
+impl Reporter {
+    pub(crate) fn new(
+        inbox: Arc<Inbox>,
+        outbox: Arc<Outbox>,
+        participant: Option<Participant>,
+        config: ReporterConfig,
+    ) -> Self {
+        Self {
+            inbox,
+            outbox,
+            events: Events::default(),
+            config,
+            state: Mutex::new(State {
+                participant,
+                learnt: None,
+                origins: Origins::default(),
+                unsent: Vec::new(),
+                echoes: Vec::new(),
+                receptions: Vec::new(),
+                sequences: Vec::new(),
+                arrivals: Vec::new(),
+                next_arrivals: Instant::now(),
+                next_keep_alive: None,
+                opened: Instant::now(),
+                announced: false,
+            }),
+        }
+    }
+
+    /// Calls `act` with the participant, if there is one.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Participant) -> T) -> Option<T> {
+        self.state().participant.as_mut().map(act)
+    }
+
+    /// Whether a datagram of RTCP is of a source whose media is received, from the same host.
+    fn sends_media(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let media = sender(datagram).and_then(|sender| self.inbox.lock().address_of(sender));
+        media.is_some_and(|media| media.ip() == from.ip())
+    }
+
+    /// Whether a datagram from `from` may report for `ssrc`: if media of it is received, only the
+    /// source itself may.
+    fn is_of_source(
+        &self,
+        origins: &mut Origins,
+        port: &Port,
+        (now, from): (Instant, SocketAddr),
+        ssrc: Ssrc,
+    ) -> bool {
+        let Some(media) = self.inbox.lock().address_of(ssrc) else { return true };
+        let expected = self.control_address(port, media).unwrap_or(media);
+        origins.admit(now, ssrc, expected, from)
+    }
+
+    /// Leaves the session, if that is allowed at once.
+    pub(crate) fn leave(&self, port: &Port, now: Instant, reason: &str) {
+        // Only participants that have sent say goodbye: this one must know that it has.
+        self.serve(port, now);
+        self.with(|participant| {
+            if !participant.is_gone() {
+                participant.leave(now, reason);
+            }
+        });
+        self.serve(port, now);
+        // Without the lock, so that the thread that reads the port is not held up.
+        while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_PATIENCE {
+            sleep_until(Instant::now() + FULL_PAUSE);
+            self.serve(port, Instant::now());
+        }
+    }
+
+    /// Retransmits requested packets that had no room before; returns when to try the rest.
+    fn serve_requested(&self, port: &Port, now: Instant) -> Option<Instant> {
+        self.outbox.retransmit_requested(port.socket());
+        self.outbox.has_requested().then(|| now + FULL_PAUSE)
+    }
+
+    /// Requests missing packets, notes conflicts, and collects reception statistics.
+    fn poll_receiver(&self, state: &mut State, port: &Port, now: Instant) -> Option<Instant> {
+        let State { participant, receptions, sequences, arrivals, next_arrivals, echoes, .. } =
+            state;
+        let participant = participant.as_mut()?;
+        let mut receiver = self.inbox.lock();
+        while receiver.requests_due().is_some_and(|due| due <= now) {
+            sequences.clear();
+            for source in &*receptions {
+                if let Some(time) = participant.round_trip_time_to(source.ssrc) {
+                    receiver.set_round_trip(source.ssrc, time.smoothed);
+                }
+            }
+            if let Some(media) = receiver.poll_requests(now, sequences)
+                && !sequences.is_empty()
+            {
+                participant.request_packets(now, media, sequences);
+            }
+        }
+        if let Some(from) = receiver.poll_conflict().filter(|from| !is_echo(echoes, port, *from)) {
+            participant.handle_conflict(now, from);
+        }
+        if now >= *next_arrivals && receiver.config().arrivals {
+            *next_arrivals = now + ARRIVALS_INTERVAL;
+            arrivals.clear();
+            while let Some((media, begin)) = receiver.poll_arrivals(arrivals) {
+                participant.report_arrivals(now, media, begin, arrivals);
+                arrivals.clear();
+            }
+        }
+        receptions.clear();
+        receptions.extend(receiver.receptions().map(reception));
+        let arrivals_due = receiver.config().arrivals.then_some(*next_arrivals);
+        earlier(receiver.requests_due(), arrivals_due)
+    }
+
+    /// Queues an event of the key for media sent.
+    pub(crate) fn note_key_event(&self, event: Event) {
+        let event = match event {
+            Event::KeyExpiring { left } => ControlEvent::KeyExpiring { left },
+            Event::KeyExpired => ControlEvent::KeyExpired,
+            _ => return,
+        };
+        self.events.push(event);
+    }
+
+    /// Acts on an event, before the application gets it.
+    fn note(&self, port: &Port, event: ControlEvent) {
+        match &event {
+            ControlEvent::Collision { new, .. } => {
+                self.outbox.set_ssrc(*new);
+                self.inbox.lock().set_own_ssrc(*new);
+            }
+            ControlEvent::PacketsLost { sequences, .. } => {
+                self.outbox.retransmit_soon(port.socket(), sequences);
+            }
+            _ => {}
+        }
+        self.events.push(event);
+    }
+
+    /// The destination of reports: as configured, or where the peer's reports come from.
+    fn destination(&self, port: &Port, learnt: Option<SocketAddr>) -> Option<SocketAddr> {
+        if self.config.to.is_some() {
+            return self.config.to;
+        }
+        let media = self.media_source(port);
+        // Reports of a host without media do not redirect ours from one that sends media.
+        let is_a_source = |at: &SocketAddr| self.inbox.lock().has_source_at(at.ip());
+        let learnt = learnt.filter(|at| media.is_none() || is_a_source(at));
+        let mut address = learnt.or(media)?;
+        if let Some(port) = self.config.port {
+            address.set_port(port);
+        }
+        Some(address)
+    }
+
+    /// Where a peer that has not reported yet expects reports: one port above its media.
+    fn media_source(&self, port: &Port) -> Option<SocketAddr> {
+        let media = Receiver::source_address(&self.inbox.lock())?;
+        self.control_address(port, media)
+    }
+
+    /// Where a peer whose media comes from `address` has its RTCP, unless it says otherwise.
+    fn control_address(&self, port: &Port, mut address: SocketAddr) -> Option<SocketAddr> {
+        match self.config.port {
+            Some(port) => address.set_port(port),
+            None if port.is_muxed() => {}
+            None => address.set_port(address.port().checked_add(1)?),
+        }
+        Some(address)
+    }
+
+    /// Sends an empty datagram, which opens a path and is otherwise ignored (RFC 6263 section 4.1).
+    fn keep_alive(&self, port: &Port, now: Instant) {
+        if let Some(to) = self.outbox.to() {
+            port.send_on_media(&[], to);
+        }
+        self.outbox.note_keep_alive(now);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+/// Sends the datagrams of `participant`; `false` if the send buffer is full. The one that it had no
+/// room for waits in `unsent`.
+fn send_reports(
+    participant: &mut Participant,
+    port: &Port,
+    to: SocketAddr,
+    unsent: &mut Vec<u8>,
+    (now, sent, received): (Instant, &MediaSent, &[Reception]),
+) -> bool {
+    if !unsent.is_empty() && !port.send_rtcp(unsent, to) {
+        return false;
+    }
+    unsent.clear();
+    while let Some(datagram) = participant.poll_datagram(now, sent, received) {
+        if !port.send_rtcp(datagram, to) {
+            unsent.extend_from_slice(datagram);
+            return false;
+        }
+    }
+    true
+}
+
+/// The sender of an RTCP datagram.
+fn sender(datagram: &[u8]) -> Option<Ssrc> {
+    let octets = datagram.get(4..)?.first_chunk::<4>()?;
+    Some(Ssrc(u32::from_be_bytes(*octets)))
+}
+
+/// Whether a packet with our own SSRC, which came from `from`, is an echo: sent from our port and
+/// an address of this machine.
+fn is_echo(echoes: &mut Vec<SocketAddr>, port: &Port, from: SocketAddr) -> bool {
+    if echoes.contains(&from) {
+        return true;
+    }
+    let own = [Some(port.local_address()), port.control_address()];
+    let is_own_port = own.iter().flatten().any(|own| own.port() == from.port());
+    // One address for each of the machine's networks, and each port: looked up once.
+    let own = is_own_port && echoes.len() < ECHOES_MAX && rushes_net::is_local(from.ip());
+    if own {
+        echoes.push(from);
+    }
+    own
+}
+
+fn reception(source: SourceStatistics) -> Reception {
+    Reception {
+        ssrc: source.ssrc,
+        expected: source.expected,
+        received: source.received,
+        highest: source.highest,
+        jitter: source.jitter,
+        last_heard: source.last_heard,
+    }
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reporter").field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,149 @@
+//! RTCP for the application.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rushes_proto::RtpTimestamp;
+use rushes_proto::Ssrc;
+use rushes_proto::control::AppData;
+#[cfg(doc)]
+use rushes_proto::control::ClockMapping;
+use rushes_proto::control::ControlEvent;
+use rushes_proto::control::ControlStatistics;
+use rushes_proto::control::KeyFrameRequest;
+use rushes_proto::control::RemoteStatistics;
+use rushes_proto::rtcp::BitRateLimit;
+
+use super::Attached;
+use crate::error::Error;
+
+/// A stream's RTCP: the reports of its peers, and the requests to them.
+///
+/// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook, as
+/// often as RFC 3550 section 6.2 allows. Cheap to clone; a clone is the same stream's.
+#[derive(Clone, Debug)]
+pub struct Rtcp {
+    pub(crate) attached: Arc<Attached>,
+}
+
+impl Rtcp {
+    /// Sets a function that is called with every report and request, on the thread that reads the
+    /// stream's port. It may call the stream. Without one, events wait for
+    /// [`poll_event`](Self::poll_event).
+    ///
+    /// A hook that owns a clone of this handle keeps the stream's RTCP alive after the stream is
+    /// dropped; better let it pass its events on.
+    pub fn on_event(&self, hook: impl FnMut(ControlEvent) + Send + 'static) {
+        self.attached.reporter.events.set_hook(Box::new(hook));
+        self.attached.reporter.events.dispatch();
+    }
+
+    /// The next report or request; the last 256 are kept.
+    pub fn poll_event(&self) -> Option<ControlEvent> {
+        self.attached.reporter.events.poll()
+    }
+
+    /// What is known of each peer: its name, its clocks, its last report, the round-trip time.
+    pub fn peers(&self) -> Vec<RemoteStatistics> {
+        self.attached.reporter.with(|participant| participant.remotes()).unwrap_or_default()
+    }
+
+    /// Nanoseconds since the media of `timestamp` was captured, by the clock that its `source` shows
+    /// in its reports and by ours: how late a frame is that has just come. Negative if the source's
+    /// clock is ahead. `None` before its first report, and if the clocks are an hour or more apart:
+    /// some peers do not report wall-clock time. See [`ClockMapping::latency`].
+    pub fn capture_latency(&self, source: Ssrc, timestamp: RtpTimestamp) -> Option<i64> {
+        let now = Instant::now();
+        self.attached.reporter.with(|participant| {
+            let peer = participant.remotes().into_iter().find(|peer| peer.ssrc == source)?;
+            peer.clock?.latency(timestamp, participant.ntp(now))
+        })?
+    }
+
+    /// Whether a peer that has reported on our media, and has not left, is still to report on the
+    /// last packet sent: until then the losses in [`peers`](Self::peers) are not final.
+    pub fn awaits_reports(&self) -> bool {
+        let Some(last) = self.attached.outbox().sent().last_sequence else { return false };
+        let is_behind = |peer: &RemoteStatistics| {
+            let highest = peer.reported.filter(|_| !peer.left).map(|block| block.highest as u16);
+            highest.is_some_and(|highest| highest != last.0)
+        };
+        self.peers().iter().any(is_behind)
+    }
+
+    /// Reports sent and received so far.
+    pub fn statistics(&self) -> ControlStatistics {
+        self.attached.reporter.with(|participant| participant.statistics()).unwrap_or_default()
+    }
+
+    /// Asks every media source for a key frame: PLI for pictures lost, FIR for a new viewer.
+    ///
+    /// With feedback on (see [`StreamBuilder::feedback`](crate::StreamBuilder::feedback)) it goes
+    /// at once, otherwise with the next report, up to some seconds later.
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn request_key_frame(&self, request: KeyFrameRequest) -> Result<(), Error> {
+        let sources: Vec<Ssrc> = {
+            let receiver = self.attached.inbox().lock();
+            receiver.receptions().map(|source| source.ssrc).collect()
+        };
+        self.act(|participant, now| {
+            for media in sources {
+                participant.request_key_frame(now, media, request);
+            }
+        })
+    }
+
+    /// Asks a media source to keep to a bit rate (TMMBR, RFC 5104 section 4.2.1).
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn request_bit_rate(&self, limit: BitRateLimit) -> Result<(), Error> {
+        self.act(|participant, now| participant.request_bit_rate(now, limit))
+    }
+
+    /// Sends media sources an estimate of what the path can carry in all, in bits per second
+    /// (REMB).
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn send_estimate(&self, bit_rate: u64, sources: &[Ssrc]) -> Result<(), Error> {
+        self.act(|participant, now| participant.send_estimate(now, bit_rate, sources))
+    }
+
+    /// Sends an application's own packet with the next report.
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`], or [`Error::RtcpBusy`] if 64 such packets wait already.
+    pub fn send_app(&self, app: AppData) -> Result<(), Error> {
+        let mut added = false;
+        self.act(|participant, _| added = participant.send_app(app))?;
+        if added { Ok(()) } else { Err(Error::RtcpBusy) }
+    }
+
+    /// Sends BYE, immediately below 50 members (RFC 3550 section 6.3.7). Dropping the stream does
+    /// so too, without a reason.
+    ///
+    /// # Errors
+    /// [`Error::NoRtcp`].
+    pub fn send_bye(&self, reason: &str) -> Result<(), Error> {
+        let Attached { port, reporter } = &*self.attached;
+        reporter.with(|_| ()).ok_or(Error::NoRtcp)?;
+        reporter.leave(port, Instant::now(), reason);
+        port.serve_now();
+        Ok(())
+    }
+
+    /// Calls `act`, and sends what may be sent at once.
+    fn act(
+        &self,
+        act: impl FnOnce(&mut rushes_proto::control::Participant, Instant),
+    ) -> Result<(), Error> {
+        let now = Instant::now();
+        let Attached { port, reporter } = &*self.attached;
+        reporter.with(|participant| act(participant, now)).ok_or(Error::NoRtcp)?;
+        port.serve_now();
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! The keys of a stream in its description, and in that of a peer.
+
+use rushes_proto::sdp::{Attribute, Media, Profile};
+
+use crate::error::{Error, SdesError};
+use crate::security::Security;
+use crate::setup::StreamBuilder;
+
+/// The attribute of RFC 9335 section 4.
+const CRYPTEX: &str = "cryptex";
+
+impl StreamBuilder {
+    /// Puts the keys into the description of the stream.
+    pub(super) fn describe_security(&self, media: &mut Media) -> Result<(), Error> {
+        let Some(security) = &self.security else { return Ok(()) };
+        let Some(given) = security.given() else {
+            #[cfg(feature = "zrtp")]
+            return self.describe_hello(media);
+            #[cfg(not(feature = "zrtp"))]
+            return Ok(());
+        };
+        media.crypto.push(security.to_crypto(1)?);
+        media.profile = match media.profile {
+            Profile::Avpf => Profile::Savpf,
+            _ => Profile::Savp,
+        };
+        if given.policy.cryptex {
+            media.attributes.push(Attribute::new(CRYPTEX, ""));
+        }
+        Ok(())
+    }
+
+    /// Secures the stream as `media` says: by the first of its `a=crypto` lines that can be
+    /// followed.
+    pub(super) fn secured_as(self, media: &Media) -> Result<Self, Error> {
+        if !media.is_secured() {
+            #[cfg(feature = "zrtp")]
+            return Ok(self.agreeing_as(media));
+            #[cfg(not(feature = "zrtp"))]
+            return Ok(self);
+        }
+        let cryptex = media.attribute(CRYPTEX).is_some();
+        let mut security = None;
+        let chosen = media.first_acceptable_crypto(|valid| {
+            security = Security::read(valid.line, cryptex).ok();
+            security.is_some()
+        });
+        let (Some(_), Some(security)) = (chosen, security) else {
+            let mut reasons =
+                media.crypto.iter().filter_map(|line| Security::read(line, cryptex).err());
+            return Err(reasons.next().unwrap_or(SdesError::Missing).into());
+        };
+        Ok(self.security(security))
+    }
+}

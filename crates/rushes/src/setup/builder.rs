@@ -1,0 +1,353 @@
+//! Setting a stream up.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use rushes_net::MulticastOptions;
+use rushes_net::ReceivePath;
+use rushes_net::SendPath;
+use rushes_net::SocketOptions;
+use rushes_proto::ClockRate;
+use rushes_proto::PayloadType;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::SequenceNumber;
+use rushes_proto::Ssrc;
+use rushes_proto::payload::Delivery;
+use rushes_proto::payload::FrameSettings;
+use rushes_proto::payload::Framing;
+use rushes_proto::stream::FrameRate;
+use rushes_proto::stream::ReceiverConfig;
+
+use super::control::ControlSettings;
+use super::session::Session;
+use crate::codec::Carried;
+use crate::codec::Interleaving;
+use crate::pace::Pacing;
+use crate::port::OnlyFrom;
+use crate::security::Security;
+
+/// A stream being set up. Every setting has a default that works; [`open`](Self::open) checks
+/// them all.
+///
+/// Streams of a session with the same local port share a socket; its settings (buffers, paths,
+/// multicast, where RTCP is) are those of the stream that was opened first.
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens until `open`"]
+pub struct StreamBuilder {
+    pub(crate) session: Session,
+    pub(super) carried: Carried,
+    pub(super) local_port: u16,
+    pub(super) remote_port: Option<u16>,
+    pub(crate) payload_type: PayloadType,
+    pub(crate) ssrc: Option<Ssrc>,
+    pub(super) remote_ssrc: Option<Ssrc>,
+    pub(super) only_from: Option<OnlyFrom>,
+    pub(crate) clock_rate: Option<ClockRate>,
+    pub(super) mtu: usize,
+    pub(crate) frame_rate: Option<FrameRate>,
+    pub(super) frame: FrameSettings,
+    pub(super) interleaving: Interleaving,
+    pub(super) pacing: Pacing,
+    pub(super) reorder_packets: Option<usize>,
+    pub(super) reorder_octets: usize,
+    pub(super) reorder_time: Option<Duration>,
+    pub(super) latency: Option<Duration>,
+    pub(super) memory: Option<usize>,
+    pub(super) probation: u8,
+    pub(super) sources_max: usize,
+    pub(super) source_timeout: Duration,
+    pub(super) spin: Duration,
+    pub(super) send_timeout: Duration,
+    pub(super) first: Option<(SequenceNumber, RtpTimestamp)>,
+    pub(crate) socket: SocketOptions,
+    pub(crate) control: ControlSettings,
+    pub(crate) security: Option<Security>,
+    #[cfg(feature = "zrtp")]
+    pub(crate) chain: crate::agreement::ChainStart,
+}
+
+impl StreamBuilder {
+    pub(crate) fn new(session: Session, carried: Carried, payload_type: PayloadType) -> Self {
+        let defaults = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
+        let group = session.peer().filter(IpAddr::is_multicast);
+        let socket = SocketOptions {
+            multicast: group.map(MulticastOptions::new),
+            ..SocketOptions::default()
+        };
+        Self {
+            session,
+            carried,
+            local_port: 0,
+            remote_port: None,
+            payload_type,
+            ssrc: None,
+            remote_ssrc: None,
+            only_from: None,
+            clock_rate: None,
+            mtu: 1500,
+            frame_rate: None,
+            frame: defaults.frame,
+            interleaving: Interleaving::default(),
+            pacing: Pacing::default(),
+            reorder_packets: None,
+            reorder_octets: defaults.reorder_len_max,
+            reorder_time: None,
+            latency: None,
+            memory: None,
+            probation: defaults.probation,
+            sources_max: defaults.sources_max,
+            source_timeout: defaults.source_timeout,
+            spin: Duration::ZERO,
+            send_timeout: Duration::from_secs(1),
+            first: None,
+            socket,
+            control: ControlSettings::default(),
+            security: None,
+            #[cfg(feature = "zrtp")]
+            chain: crate::agreement::ChainStart::default(),
+        }
+    }
+
+    /// The local UDP port; 0, the default, takes a free one.
+    pub fn local_port(mut self, port: u16) -> Self {
+        self.local_port = port;
+        self
+    }
+
+    /// The peer's UDP port. Without it the stream only receives.
+    pub fn remote_port(mut self, port: u16) -> Self {
+        self.remote_port = Some(port);
+        self
+    }
+
+    /// The payload type to send and to accept; by default 96 for H.264, 97 for H.265, 98 for
+    /// H.266, 111 for Opus, 99 for generic frames.
+    pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
+        self.payload_type = payload_type;
+        self
+    }
+
+    /// The stream's own SSRC; random by default (RFC 3550 section 8.1).
+    pub fn ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.ssrc = Some(ssrc);
+        self
+    }
+
+    /// The one source to accept, which is then believed from its first packet on; by default
+    /// any. Streams on one port need it, or payload types of their own.
+    pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.remote_ssrc = Some(ssrc);
+        self
+    }
+
+    /// The only host to accept packets from, and the port of its media if that is known; others are
+    /// counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By default the session's
+    /// peer, if it has one that is no multicast group, and otherwise any host.
+    ///
+    /// Addresses can be forged; SRTP and ZRTP keep strangers out reliably.
+    pub fn only_from(mut self, host: IpAddr, port: Option<u16>) -> Self {
+        self.only_from = Some(OnlyFrom { host, port });
+        self
+    }
+
+    /// The rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
+    pub fn clock_rate(mut self, rate: ClockRate) -> Self {
+        self.clock_rate = Some(rate);
+        self
+    }
+
+    /// Octets in the largest IP packet to send, headers included: 100..=65 535, by default 1 500.
+    /// Received packets may be of any size.
+    pub fn mtu(mut self, octets: usize) -> Self {
+        self.mtu = octets;
+        self
+    }
+
+    /// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may
+    /// allow less; a warning in the log then names the setting to raise.
+    pub fn socket_buffer(mut self, octets: usize) -> Self {
+        self.socket.send_buffer = octets;
+        self.socket.receive_buffer = octets;
+        self
+    }
+
+    /// The rate of the frames to send, for automatic timestamps and for pacing. By default
+    /// timestamps are 1/30 s apart and pacing follows the calls.
+    pub fn frame_rate(mut self, rate: FrameRate) -> Self {
+        self.frame_rate = Some(rate);
+        self
+    }
+
+    /// How large frames are spread over time; by default over half the frame interval.
+    pub fn pacing(mut self, pacing: Pacing) -> Self {
+        self.pacing = pacing;
+        self
+    }
+
+    /// Whether access units or NAL units are delivered; by default whole access units.
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.frame.delivery = delivery;
+        self
+    }
+
+    /// How NAL units are set apart, in frames pushed and pulled; by default with start codes.
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.frame.framing = framing;
+        self
+    }
+
+    /// Octets in the largest frame to accept, by default 64 MiB.
+    pub fn frame_len_max(mut self, octets: usize) -> Self {
+        self.frame.frame_len_max = octets;
+        self
+    }
+
+    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767: if not zero, the
+    /// default, NAL units travel with their decoding order numbers, and the sender may interleave
+    /// them. Both sides must agree.
+    ///
+    /// Received units are put into decoding order: each waits until the numbers say that none can
+    /// come before it any more, and an access unit for the first unit of the next. A larger number
+    /// delays them more. Units to be sent are not interleaved.
+    pub fn max_don_diff(mut self, max: u16) -> Self {
+        self.interleaving.max_don_diff = max;
+        self
+    }
+
+    /// `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767: the most NAL units that
+    /// are sent before one that they follow in decoding order, so that received units need not wait
+    /// for more. 0, the default, if that is not known. See [`max_don_diff`](Self::max_don_diff).
+    pub fn depack_buf_nalus(mut self, units: u16) -> Self {
+        self.interleaving.depack_buf_nalus = units;
+        self
+    }
+
+    /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7): octets of NAL
+    /// units that wait for others at most. 0, the default, if that is not known; they are then as many
+    /// as the [largest frame](Self::frame_len_max) has. See [`max_don_diff`](Self::max_don_diff).
+    pub fn depack_buf_bytes(mut self, octets: u32) -> Self {
+        self.interleaving.depack_buf_bytes = octets;
+        self
+    }
+
+    /// How long a missing packet is waited for, from the first packet after it: by default 50 ms;
+    /// with [`recovery`](Self::recovery) at least so long (see [`latency`](Self::latency)). It delays
+    /// nothing while no packet is missing.
+    pub fn reorder_time(mut self, time: Duration) -> Self {
+        self.reorder_time = Some(time);
+        self
+    }
+
+    /// How long a frame may wait for packets that are [asked for](Self::recovery), by default 500 ms.
+    ///
+    /// They are waited for as long as four requests take at the measured round-trip time, which is
+    /// often less; until it is known, for the whole limit. Packets whose answer could not come in
+    /// time are not requested, and counted
+    /// ([`not_requested`](crate::proto::stream::ReceiveStatistics::not_requested)): with a round
+    /// trip of 200 ms, a limit below 205 ms recovers nothing, and one of 600 ms nearly everything.
+    pub fn latency(mut self, limit: Duration) -> Self {
+        self.latency = Some(limit);
+        self
+    }
+
+    /// Octets that unfinished frames and reorder windows of all sources of the stream may hold
+    /// together, by default 64 MiB more than [`frame_len_max`](Self::frame_len_max), which is the
+    /// least. When that is exceeded, the source that has delivered least gives up its frame.
+    pub fn memory(mut self, octets: usize) -> Self {
+        self.memory = Some(octets);
+        self
+    }
+
+    /// Packets that the reorder window spans at most (1..=16 384), and octets that it holds; by
+    /// default 512 (with [`recovery`](Self::recovery) 4 096) and 4 MiB.
+    pub fn reorder_window(mut self, packets: usize, octets: usize) -> Self {
+        self.reorder_packets = Some(packets);
+        self.reorder_octets = octets;
+        self
+    }
+
+    /// Packets before a source is believed, by default 2 (RFC 3550 appendix A.1); they are kept
+    /// meanwhile, so none is lost. 1 believes a source at once.
+    pub fn probation(mut self, packets: u8) -> Self {
+        self.probation = packets;
+        self
+    }
+
+    /// Sources that are followed at once, by default 16, and how long one may be silent, its reports
+    /// included, before it ends, by default 30 s. If another source needs its place, two seconds
+    /// without media and reports are enough.
+    pub fn sources(mut self, max: usize, timeout: Duration) -> Self {
+        self.sources_max = max;
+        self.source_timeout = timeout;
+        self
+    }
+
+    /// How long [`pull_frame`](crate::MediaStream::pull_frame) spins before it sleeps; by default
+    /// not at all. Spinning occupies a core and saves a few microseconds of latency.
+    pub fn spin(mut self, time: Duration) -> Self {
+        self.spin = time;
+        self
+    }
+
+    /// How long to wait for room in the socket's send buffer before giving up, by default 1 s.
+    pub fn send_timeout(mut self, timeout: Duration) -> Self {
+        // A year is for ever, and does not overflow an instant.
+        self.send_timeout = timeout.min(Duration::from_secs(365 * 24 * 3600));
+        self
+    }
+
+    /// The first sequence number and timestamp; random by default, as RFC 3550 section 5.1 asks.
+    pub fn first_packet(mut self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Self {
+        self.first = Some((sequence, timestamp));
+        self
+    }
+
+    /// How datagrams are given to the kernel; by default the fastest way that works.
+    pub fn send_path(mut self, path: SendPath) -> Self {
+        self.socket.send_path = path;
+        self
+    }
+
+    /// Whether the kernel and the device read sent data in place instead of copying it
+    /// (`MSG_ZEROCOPY`; Linux 5.0); by default not.
+    ///
+    /// It is for real network devices with scatter-gather and checksum offload, and frames of
+    /// 16 KiB and more. Over loopback, where the kernel copies all the same, it costs more than it
+    /// saves. It takes 8 slabs of 64 KiB for each stream instead of one; when all are on their way,
+    /// [`push_frame`](crate::MediaStream::push_frame) waits, at most for the
+    /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
+    /// [history](Self::history) is made of such slabs and takes twice the memory.
+    ///
+    /// Where the system or the device does not support it, data is copied; the counters show it
+    /// ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent as
+    /// well. What it saves depends on the device and the frames: measure it.
+    pub fn zero_copy(mut self, on: bool) -> Self {
+        self.socket.zero_copy = on;
+        self
+    }
+
+    /// How datagrams are taken from the kernel; by default the fastest way that works.
+    pub fn receive_path(mut self, path: ReceivePath) -> Self {
+        self.socket.receive_path = path;
+        self
+    }
+
+    /// The differentiated services code point of sent packets, 0..=63 (RFC 2474).
+    pub fn dscp(mut self, dscp: u8) -> Self {
+        self.socket.dscp = Some(dscp);
+        self
+    }
+
+    /// The network interface to use, by name.
+    pub fn interface(mut self, name: &str) -> Self {
+        self.socket.interface = Some(name.to_owned());
+        self
+    }
+
+    /// How a multicast group is joined and reached; by default the peer's group, if it is one,
+    /// on the default interface, one hop far, heard by this host too.
+    pub fn multicast(mut self, options: MulticastOptions) -> Self {
+        self.socket.multicast = Some(options);
+        self
+    }
+}

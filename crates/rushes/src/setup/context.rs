@@ -1,0 +1,98 @@
+//! Where an application starts.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
+
+use rushes_proto::NtpTime;
+
+use super::session::Session;
+use crate::error::Error;
+
+/// The application's place among its peers; sessions are made from it.
+///
+/// All its streams tell their peers one canonical name and one wall clock, so that a receiver can
+/// present them in step. Cheap to clone; a clone is the same context.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    cname: OnceLock<String>,
+    wall_clock: (Instant, NtpTime),
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let ntp = NtpTime::from_unix(since_epoch.unwrap_or(Duration::ZERO));
+        Self { cname: OnceLock::new(), wall_clock: (Instant::now(), ntp) }
+    }
+}
+
+impl Context {
+    /// A context with all defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A context whose streams tell their peers the canonical name `cname` (RFC 3550 section
+    /// 6.5.1), 1 to 255 octets; by default a random one (RFC 7022 section 4.2).
+    ///
+    /// # Errors
+    /// [`Error::Cname`] if it is empty or too long.
+    pub fn with_cname(cname: &str) -> Result<Self, Error> {
+        if !(1..=255).contains(&cname.len()) {
+            return Err(Error::Cname { len: cname.len() });
+        }
+        let context = Self::default();
+        let _ = context.shared.cname.set(cname.to_owned());
+        Ok(context)
+    }
+
+    /// The canonical name.
+    ///
+    /// # Errors
+    /// [`Error::Random`] if it is to be a random one and there are no random numbers.
+    pub fn cname(&self) -> Result<&str, Error> {
+        if let Some(cname) = self.shared.cname.get() {
+            return Ok(cname);
+        }
+        let cname = random_cname()?;
+        Ok(self.shared.cname.get_or_init(|| cname))
+    }
+
+    /// What the wall clock showed at some instant. It is read once, so that it never jumps.
+    pub(crate) fn wall_clock(&self) -> (Instant, NtpTime) {
+        self.shared.wall_clock
+    }
+
+    /// A session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
+    ///
+    /// Streams of the session send to this host and, unless it is a multicast group, take
+    /// datagrams from its address only.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the name cannot be resolved.
+    pub fn session(&self, peer: &str) -> Result<Session, Error> {
+        Ok(Session::new(self.clone(), Some(rushes_net::resolve(peer, 0)?)))
+    }
+
+    /// A session without a peer, whose streams receive from anyone and send to no one.
+    ///
+    /// It listens on IPv4 unless [`Session::local_address`] says otherwise.
+    pub fn session_any(&self) -> Session {
+        Session::new(self.clone(), None)
+    }
+}
+
+/// 96 random bits in hexadecimal digits (RFC 7022 section 4.2 asks for as many, in Base64).
+fn random_cname() -> Result<String, Error> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits[4..]).map_err(|error| Error::Random(error.to_string()))?;
+    Ok(format!("{:024x}", u128::from_be_bytes(bits)))
+}

@@ -1,0 +1,205 @@
+//! Settings of RTCP, feedback and recovery.
+
+use std::time::Duration;
+
+use rushes_proto::PayloadType;
+use rushes_proto::Ssrc;
+use rushes_proto::rtcp::SdesKind;
+use rushes_proto::timer::FeedbackTiming;
+use rushes_proto::timer::TimerConfig;
+
+use super::builder::StreamBuilder;
+
+/// How often whole reports are sent, at most, while feedback may be sent at any time.
+const REGULAR_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long feedback may be useful.
+const FEEDBACK_DELAY: Duration = Duration::from_millis(500);
+
+/// Whether and how lost packets are requested and retransmitted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// Lost packets are not requested.
+    #[default]
+    Off,
+    /// In a stream of their own (RFC 4588), whose payload type follows from the stream's: 127 for
+    /// 96, 126 for 97, and so on down.
+    On,
+    /// In a stream of their own with this payload type.
+    Rtx(PayloadType),
+    /// Unchanged, in the stream they belong to; for peers that send NACKs but do not support RFC
+    /// 4588.
+    Verbatim,
+}
+
+impl Recovery {
+    /// The payload type of retransmissions of `media`.
+    pub(crate) fn payload_type(self, media: PayloadType) -> Option<PayloadType> {
+        match self {
+            Self::Off | Self::Verbatim => None,
+            Self::On => PayloadType::new(223_u8.wrapping_sub(media.value()).clamp(96, 127)),
+            Self::Rtx(payload_type) => Some(payload_type),
+        }
+    }
+}
+
+/// The RTCP settings of a stream.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub(crate) struct ControlSettings {
+    pub(crate) rtcp: bool,
+    pub(crate) mux: bool,
+    pub(crate) local_port: Option<u16>,
+    pub(crate) remote_port: Option<u16>,
+    pub(crate) bandwidth: u64,
+    pub(crate) feedback: Option<bool>,
+    pub(crate) reduced_size: bool,
+    pub(crate) description: Vec<(SdesKind, String)>,
+    pub(crate) recovery: Recovery,
+    pub(crate) rtx_ssrc: Option<Ssrc>,
+    pub(crate) remote_rtx_ssrc: Option<Ssrc>,
+    pub(crate) arrivals: bool,
+    pub(crate) history: usize,
+    pub(crate) keep_alive: Option<Duration>,
+}
+
+impl Default for ControlSettings {
+    fn default() -> Self {
+        Self {
+            rtcp: true,
+            mux: false,
+            local_port: None,
+            remote_port: None,
+            bandwidth: 10_000_000,
+            feedback: None,
+            reduced_size: false,
+            description: Vec::new(),
+            recovery: Recovery::Off,
+            rtx_ssrc: None,
+            remote_rtx_ssrc: None,
+            arrivals: false,
+            history: 4 << 20,
+            keep_alive: None,
+        }
+    }
+}
+
+impl ControlSettings {
+    /// When reports and feedback may be sent.
+    pub(crate) fn timer(&self, multiparty: bool) -> TimerConfig {
+        let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || self.arrivals);
+        TimerConfig {
+            feedback: feedback.then_some(FeedbackTiming {
+                regular_interval_min: REGULAR_INTERVAL,
+                delay_max: FEEDBACK_DELAY,
+            }),
+            multiparty,
+            ..TimerConfig::new(self.bandwidth)
+        }
+    }
+}
+
+impl StreamBuilder {
+    /// Whether RTCP is sent and read; by default it is, on the port above the stream's.
+    pub fn rtcp(mut self, on: bool) -> Self {
+        self.control.rtcp = on;
+        self
+    }
+
+    /// Whether RTCP shares the stream's port (RFC 5761); by default it does not. Both sides must
+    /// agree.
+    pub fn rtcp_mux(mut self, on: bool) -> Self {
+        self.control.mux = on;
+        self
+    }
+
+    /// The local port for RTCP, where it is not the one above the stream's.
+    pub fn rtcp_local_port(mut self, port: u16) -> Self {
+        self.control.local_port = Some(port);
+        self
+    }
+
+    /// The peer's port for RTCP, where it is not the one above its stream's.
+    pub fn rtcp_remote_port(mut self, port: u16) -> Self {
+        self.control.remote_port = Some(port);
+        self
+    }
+
+    /// The session's bandwidth in bits per second, of which RTCP takes 5 % at most (RFC 3550
+    /// section 6.2); by default 10 Mbit/s. All participants should use the same value.
+    pub fn session_bandwidth(mut self, bits_per_second: u64) -> Self {
+        self.control.bandwidth = bits_per_second;
+        self
+    }
+
+    /// Whether requests go out at once (the profile AVPF, RFC 4585) rather than with the next
+    /// report; by default only with [`recovery`](Self::recovery).
+    pub fn feedback(mut self, on: bool) -> Self {
+        self.control.feedback = Some(on);
+        self
+    }
+
+    /// Whether feedback may go without a report before it (RFC 5506); by default not. Both sides
+    /// must agree.
+    pub fn reduced_size(mut self, on: bool) -> Self {
+        self.control.reduced_size = on;
+        self
+    }
+
+    /// An SDES item of this participant that reports carry besides its canonical name: a name, a
+    /// tool, a place (RFC 3550 section 6.5); at most 255 octets.
+    pub fn describe(mut self, kind: SdesKind, text: &str) -> Self {
+        self.control.description.push((kind, text.to_owned()));
+        self
+    }
+
+    /// Whether lost packets are requested and retransmitted; by default not. Both sides must agree,
+    /// and need RTCP.
+    ///
+    /// A frame then may wait longer for a missing packet: see
+    /// [`latency`](Self::latency). On a path without losses it sends nothing more.
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.control.recovery = recovery;
+        self
+    }
+
+    /// The SSRC of the retransmissions that the stream sends (RFC 4588), which must not be that of
+    /// its media; random by default. Only with [`Recovery::On`] and [`Recovery::Rtx`].
+    pub fn rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.control.rtx_ssrc = Some(ssrc);
+        self
+    }
+
+    /// The one source to accept retransmissions of, which must not be that of the media; by
+    /// default any. Only with [`Recovery::On`] and [`Recovery::Rtx`].
+    pub fn remote_rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
+        self.control.remote_rtx_ssrc = Some(ssrc);
+        self
+    }
+
+    /// Whether the arrival of each packet is reported to the sender, ten times a second (RFC 8888);
+    /// by default not. The sender gets [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals),
+    /// for its congestion controller.
+    pub fn report_arrivals(mut self, on: bool) -> Self {
+        self.control.arrivals = on;
+        self
+    }
+
+    /// Octets of sent packets that are kept for retransmission, by default 4 MiB; only with
+    /// [`recovery`](Self::recovery).
+    pub fn history(mut self, octets: usize) -> Self {
+        self.control.history = octets;
+        self
+    }
+
+    /// Sends an empty datagram at once and whenever nothing was sent for `interval`, so that
+    /// address translators keep the path to us open (RFC 6263 section 4.1); by default never. It
+    /// needs a remote port, and a thread that pulls or waits.
+    pub fn keep_alive(mut self, interval: Duration) -> Self {
+        // A year is for ever, and does not overflow an instant.
+        let longest = Duration::from_secs(365 * 24 * 3600);
+        self.control.keep_alive = Some(interval.clamp(Duration::from_millis(10), longest));
+        self
+    }
+}

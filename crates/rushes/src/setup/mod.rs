@@ -1,0 +1,17 @@
+//! Setting streams up: context, session, builder, and the opening of a stream.
+
+mod builder;
+mod context;
+mod control;
+mod open;
+#[cfg(feature = "zrtp")]
+mod opening;
+mod security;
+mod session;
+
+pub use self::builder::StreamBuilder;
+pub use self::context::Context;
+pub use self::control::Recovery;
+#[cfg(feature = "zrtp")]
+pub use self::opening::Opening;
+pub use self::session::Session;

@@ -1,0 +1,339 @@
+//! Opening a stream: every setting checked, the parts made and put together.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rushes_proto::Batch;
+use rushes_proto::PayloadType;
+use rushes_proto::RtpTimestamp;
+use rushes_proto::Ssrc;
+use rushes_proto::control::Participant;
+use rushes_proto::control::ParticipantConfig;
+use rushes_proto::payload::PayloadFormat;
+use rushes_proto::repair::RequestTiming;
+use rushes_proto::stream::FrameRate;
+use rushes_proto::stream::MEMORY_BESIDE_A_FRAME;
+use rushes_proto::stream::Receiver;
+use rushes_proto::stream::ReceiverConfig;
+use rushes_proto::stream::Retransmission;
+use rushes_proto::stream::Route;
+use rushes_proto::stream::Sender;
+use rushes_proto::stream::SenderConfig;
+
+use super::builder::StreamBuilder;
+use super::control::Recovery;
+use super::session::ControlPort;
+use crate::error::Error;
+use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
+use crate::pace::Pacer;
+use crate::port::{Inbox, Outbox, Port, Retransmissions, SendState};
+use crate::reports::{Attached, Reporter, ReporterConfig};
+
+/// Octets in the IPv4 and UDP headers.
+const IPV4_UDP_LEN: usize = 20 + 8;
+
+/// Octets in the IPv6 and UDP headers.
+const IPV6_UDP_LEN: usize = 40 + 8;
+
+/// Packets whose places in the history are remembered.
+const HISTORY_PACKETS: usize = 8192;
+
+/// Packets that the reorder window spans by default with recovery.
+const RECOVERY_PACKETS: usize = 4096;
+
+/// Octets in the largest IP packet of RTCP: jumbo frames are for media.
+const REPORT_MTU_MAX: usize = 1500;
+
+/// Slabs of a stream that sends without copying: one is written while others are on their way.
+const ZERO_COPY_SLABS: usize = 8;
+
+/// Peers whose reports are kept.
+const PEERS_MAX: usize = 64;
+
+impl StreamBuilder {
+    /// Opens the stream: checks every setting and binds the socket, unless another stream of the
+    /// session has done so.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the port is in use or the socket cannot be set up,
+    /// [`Error::SharedPort`], or what is wrong with a setting.
+    pub fn open(self) -> Result<MediaStream, Error> {
+        #[cfg(feature = "zrtp")]
+        if let Some(crate::security::Security::Zrtp(_)) = &self.security {
+            return self.open_by_zrtp();
+        }
+        let (builder, port) = self.bind()?;
+        builder.open_on(port)
+    }
+
+    /// Checks what can be checked, and binds the socket.
+    pub(crate) fn bind(mut self) -> Result<(Self, Arc<Port>), Error> {
+        if !(100..=65_535).contains(&self.mtu) {
+            return Err(Error::Mtu { mtu: self.mtu });
+        }
+        if self.socket.multicast.is_some() && self.local_port == 0 {
+            // A group's members listen where its senders send.
+            self.local_port = self.remote_port.unwrap_or(0);
+        }
+        if (self.control.recovery != Recovery::Off || self.control.arrivals) && !self.control.rtcp {
+            return Err(Error::NoRtcp);
+        }
+        self.check_rtx()?;
+        let control = match (self.control.rtcp, self.control.mux) {
+            (false, _) => ControlPort::Off,
+            (true, true) => ControlPort::Muxed,
+            (true, false) => ControlPort::Beside(self.control.local_port),
+        };
+        // Before the socket, so that a wrong setting leaves nothing behind.
+        let format = self.carried.format(self.frame.framing, self.interleaving);
+        self.sender(&*format)?;
+        self.receiver(format)?;
+        let interval = self.frame_rate.map(FrameRate::interval);
+        Pacer::new(self.pacing, interval, Instant::now())?;
+        if let Some(only) = self.only_from
+            && only.host.is_ipv4() != self.session.is_ipv4()
+        {
+            let (local, peer) = (self.session.local(0).ip(), only.host);
+            return Err(Error::AddressFamily { local, peer });
+        }
+        let port = self.session.port(self.local_port, &self.socket, control, self.only_from)?;
+        Ok((self, port))
+    }
+
+    /// Opens the stream on a port that is bound.
+    pub(crate) fn open_on(self, port: Arc<Port>) -> Result<MediaStream, Error> {
+        if self.awaits_keys() {
+            return Err(Error::NoKeys);
+        }
+        let to = self.destination();
+        let interval = self.frame_rate.map(FrameRate::interval);
+        let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
+        let format = self.carried.format(self.frame.framing, self.interleaving);
+        let sender = self.sender(&*format)?;
+        let receiver = self.receiver(format)?;
+        let participant = if port.has_control() && self.control.rtcp {
+            Some(self.participant(&sender)?)
+        } else {
+            None
+        };
+        let route = Route {
+            payload_type: self.payload_type,
+            retransmission: self.retransmission_type(),
+            rtx_ssrc: self.control.remote_rtx_ssrc,
+            remote_ssrc: self.remote_ssrc,
+        };
+        let inbox = port.add(route, receiver)?;
+        Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
+    }
+
+    /// The destination of frames, if there is one.
+    pub(crate) fn destination(&self) -> Option<SocketAddr> {
+        let (mut peer, port) = (self.session.peer?, self.remote_port?);
+        peer.set_port(port);
+        Some(peer)
+    }
+
+    fn sender(&self, format: &dyn PayloadFormat) -> Result<Sender, Error> {
+        let ssrc = self.own_ssrc()?;
+        let (first_sequence, first_timestamp) = match self.first {
+            Some(first) => first,
+            None => (self.first_sequence(random_word()?), RtpTimestamp(random_word()?)),
+        };
+        // A retransmission is two octets longer than its packet.
+        let again = if self.retransmission_type().is_some() { 2 } else { 0 };
+        let config = SenderConfig {
+            ssrc,
+            payload_type: self.payload_type,
+            first_sequence,
+            first_timestamp,
+            clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
+            frame_rate: self.frame_rate.unwrap_or_default(),
+            packet_len_max: self.mtu - self.headers_len() - again,
+        };
+        let sender = self.secure_sender(Sender::new(format.packetiser(), config)?)?;
+        let retransmission = match (self.control.recovery, self.retransmission_type()) {
+            (Recovery::Off, _) => return Ok(sender),
+            (_, None) => Retransmission::Verbatim,
+            (_, Some(payload_type)) => Retransmission::Rtx {
+                payload_type,
+                ssrc: match self.control.rtx_ssrc {
+                    Some(ssrc) => ssrc,
+                    None => random_ssrc_but(Some(ssrc))?,
+                },
+                first_sequence: self.first_sequence(random_word()?),
+            },
+        };
+        Ok(sender.with_history(HISTORY_PACKETS, retransmission))
+    }
+
+    /// The SSRC that was set, or a random one.
+    pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
+        self.ssrc.map_or_else(|| random_ssrc_but(self.control.rtx_ssrc), Ok)
+    }
+
+    fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
+        let clock_rate = self.clock_rate.unwrap_or_else(|| format.clock_rate());
+        let recovers = self.control.recovery != Recovery::Off;
+        let defaults = ReceiverConfig::new(self.payload_type, clock_rate);
+        let packets = if recovers { RECOVERY_PACKETS } else { defaults.reorder_packets_max };
+        let mut requests = RequestTiming::default();
+        if let Some(limit) = self.latency {
+            requests.latency_max = limit;
+        }
+        let memory = self.frame.frame_len_max.saturating_add(MEMORY_BESIDE_A_FRAME);
+        let config = ReceiverConfig {
+            remote_ssrc: self.remote_ssrc,
+            frame: self.frame,
+            reorder_packets_max: self.reorder_packets.unwrap_or(packets),
+            reorder_len_max: self.reorder_octets,
+            reorder_time: self.reorder_time.unwrap_or(defaults.reorder_time),
+            memory_max: self.memory.unwrap_or(memory),
+            arrivals: self.control.arrivals,
+            requests: recovers.then_some(requests),
+            retransmission: self
+                .retransmission_type()
+                .map(|payload_type| (payload_type, self.control.remote_rtx_ssrc)),
+            probation: self.probation,
+            sources_max: self.sources_max,
+            source_timeout: self.source_timeout,
+            ..defaults
+        };
+        self.secure_receiver(Receiver::new(format, config)?)
+    }
+
+    fn participant(&self, sender: &Sender) -> Result<Participant, Error> {
+        let SenderConfig { ssrc, clock_rate, .. } = *sender.config();
+        let context = &self.session.context;
+        let in_group = self.session.peer.is_some_and(|peer| peer.ip().is_multicast());
+        let config = ParticipantConfig {
+            ssrc,
+            retransmission: sender.retransmission_ssrc(),
+            cname: context.cname()?.to_owned(),
+            description: self.control.description.clone(),
+            clock_rate,
+            wall_clock: context.wall_clock(),
+            timer: self.control.timer(in_group),
+            seed: u64::from(random_word()?) << 32 | u64::from(random_word()?),
+            packet_len_max: self.mtu.min(REPORT_MTU_MAX) - self.headers_len(),
+            header_len: self.headers_len(),
+            reduced_size: self.control.reduced_size,
+            sources_max: PEERS_MAX,
+        };
+        self.secure_participant(Participant::new(config, Instant::now()))
+    }
+
+    fn headers_len(&self) -> usize {
+        if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN }
+    }
+
+    fn retransmission_type(&self) -> Option<PayloadType> {
+        self.control.recovery.payload_type(self.payload_type)
+    }
+
+    /// Checks that retransmissions can be distinguished from the media.
+    pub(crate) fn check_rtx(&self) -> Result<(), Error> {
+        let (own, remote) = (self.control.rtx_ssrc, self.control.remote_rtx_ssrc);
+        let Some(payload_type) = self.retransmission_type() else {
+            return if own.or(remote).is_some() { Err(Error::NoRtx) } else { Ok(()) };
+        };
+        if payload_type == self.payload_type {
+            return Err(Error::RtxPayloadType { payload_type });
+        }
+        for (media, rtx) in [(self.ssrc, own), (self.remote_ssrc, remote)] {
+            if let Some(ssrc) = rtx.filter(|_| media == rtx) {
+                return Err(Error::RtxSsrc { ssrc });
+            }
+        }
+        Ok(())
+    }
+
+    fn assemble(self, parts: Parts) -> MediaStream {
+        let Parts { port, inbox, sender, pacer, to, participant } = parts;
+        let recovers = self.control.recovery != Recovery::Off;
+        {
+            let mut receiver = inbox.lock();
+            if participant.is_some() || self.security.is_some() {
+                receiver.set_own_ssrc(sender.config().ssrc);
+            }
+            if let Some(ssrc) = sender.retransmission_ssrc() {
+                receiver.add_own_ssrc(ssrc);
+            }
+        }
+        let state = SendState {
+            sender,
+            batch: self.batch(port.socket().zero_copy()),
+            queue: port.socket().send_queue(),
+            retransmissions: recovers.then(Retransmissions::new),
+        };
+        let outbox = Arc::new(Outbox::new(state, to, self.send_timeout));
+        let to_control = match to {
+            Some(to) => self.control_address(to),
+            // A group's members report to the group.
+            None => self.session.peer.filter(|peer| peer.ip().is_multicast()).and_then(|group| {
+                Some(SocketAddr::new(group.ip(), port.control_address()?.port()))
+            }),
+        };
+        let config = ReporterConfig {
+            to: to_control,
+            port: self.control.remote_port,
+            keep_alive: self.control.keep_alive,
+        };
+        let reporter = Reporter::new(inbox, outbox, participant, config);
+        let attached = Arc::new(Attached::new(port, reporter));
+        let sender = StreamSender { attached: attached.clone(), pacer };
+        let receiver = StreamReceiver {
+            attached,
+            spin: self.spin,
+            events: Vec::new(),
+            on_event: None,
+            on_error: None,
+        };
+        MediaStream { sender, receiver: Receiving::Pulled(receiver) }
+    }
+
+    /// The batch that packets are written to.
+    fn batch(&self, is_lent: bool) -> Batch {
+        let history = if self.control.recovery == Recovery::Off { 0 } else { self.control.history };
+        if is_lent {
+            Batch::to_lend(ZERO_COPY_SLABS, history)
+        } else {
+            Batch::with_history(history)
+        }
+    }
+
+    /// The address at which the peer takes RTCP, if its media goes to `to`.
+    fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
+        let port = match (self.control.remote_port, self.control.mux) {
+            (Some(port), _) => port,
+            (None, true) => to.port(),
+            (None, false) => to.port().checked_add(1)?,
+        };
+        to.set_port(port);
+        Some(to)
+    }
+}
+
+/// A stream's parts, before they are put together.
+struct Parts {
+    port: Arc<Port>,
+    inbox: Arc<Inbox>,
+    sender: Sender,
+    pacer: Pacer,
+    to: Option<SocketAddr>,
+    participant: Option<Participant>,
+}
+
+fn random_word() -> Result<u32, Error> {
+    getrandom::u32().map_err(|error| Error::Random(error.to_string()))
+}
+
+/// A random SSRC that is not `other`.
+fn random_ssrc_but(other: Option<Ssrc>) -> Result<Ssrc, Error> {
+    loop {
+        let ssrc = Ssrc(random_word()?);
+        if Some(ssrc) != other {
+            return Ok(ssrc);
+        }
+    }
+}

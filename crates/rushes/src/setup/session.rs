@@ -1,0 +1,239 @@
+//! A session: one peer and the streams with it.
+
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::Weak;
+
+use rushes_net::ReceivePath;
+use rushes_net::SendPath;
+use rushes_net::SocketOptions;
+use rushes_net::UdpSocket;
+use rushes_proto::PayloadType;
+use rushes_proto::payload::PayloadFormat;
+#[cfg(all(feature = "texture", feature = "srtp"))]
+use zeroize::Zeroizing;
+
+use super::builder::StreamBuilder;
+use super::context::Context;
+#[cfg(feature = "zrtp")]
+use crate::agreement::{Agreement, SasStatus, Warning, ZrtpConfig};
+use crate::codec::Codec;
+use crate::error::Error;
+use crate::lock::lock;
+use crate::port::{Control, OnlyFrom, Port};
+
+/// How often a free pair of ports is looked for.
+const PAIR_ATTEMPTS: u32 = 64;
+
+/// Where a stream's RTCP is to come to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ControlPort {
+    Off,
+    Muxed,
+    /// On this port, or else one above the media's.
+    Beside(Option<u16>),
+}
+
+/// One peer, and the streams with it. Streams on the same local port share one socket.
+///
+/// Cheap to clone; a clone is the same session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub(crate) context: Context,
+    pub(crate) peer: Option<SocketAddr>,
+    local: IpAddr,
+    ports: Arc<Mutex<Vec<Weak<Port>>>>,
+    /// What its streams agree on keys by, once one does.
+    #[cfg(feature = "zrtp")]
+    agreement: Arc<Mutex<Option<Arc<Agreement>>>>,
+}
+
+impl Session {
+    pub(crate) fn new(context: Context, peer: Option<SocketAddr>) -> Self {
+        let local = match peer {
+            Some(SocketAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            _ => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        };
+        Self {
+            context,
+            peer,
+            local,
+            ports: Arc::default(),
+            #[cfg(feature = "zrtp")]
+            agreement: Arc::default(),
+        }
+    }
+
+    /// The session with its sockets bound to one local address; by default, to all of them.
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the name cannot be resolved, [`Error::AddressFamily`] if the peer's
+    /// address is of the other family.
+    pub fn local_address(mut self, host: &str) -> Result<Self, Error> {
+        let local = rushes_net::resolve(host, 0)?.ip();
+        if let Some(peer) = self.peer
+            && peer.is_ipv4() != local.is_ipv4()
+        {
+            return Err(Error::AddressFamily { local, peer: peer.ip() });
+        }
+        self.local = local;
+        Ok(self)
+    }
+
+    /// The peer's address, if there is one.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.peer.map(|peer| peer.ip())
+    }
+
+    /// A stream of `codec`, to be set up and opened.
+    pub fn stream(&self, codec: Codec) -> StreamBuilder {
+        StreamBuilder::new(self.clone(), codec.into(), codec.payload_type())
+    }
+
+    /// A stream of a payload format of the application's own.
+    pub fn stream_of(
+        &self,
+        format: Arc<dyn PayloadFormat>,
+        payload_type: PayloadType,
+    ) -> StreamBuilder {
+        StreamBuilder::new(self.clone(), format.into(), payload_type)
+    }
+
+    /// The session's short authentication string, for people to read to each other, once its first
+    /// stream has agreed on a key by ZRTP (RFC 6189 section 7).
+    #[cfg(feature = "zrtp")]
+    pub fn sas(&self) -> Option<SasStatus> {
+        self.known_agreement()?.sas()
+    }
+
+    /// Reports whether the short authentication strings of both ends were found equal. If they
+    /// were, later sessions with the peer need no comparison, as long as both ends keep a cache; if
+    /// not, there is an attacker in between: close the streams.
+    ///
+    /// `false` if there is no string yet.
+    #[cfg(feature = "zrtp")]
+    pub fn verify_sas(&self, are_equal: bool) -> bool {
+        self.known_agreement().is_some_and(|agreement| agreement.verify_sas(are_equal))
+    }
+
+    /// The next irregularity in the session's key agreement, such as a peer that was known by
+    /// another secret. All are logged as well.
+    #[cfg(feature = "zrtp")]
+    pub fn poll_zrtp_warning(&self) -> Option<Warning> {
+        self.known_agreement()?.poll_warning()
+    }
+
+    /// A key that both ends have, for what else they secure between them (RFC 6189 section 4.5.2).
+    #[cfg(all(feature = "texture", feature = "srtp"))]
+    #[cfg_attr(not(feature = "zrtp"), allow(clippy::unused_self, reason = "only ZRTP exports one"))]
+    pub(crate) fn exported_key(&self) -> Option<Zeroizing<Vec<u8>>> {
+        #[cfg(feature = "zrtp")]
+        return self.known_agreement()?.exported_key();
+        #[cfg(not(feature = "zrtp"))]
+        None
+    }
+
+    #[cfg(feature = "zrtp")]
+    fn known_agreement(&self) -> Option<Arc<Agreement>> {
+        lock(&self.agreement).clone()
+    }
+
+    /// What the session's streams agree on keys by; the first that asks decides how.
+    #[cfg(feature = "zrtp")]
+    pub(crate) fn agreement(&self, config: &ZrtpConfig) -> Result<Arc<Agreement>, Error> {
+        let mut agreement = lock(&self.agreement);
+        if let Some(agreement) = &*agreement {
+            return Ok(agreement.clone());
+        }
+        let new = Arc::new(Agreement::new(config)?);
+        *agreement = Some(new.clone());
+        Ok(new)
+    }
+
+    /// Whether the session speaks IPv4.
+    pub(crate) fn is_ipv4(&self) -> bool {
+        self.local.is_ipv4()
+    }
+
+    /// The session's socket on `local_port`, opened with `options` unless it is open already, and
+    /// the one for RTCP where `control` says; they take what comes from `only_from`, or else from
+    /// the session's peer.
+    pub(crate) fn port(
+        &self,
+        local_port: u16,
+        options: &SocketOptions,
+        control: ControlPort,
+        only_from: Option<OnlyFrom>,
+    ) -> Result<Arc<Port>, Error> {
+        let mut ports = lock(&self.ports);
+        ports.retain(|port| port.strong_count() > 0);
+        let open = ports
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|port| local_port != 0 && port.local_address().port() == local_port);
+        if let Some(port) = open {
+            return Ok(port);
+        }
+        let (socket, control) = self.bind(local_port, options, control)?;
+        let peer = self.peer().filter(|peer| !peer.is_multicast());
+        let only_from = only_from.or_else(|| peer.map(|host| OnlyFrom { host, port: None }));
+        let port = Arc::new(Port::new(socket, control, only_from)?);
+        ports.push(Arc::downgrade(&port));
+        Ok(port)
+    }
+
+    fn bind(
+        &self,
+        local_port: u16,
+        options: &SocketOptions,
+        control: ControlPort,
+    ) -> Result<(UdpSocket, Control), Error> {
+        let local_control = match control {
+            ControlPort::Off | ControlPort::Muxed => {
+                let socket = UdpSocket::bind(self.local(local_port), options)?;
+                let muxed = control == ControlPort::Muxed;
+                return Ok((socket, if muxed { Control::Muxed } else { Control::Off }));
+            }
+            ControlPort::Beside(port) => port,
+        };
+        // The control socket carries little: the system's own buffers and ways will do.
+        let plain = SocketOptions {
+            send_buffer: 0,
+            receive_buffer: 0,
+            send_path: SendPath::Single,
+            receive_path: ReceivePath::Single,
+            zero_copy: false,
+            ..options.clone()
+        };
+        let mut attempts = if local_port == 0 { PAIR_ATTEMPTS } else { 1 };
+        loop {
+            attempts -= 1;
+            let socket = UdpSocket::bind(self.local(local_port), options)?;
+            let media_port = socket.local_address().port();
+            // Media ports are even (RFC 3550 section 11), where there is a choice.
+            if media_port % 2 == 1 && attempts > PAIR_ATTEMPTS / 2 {
+                continue;
+            }
+            let port = local_control.unwrap_or_else(|| media_port.wrapping_add(1));
+            match UdpSocket::bind(self.local(port), &plain) {
+                Ok(control) => return Ok((socket, Control::Beside(Box::new(control)))),
+                Err(_) if attempts > 0 => {}
+                Err(source) => return Err(Error::RtcpPort { port, source }),
+            }
+        }
+    }
+
+    /// Where its sockets are bound.
+    pub(crate) fn local(&self, port: u16) -> SocketAddr {
+        match (self.local, self.peer) {
+            (IpAddr::V6(local), Some(SocketAddr::V6(peer))) => {
+                std::net::SocketAddrV6::new(local, port, 0, peer.scope_id()).into()
+            }
+            (local, _) => SocketAddr::new(local, port),
+        }
+    }
+}
