@@ -1,4 +1,4 @@
-//! `rushes bench`: everything, in one run, with one report.
+//! `rushes bench`: all measurements in one run, with one report.
 
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &AllArgs) -> anyhow::Result<Outcome> {
     for (name, measure) in SECTIONS {
         let begun = Instant::now();
         let figures = measure(settings)?;
-        // What is there is told at once: the run may be ended before its end.
+        // Figures are printed at once, as the run may be interrupted.
         if !settings.json {
             for figure in &figures {
                 settings.tell(figure)?;

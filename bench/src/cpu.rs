@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// CPU time that this process has taken, in all its threads; zero where it cannot be told.
+/// CPU time used by all threads of this process; zero where it is not known.
 #[cfg(target_os = "linux")]
 pub(crate) fn cpu_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -15,28 +15,28 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::ZERO
 }
 
-/// Keeps this process on one core, if the machine has it and the system lets it.
+/// Pins this process to one core, if that exists and the system allows it.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_to(core: usize) {
     use rustix::thread::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
     set.set(core);
-    // Unpinned, the figures are noisier and still true.
+    // Without pinning, the figures are noisier but valid.
     let _ = sched_setaffinity(None, &set);
 }
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin_to(_core: usize) {}
 
-/// Keeps this process on the first (0) or the second (1) half of the cores.
+/// Pins this process to the first (0) or the second (1) half of the cores.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_to_half(half: usize) {
     use rustix::thread::{CpuSet, sched_setaffinity};
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut set = CpuSet::new();
-    // A single core is both halves.
+    // A single core counts as both halves.
     (0..cores).filter(|core| cores == 1 || core * 2 / cores == half).for_each(|core| set.set(core));
-    // Unpinned, the figures are noisier and still true.
+    // Without pinning, the figures are noisier but valid.
     let _ = sched_setaffinity(None, &set);
 }
 

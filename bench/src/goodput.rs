@@ -1,4 +1,4 @@
-//! `rushes bench goodput`: what each path to the kernel costs.
+//! `rushes bench goodput`: the cost of each path to the kernel.
 
 use clap::Args;
 use rushes::{ReceivePath, SendPath};
@@ -44,7 +44,7 @@ pub(crate) struct GoodputArgs {
 }
 
 impl GoodputArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self {
             frame_size: FRAME_SIZE,
@@ -66,7 +66,7 @@ impl GoodputArgs {
     }
 }
 
-/// Octets of an access unit of 4K video at 120 frames a second and 640 Mbit/s.
+/// Octets of an access unit of 4K video at 120 frames per second and 640 Mbit/s.
 pub(crate) const FRAME_SIZE: usize = 667_000;
 
 const ROWS: [Row; 5] = [

@@ -1,4 +1,4 @@
-//! Where the two sides run: this host's loopback, or two network namespaces made for the purpose.
+//! Where the two sides run: on the loopback interface, or in two temporary network namespaces.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use crate::leftovers::Leftover;
 
-/// A place for each side, and how to reach the receiver.
+/// The locations and addresses of both sides.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     namespaces: Option<[String; 2]>,
@@ -19,7 +19,7 @@ pub(crate) struct Hosts {
     pub(crate) receiver: &'static str,
 }
 
-/// Which side of a measurement.
+/// A side of a measurement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Side {
     Send,
@@ -27,7 +27,7 @@ pub(crate) enum Side {
 }
 
 impl Hosts {
-    /// This host, both sides.
+    /// Both sides on this host.
     pub(crate) fn loopback() -> Self {
         Self {
             namespaces: None,
@@ -38,17 +38,17 @@ impl Hosts {
     }
 
     /// Two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500 octets.
-    /// Needs the rights to make them; they vanish with the value.
+    /// Needs the privileges to create them; they are removed when the value is dropped.
     pub(crate) fn namespaces() -> anyhow::Result<Self> {
         Self::namespaces_with(1500)
     }
 
-    /// The same with an MTU of so many octets.
+    /// The same with an MTU of `mtu` octets.
     pub(crate) fn namespaces_with(mtu: usize) -> anyhow::Result<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Relaxed));
         let names = [format!("rushes-{id}-s"), format!("rushes-{id}-r")];
-        // Addresses set aside for benchmarks (RFC 2544).
+        // Addresses reserved for benchmarks (RFC 2544).
         let hosts = Self {
             namespaces: Some(names.clone()),
             _leftovers: names.iter().map(|name| Leftover::namespace(name)).collect(),
@@ -70,20 +70,20 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// This program again, to be run as `side`.
+    /// A command that runs this program as `side`.
     pub(crate) fn command(&self, side: Side) -> anyhow::Result<Command> {
         let program: PathBuf = std::env::current_exe().context("cannot find this program")?;
         Ok(self.at(side, program))
     }
 
-    /// Puts what the sender sends through a queue (`tc qdisc`).
+    /// Sets the queue for outgoing packets of the sender (`tc qdisc`).
     pub(crate) fn set_queue(&self, queue: &str) -> anyhow::Result<()> {
         let mut command = self.at(Side::Send, "tc");
         command.args("qdisc replace dev rushes0 root".split(' ')).args(queue.split(' '));
         output(&mut command).with_context(|| format!("`tc … {queue}`")).map(|_| ())
     }
 
-    /// Messages that the sender's queue had no room for so far.
+    /// Messages that the sender's queue has dropped so far.
     pub(crate) fn queue_drops(&self) -> anyhow::Result<u64> {
         let mut command = self.at(Side::Send, "tc");
         let said = output(command.args("-s -j qdisc show dev rushes0".split(' ')))?;
@@ -92,17 +92,17 @@ impl Hosts {
         Ok(drops.sum())
     }
 
-    /// Lets the second half of the cores do what the kernel does to receive, as another host would.
+    /// Moves the kernel's receive processing to the second half of the cores, as on another host.
     pub(crate) fn spread_receiving(&self) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mask = (1_u64 << cores.min(32)) - (1 << (cores.min(32) / 2));
         let file = "/sys/class/net/rushes0/queues/rx-0/rps_cpus";
         let mut command = self.at(Side::Receive, "sh");
-        // Without it the sender's core does that too, which is slower and no less true.
+        // Otherwise the sender's core does that too, which is slower but valid.
         let _ = output(command.args(["-c", &format!("echo {mask:x} > {file}")]));
     }
 
-    /// A program, to be run where `side` is.
+    /// A command that runs `program` at the location of `side`.
     fn at(&self, side: Side, program: impl AsRef<OsStr>) -> Command {
         let Some([send, receive]) = &self.namespaces else { return Command::new(program) };
         let name = if side == Side::Send { send } else { receive };
@@ -115,7 +115,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in self.namespaces.iter().flatten() {
-            // Those that were never made cannot be removed.
+            // Fails for namespaces that were never created.
             let _ = ip(&format!("netns del {name}"));
         }
     }
@@ -127,7 +127,7 @@ fn ip(line: &str) -> anyhow::Result<()> {
         .map(|_| ())
 }
 
-/// What a program says, if it ends well.
+/// The standard output of a program, if it succeeds.
 fn output(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {

@@ -1,13 +1,13 @@
-//! What would stay behind when a measurement is interrupted: namespaces, programs.
+//! Cleanup after an interrupted measurement: network namespaces and programs.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Exit status of a program that Ctrl-C ended, as shells have it.
+/// Exit status of a program ended by Ctrl-C, as in shells.
 const INTERRUPTED: i32 = 130;
 
-/// What there is to be removed now.
+/// The namespaces and programs to remove on an interrupt.
 static LEFTOVERS: Mutex<BTreeMap<u64, Thing>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ enum Thing {
     Process(u32),
 }
 
-/// Something whose owner removes it; if it is interrupted before, it is removed for it.
+/// A registration for removal on an interrupt; without one, the owner removes the thing itself.
 #[derive(Debug)]
 #[must_use = "it is forgotten when this is dropped"]
 pub(crate) struct Leftover(u64);
@@ -27,7 +27,7 @@ impl Leftover {
         Self::new(Thing::Namespace(name.to_owned()))
     }
 
-    /// A program that would not end by itself.
+    /// A program that does not end by itself.
     pub(crate) fn process(id: u32) -> Self {
         Self::new(Thing::Process(id))
     }
@@ -46,25 +46,25 @@ impl Drop for Leftover {
     }
 }
 
-/// From now on Ctrl-C, and being told to end, removes what is left over.
+/// Removes registered leftovers on Ctrl-C and on termination signals from now on.
 pub(crate) fn watch() {
     let outcome = ctrlc::set_handler(|| {
-        // Whoever wants to add something now waits for the end.
+        // The lock is kept, so that nothing is added until the process exits.
         let mut all = lock();
-        // What came last may stand on what came first.
+        // Later leftovers may depend on earlier ones.
         while let Some((_, thing)) = all.pop_last() {
             remove(&thing);
         }
         std::process::exit(INTERRUPTED);
     });
-    // A program that has a handler of its own cleans up by itself, or not.
+    // Fails if the program has its own handler, which must then clean up.
     drop(outcome);
 }
 
 fn remove(thing: &Thing) {
     let run = |program: &str, args: &[&str]| {
         let mut command = Command::new(program);
-        // There is nobody to tell of what cannot be removed.
+        // Errors cannot be reported here.
         let _ = command.args(args).stdin(Stdio::null()).stderr(Stdio::null()).status();
     };
     match thing {

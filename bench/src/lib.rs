@@ -1,11 +1,11 @@
-//! `rushes bench`: the tables of the papers that Rushes comes from, measured anew on the machine
-//! at hand, beside the programs of the field and beside what the kernel does at best.
+//! `rushes bench`: the tables of the papers that Rushes is based on, measured again on this
+//! machine, in comparison with other programs and with the limits of the kernel.
 //!
-//! Everything is measured through the public library. Each measurement makes figures:
-//! tables with plots, told on the terminal and written as CSV, SVG and one HTML page.
+//! Everything is measured through the public library. Each measurement returns figures: tables with
+//! plots, printed on the terminal and written as CSV, SVG and one HTML page.
 //!
-//! What this is not: a test. Nothing here asserts on time. And no load generator for networks:
-//! everything stays on this machine, on loopback or between network namespaces made for it.
+//! It is not a test: nothing asserts on time. Nor is it a load generator for networks: all traffic
+//! stays on this machine, on loopback or between temporary network namespaces.
 //!
 //! ```
 //! use clap::Parser;
@@ -16,7 +16,7 @@
 //!     bench: rushes_bench::BenchArgs,
 //! }
 //!
-//! // As `rushes bench zrtp --runs 1` does.
+//! // Like `rushes bench zrtp --runs 1`.
 //! let program = Program::parse_from(["bench", "zrtp", "--runs", "1", "--json"]);
 //! let outcome = rushes_bench::run(&program.bench)?;
 //! assert_eq!(outcome, rushes_bench::Outcome::Done);
@@ -50,7 +50,7 @@ use std::fmt;
 
 use clap::{Args, Subcommand};
 
-/// The command line behind `rushes bench`.
+/// The command line after `rushes bench`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, after_help = all::HELP)]
 pub struct BenchArgs {
@@ -62,33 +62,33 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Payload rate and CPU time of each path to the kernel, beside a loop without RTP
+    /// Payload rate and CPU time of each path to the kernel, compared with a loop without RTP
     Goodput(goodput::GoodputArgs),
     /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
     Rates(rates::RatesArgs),
-    /// Programs of the field beside Rushes, as programs, and how to measure one of your own
+    /// Other programs compared with Rushes, and how to measure your own
     Peers(peers::PeersArgs),
-    /// How long an access unit takes there and back, by size and by way of receiving
+    /// Round-trip time of an access unit, by size and by way of receiving
     Latency(latency::LatencyArgs),
-    /// How fast NAL units are found in a byte stream
+    /// Speed of finding NAL units in a byte stream
     StartCode(start_code::StartCodeArgs),
-    /// What encryption costs: the whole path under each suite, beside the path in the clear
+    /// Cost of encryption: the whole path with each suite, compared with the path in the clear
     Srtp(srtp::SrtpArgs),
-    /// How long two ends take to agree on keys, by each kind of agreement
+    /// Time that two ends take to agree on keys, by kind of key agreement
     Zrtp(zrtp::ZrtpArgs),
-    /// What more streams, other packet sizes, socket buffers and networks do; what pacing saves
+    /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(scaling::ScalingArgs),
-    /// What sending without a copy saves a sender, into a device that throws away
+    /// Savings of a sender by zero-copy sending, into a device that discards packets
     ZeroCopy(zero_copy::ZeroCopyArgs),
-    /// How long frames of textures take from one memory into another, as the thesis measured it
+    /// Latency of texture frames from memory to memory, as measured in the thesis
     Texture(texture::TextureArgs),
-    /// One side of a measurement, in a process of its own
+    /// One side of a measurement, in its own process
     #[command(hide = true)]
     Side(sides::SideArgs),
-    /// One side of a trial at one frame rate, in a process of its own
+    /// One side of a trial at one frame rate, in its own process
     #[command(hide = true)]
     Trial(rates::side::TrialArgs),
-    /// One side of a round trip, in a process of its own
+    /// One side of a round trip, in its own process
     #[command(hide = true)]
     Echo(latency::EchoArgs),
     /// One end of a measurement of `scaling`
@@ -102,16 +102,16 @@ impl What {
     }
 }
 
-/// How a measurement ended, short of an error.
+/// The outcome of a measurement without an error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// Everything was measured.
     Done,
-    /// What must not be lost was lost; the tables say where.
+    /// Packets were lost that must not be lost; the tables show where.
     Fell,
 }
 
-/// A command line that no parser can tell from a right one.
+/// A command line that is invalid for reasons the parser cannot detect.
 #[derive(Debug)]
 pub struct Usage(String);
 
@@ -123,16 +123,16 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Measures what `args` ask for, and tells it.
+/// Performs the measurements in `args`, and prints the results.
 ///
-/// Sides of a measurement are processes of their own: the program that calls this is started
-/// again, with a hidden command behind `bench`.
+/// Sides of a measurement are separate processes: the calling program is started again, with a
+/// hidden command after `bench`.
 ///
 /// # Errors
 ///
-/// If something cannot be measured here at all; a [`Usage`] if the arguments do not fit together.
+/// If something cannot be measured on this machine; a [`Usage`] if the arguments are inconsistent.
 pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
-    // Sides have nothing but themselves.
+    // Sides leave nothing behind that must be removed.
     if !args.what.as_ref().is_some_and(What::is_side) {
         leftovers::watch();
     }

@@ -1,4 +1,4 @@
-//! A sender and a receiver, each a process on a core of its own, measured together.
+//! A sender and a receiver, each a process on its own core, measured together.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdout, Command, Stdio};
@@ -17,11 +17,11 @@ pub(super) struct Row {
     pub(super) raw: bool,
     pub(super) send: SendPath,
     pub(super) receive: ReceivePath,
-    /// Whether lost packets would be asked for and sent again.
+    /// Whether lost packets are requested and sent again.
     pub(super) recovery: bool,
-    /// How packets are secured, if they are.
+    /// The suite that packets are secured with, if any.
     pub(super) suite: Option<Suite>,
-    /// Runs take this part of the amount: slow rows need not take minutes.
+    /// Divisor of the amount to send, so that slow rows do not take minutes.
     pub(super) part: usize,
 }
 
@@ -36,7 +36,7 @@ pub(super) const FASTEST: Row = Row {
     part: 1,
 };
 
-/// What a run sends.
+/// The load of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// Octets in each access unit.
@@ -45,14 +45,14 @@ pub(super) struct Load {
     pub(super) amount: usize,
 }
 
-/// What one run of a row measured, sender and receiver.
+/// The measurements of one run of a row: sender and receiver.
 pub(super) type Pair = (Measured, Measured);
 
 /// Medians of a row's runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures {
     pub(super) gigabits: f64,
-    /// The slowest run, and the fastest.
+    /// The rates of the slowest and the fastest run.
     pub(super) least: f64,
     pub(super) most: f64,
     pub(super) send_cpu: f64,

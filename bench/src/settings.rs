@@ -1,4 +1,4 @@
-//! What every measurement is told: how much time it has, and where what it finds goes.
+//! Options of every measurement: its duration, and the destination of its results.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use clap::Args;
 
 use crate::report::{Figure, svg};
 
-/// The options that all measurements have.
+/// The options common to all measurements.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// Fewer points, shorter runs: tells the order of things, not their last tenth
+    /// Fewer points and shorter runs: only approximate figures
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Write tables as CSV and plots as SVG into this folder
+    /// Write tables as CSV and plots as SVG to this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object
@@ -22,20 +22,20 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Makes the folder for what is found, so that a wrong name is told before the work.
+    /// Creates the output directory, so that a wrong name is reported before the measurement.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         let Some(folder) = &self.out else { return Ok(()) };
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
     }
 
-    /// Says on the way what is being measured.
+    /// Prints what is being measured.
     pub(crate) fn progress(&self, what: &str) {
         if !self.json {
             eprintln!("{what}");
         }
     }
 
-    /// Prints a figure, and writes it if that was asked for.
+    /// Prints a figure, and writes its files if requested.
     pub(crate) fn tell(&self, figure: &Figure) -> anyhow::Result<()> {
         if !self.json {
             figure.print();
@@ -50,7 +50,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Tells figures, and prints them as one JSON object if that was asked for.
+    /// Reports figures, and prints them as one JSON object if requested.
     pub(crate) fn tell_all(&self, figures: &[Figure]) -> anyhow::Result<()> {
         self.prepare()?;
         for figure in figures {
@@ -64,12 +64,12 @@ impl Settings {
     }
 }
 
-/// Writes a file, or leaves the one that is there as it is.
+/// Writes a file; if that fails, an existing one remains unchanged.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let part = PathBuf::from(format!("{}.part", path.display()));
     let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
     if written.is_err() {
-        // What there is of it is of no use.
+        // Remove the incomplete file.
         let _ = std::fs::remove_file(&part);
     }
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -1,8 +1,8 @@
-//! The two sides of a goodput measurement, each in a process of its own.
+//! The two sides of a goodput measurement, each in its own process.
 //!
-//! The receiver tells the sender of each frame it has, so that a bounded number is on its way and
-//! nothing is lost: what is measured is the cost, not the size of a buffer. With a rate, the
-//! sender keeps to it instead and the receiver counts what is lost.
+//! The receiver acknowledges each frame, so that a bounded number is in transit and nothing is
+//! lost: the measurement is of the cost, not the size of a buffer. With a frame rate, the sender
+//! keeps to that instead, and the receiver counts losses.
 
 use std::io::{BufRead, Write};
 use std::net::UdpSocket;
@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use super::cpu::{cpu_time, pin_to};
 use crate::Outcome;
 
-/// Octets of UDP payload in the loop without RTP: those of an Ethernet packet.
+/// Octets of UDP payload in the loop without RTP, as in an Ethernet packet.
 pub(crate) const RAW_DATAGRAM_LEN: usize = 1472;
 
-/// Frames on their way at once.
+/// Maximum number of frames in transit.
 const FRAMES_IN_FLIGHT: u64 = 2;
 
 /// Silence after which a side gives up.
@@ -50,20 +50,20 @@ pub(crate) struct SideArgs {
     pub(crate) send_path: SendPath,
     #[arg(long, default_value = "auto")]
     pub(crate) receive_path: ReceivePath,
-    /// Lost packets would be asked for and sent again
+    /// Lost packets are requested and sent again
     #[arg(long)]
     pub(crate) recovery: bool,
     /// Packets are secured
     #[arg(long)]
     pub(crate) srtp: Option<Suite>,
-    /// Frames per second, paced; without, as fast as the receiver keeps up
+    /// Frames per second, paced; if absent, as fast as the receiver acknowledges frames
     #[arg(long)]
     pub(crate) fps: Option<f64>,
     #[arg(long)]
     pub(crate) core: usize,
 }
 
-/// What a side measured, printed as one line of JSON.
+/// The measurements of a side, printed as one line of JSON.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Measured {
     pub(crate) frames: u64,
@@ -86,14 +86,14 @@ pub(crate) fn run(args: &SideArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// An access unit of one slice: a header, then octets without a start code, as a slice has.
+/// An access unit of one slice: a header, then octets without a start code, like those of a slice.
 pub(crate) fn access_unit(len: usize) -> Vec<u8> {
     let mut unit = vec![0, 0, 0, 1, 0x02, 0x01, 0x80];
     let mut state = 1_u32;
     while unit.len() < len {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let octet = (state >> 24) as u8;
-        // Emulation prevention, roughly: no two zeros in a row.
+        // Approximate emulation prevention: no two zeros in a row.
         unit.push(if octet == 0 && unit.last() == Some(&0) { 1 } else { octet });
     }
     if let Some(last) = unit.last_mut() {
@@ -102,7 +102,7 @@ pub(crate) fn access_unit(len: usize) -> Vec<u8> {
     unit
 }
 
-/// Frames that the receiver has, as it tells.
+/// The sender's end of the acknowledgements.
 struct Window {
     socket: UdpSocket,
     sent: u64,
@@ -110,7 +110,7 @@ struct Window {
 }
 
 impl Window {
-    /// Opens the sender's end and tells its address to the parent process.
+    /// Opens the sender's end and prints its address for the parent process.
     fn open(host: &str) -> anyhow::Result<Self> {
         let socket = UdpSocket::bind((host, 0))?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -119,7 +119,7 @@ impl Window {
         Ok(Self { socket, sent: 0, seen: 0 })
     }
 
-    /// Waits until another frame may leave.
+    /// Waits until another frame may be sent.
     fn wait(&mut self) -> anyhow::Result<()> {
         while self.sent >= self.seen + FRAMES_IN_FLIGHT {
             self.wait_for_news()?;
@@ -143,7 +143,7 @@ impl Window {
     }
 }
 
-/// The receiver's end: the sender's address comes on the standard input.
+/// The receiver's end, which reads the sender's address from the standard input.
 struct Telling {
     socket: UdpSocket,
     to: String,
@@ -159,7 +159,7 @@ impl Telling {
     }
 
     fn tell(&self, frames: u64) {
-        // News that are lost are told again with the next frame.
+        // A lost acknowledgement is repeated by that of the next frame.
         let _ = self.socket.send_to(&frames.to_be_bytes(), &self.to);
     }
 }
@@ -182,7 +182,7 @@ fn recovery(args: &SideArgs) -> Recovery {
     if args.recovery { Recovery::On } else { Recovery::Off }
 }
 
-/// Secures packets if that is asked for: both sides know the key, and nobody else has a use for it.
+/// Secures packets if requested, with a fixed key that both sides know.
 fn secured(builder: StreamBuilder, args: &SideArgs) -> anyhow::Result<StreamBuilder> {
     let Some(suite) = args.srtp else { return Ok(builder) };
     Ok(builder.security(Security::shared(suite, &vec![0x2d; suite.key_and_salt_len()])?))
@@ -244,7 +244,7 @@ fn receive(args: &SideArgs) -> anyhow::Result<Measured> {
         watch.stop(&mut measured);
         telling.tell(measured.frames);
     }
-    // Farewells reveal a lost tail.
+    // The sender's keep-alive packets reveal losses at the end.
     stream.pull_frame(Duration::from_millis(200))?;
     let statistics = stream.statistics();
     measured.packets_lost = statistics.receive.packets_lost;
@@ -265,7 +265,7 @@ fn send_raw(args: &SideArgs) -> anyhow::Result<Measured> {
     let watch = Watch::start();
     for _ in 0..args.frames {
         window.wait()?;
-        // Slabs of 64 KiB, as RTP has them; straight from the frame, which is the least there is.
+        // Slabs of 64 KiB, as with RTP, straight from the frame: the minimum of work.
         for (octets, lengths) in frame.chunks(44 * RAW_DATAGRAM_LEN).zip(lengths.chunks(44)) {
             socket.send(&mut queue, octets, lengths, to, Instant::now() + PATIENCE)?;
         }
@@ -292,7 +292,7 @@ fn receive_raw(args: &SideArgs) -> anyhow::Result<Measured> {
         let before = measured.payload_octets;
         let watch = watch.get_or_insert_with(Watch::start);
         for datagram in datagrams {
-            // The one copy that any receiver of frames makes.
+            // The one copy that every receiver of frames makes.
             frame.extend_from_slice(datagram.data);
             measured.payload_octets += datagram.data.len() as u64;
             if frame.len() >= args.frame_len {

@@ -1,4 +1,4 @@
-//! `rushes bench srtp`: what encryption costs.
+//! `rushes bench srtp`: the cost of encryption.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ pub(crate) struct SrtpArgs {
     /// Runs of each row
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// Suites to measure; all five usual ones by default
+    /// Suites to measure; the four usual ones by default
     #[arg(long, value_name = "SUITE")]
     suite: Vec<Suite>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct SrtpArgs {
 }
 
 impl SrtpArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self {
             frame_size: FRAME_SIZE,
@@ -69,10 +69,10 @@ const USUAL: [Suite; 4] = [
 /// Octets of payload in a packet of the primitives' loop.
 const PAYLOAD_LEN: usize = 1400;
 
-/// How long a loop of primitives runs.
+/// The duration of a loop of primitives.
 const PRIMITIVES_TIME: Duration = Duration::from_millis(300);
 
-/// A suite, or none, with what its runs measured.
+/// A suite, or none, with the measurements of its runs.
 struct Line {
     row: Row,
     pairs: Vec<Pair>,
@@ -116,7 +116,7 @@ fn measured(args: &SrtpArgs) -> anyhow::Result<(Figure, bool)> {
     Ok((figure(args, runs, &mut lines), lost))
 }
 
-/// Gbit/s that one core encrypts and tags, packet after packet, with nothing else to do.
+/// Gbit/s of payload that one core can encrypt and tag, without any other work.
 fn primitives(suite: Suite) -> anyhow::Result<f64> {
     let key = vec![0x2d; suite.key_len()];
     let mut packets = vec![[0x55_u8; PAYLOAD_LEN + TAG_LEN]; 47];
@@ -142,7 +142,7 @@ fn primitives(suite: Suite) -> anyhow::Result<f64> {
     Ok(PAYLOAD_LEN as f64 * 8e-9 / seconds)
 }
 
-/// Seconds that `protect` takes for a packet; `None` if it refuses one.
+/// Seconds that `protect` takes per packet; `None` if it refuses one.
 fn time(
     packets: &mut [[u8; PAYLOAD_LEN + TAG_LEN]],
     mut protect: impl FnMut(u64, &mut [u8]) -> bool,

@@ -1,4 +1,4 @@
-//! `rushes bench start-code`: how fast NAL units are found in a byte stream.
+//! `rushes bench start-code`: the speed of finding NAL units in a byte stream.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -21,19 +21,19 @@ pub(crate) struct StartCodeArgs {
 }
 
 impl StartCodeArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self { settings: settings.clone() }
     }
 }
 
-/// Makes so many octets.
+/// Generates this number of octets.
 type Make = fn(usize) -> Vec<u8>;
 
 /// Counts start codes.
 type Search<'a> = &'a dyn Fn(&[u8]) -> usize;
 
-/// What is searched, by how often zeros occur in it.
+/// The octets to search, by the frequency of zeros in them.
 const CASES: [(&str, Make); 6] = [
     ("slice, zeros as by chance", |len| slice(len, 256)),
     ("slice, one octet in 16 is zero", |len| slice(len, 16)),
@@ -43,7 +43,7 @@ const CASES: [(&str, Make); 6] = [
     ("NAL units of 50 octets", |len| [&[0, 0, 1][..], &[0x42; 47]].concat().repeat(len / 50)),
 ];
 
-/// Octets searched at a time: those of a large access unit.
+/// Octets searched at a time, as in a large access unit.
 const LEN: usize = 700 << 10;
 
 /// A slice in which one octet in `rarity` is zero, with emulation prevention.
@@ -54,7 +54,7 @@ fn slice(len: usize, rarity: u64) -> Vec<u8> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let is_zero = (state >> 32).is_multiple_of(rarity);
         let octet = if is_zero { 0 } else { (state >> 56) as u8 | 1 };
-        // Of the octets from 0 to 3 only these two come up here.
+        // Emulation prevention before the octets 0 to 3.
         if octet < 4 && octets.ends_with(&[0, 0]) {
             octets.push(3);
         }
@@ -113,7 +113,7 @@ pub(crate) fn figures(args: &StartCodeArgs) -> anyhow::Result<Vec<Figure>> {
     }])
 }
 
-/// GB/s that `search` comes to in `time`.
+/// GB/s that `search` reaches in `time`.
 fn speed(search: Search<'_>, octets: &[u8], time: Duration) -> f64 {
     let (start, mut count) = (Instant::now(), 0_u64);
     while start.elapsed() < time {

@@ -1,6 +1,6 @@
-//! Values of options.
+//! Parsing of option values.
 
-/// A size in octets: a number, perhaps with K, M or G for powers of 1024.
+/// A size in octets: a number, optionally with K, M or G for powers of 1024.
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

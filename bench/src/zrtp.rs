@@ -1,4 +1,4 @@
-//! `rushes bench zrtp`: how long two ends take to agree on keys.
+//! `rushes bench zrtp`: the time that two ends take to agree on keys.
 
 use std::time::{Duration, Instant};
 
@@ -25,13 +25,13 @@ pub(crate) struct ZrtpArgs {
 }
 
 impl ZrtpArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self { runs: 50, settings: settings.clone() }
     }
 }
 
-/// How long one agreement may take.
+/// Timeout of one agreement.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const KINDS: [(&str, KeyAgreement); 5] = [
@@ -76,7 +76,7 @@ pub(crate) fn figures(args: &ZrtpArgs) -> anyhow::Result<Vec<Figure>> {
     }])
 }
 
-/// How long the first and the second stream of a session take.
+/// The times of the first and the second stream of a session.
 fn agree(kind: KeyAgreement) -> anyhow::Result<[Duration; 2]> {
     let mut config = ZrtpConfig::default();
     config.algorithms.key_agreements = AlgorithmList::new(&[kind]).context("one kind")?;

@@ -1,10 +1,10 @@
-//! The inputs that are kept: all of a target in one file, the length of each before it in 32 bits.
+//! The stored inputs: all inputs of a target in one file, each preceded by its length in 32 bits.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The folder of the files.
+/// The folder of the stored inputs.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
@@ -33,7 +33,7 @@ pub fn load(target: &str) -> io::Result<Vec<Vec<u8>>> {
     if rest.is_empty() { Ok(inputs) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// Keeps these inputs of a target, the shortest first.
+/// Stores these inputs of a target, the shortest first.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! The control connection of texture video: a server and a client that anybody may talk to.
+//! The control connection of texture video: a server and a client that receive arbitrary messages.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use rushes_proto::delivery::control::{ServerStatistics, VideoMode, Wishes};
 
 use crate::packets;
 
-/// Octets that may wait for a peer that does not read: the bound, and what must be said anyhow.
+/// Octets queued for a peer that does not read: the limit, and messages that are always queued.
 const WAITING_MAX: usize = 32 << 10;
 
 pub(crate) fn wishes() -> Wishes {
@@ -26,7 +26,7 @@ pub(crate) fn wishes() -> Wishes {
     }
 }
 
-/// An offer, often one that makes sense.
+/// An offer, often a valid one.
 pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
     let at = |place: usize| body.get(place).copied().unwrap_or(1);
     let units = [at(0) & 15, at(1) & 1, at(2) & 1];
@@ -57,7 +57,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// What the application of the server may do.
+    /// Calls of the server's application.
     fn command_server(&mut self, kind: u8, body: &[u8]) {
         let first = body.first().copied().unwrap_or(0);
         let epoch = self.server.current().map_or(0, |offer| offer.epoch.wrapping_add(1));
@@ -81,7 +81,7 @@ impl Ends {
         };
     }
 
-    /// What the application of the client may do.
+    /// Calls of the client's application.
     fn command_client(&mut self, kind: u8, body: &[u8]) {
         let first = body.first().copied().unwrap_or(0);
         let count = usize::from(first & 15);
@@ -99,7 +99,7 @@ impl Ends {
         };
     }
 
-    /// Octets to one side: as they are, or as a message of the type and body that they say.
+    /// Passes octets to one side: as they are, or framed as a message with their type and body.
     fn feed(&mut self, to_server: bool, is_framed: bool, body: &[u8]) {
         let mut octets = Vec::new();
         if let (true, Some((kind, body))) = (is_framed, body.split_first()) {
@@ -115,7 +115,7 @@ impl Ends {
         }
     }
 
-    /// Carries up to `len` octets each way.
+    /// Transfers up to `len` octets in each direction.
     fn carry(&mut self, len: usize) {
         let octets = self.client.poll_data();
         let octets = octets[..octets.len().min(len)].to_vec();
@@ -154,7 +154,7 @@ impl Ends {
     }
 }
 
-/// A server and a client that are told, and hear, what `octets` say.
+/// A server and a client with calls, messages and time steps taken from `octets`.
 pub fn control(octets: &[u8]) {
     let start = Instant::now();
     let timeline = Timeline::new(start);
@@ -175,7 +175,7 @@ pub fn control(octets: &[u8]) {
         }
         ends.check();
     }
-    // Left alone, both end; nobody waits for ever.
+    // Without further input, both stop; neither waits for ever.
     for _ in 0..100 {
         ends.pass(Duration::from_millis(500));
         ends.check();
@@ -184,7 +184,7 @@ pub fn control(octets: &[u8]) {
     assert_eq!(ends.client.state(), State::Stopped);
 }
 
-/// Octets as an opening and as a message: what is read is written as it was.
+/// Parses octets as an opening and as a message, which must survive being written again.
 pub fn opening(octets: &[u8]) {
     if let Ok(Some((opening, len))) = Opening::parse(octets) {
         let mut written = Vec::new();
@@ -200,7 +200,7 @@ pub fn opening(octets: &[u8]) {
     }
 }
 
-/// One end of a sealed connection, what was sent into it and what came out at the other.
+/// One end of a sealed connection, the data sent into it and the data received from the other.
 struct SealedEnd {
     channel: Channel,
     sent: Vec<u8>,
@@ -221,8 +221,8 @@ impl SealedEnd {
     }
 }
 
-/// Two ends with one secret, known at once or later, and somebody between who changes, cuts and
-/// inserts what `octets` say: what comes out is what was sent, as far as it comes.
+/// Two ends with one secret, known at once or later, and an attacker in between that changes, cuts
+/// and inserts data as `octets` specify: the received data must be a prefix of the sent data.
 pub fn sealed(octets: &[u8]) {
     let Some((head, octets)) = octets.split_first() else { return };
     let (is_later, differ) = (head & 1 != 0, head & 2 != 0);
@@ -267,7 +267,7 @@ pub fn sealed(octets: &[u8]) {
         }
         for (end, peer) in [(0, 1), (1, 0)] {
             let (end, peer) = (&ends[end], &ends[peer]);
-            // What came in the clear is vouched for once the handshake is complete.
+            // Data received in the clear is authenticated once the handshake is complete.
             let is_sure = !is_later || end.channel.is_open() && !end.is_over;
             assert!(!is_sure || peer.sent.starts_with(&end.came), "it takes what nobody sent");
             assert!(!differ || !end.channel.is_open(), "two secrets, and it goes on");

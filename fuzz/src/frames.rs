@@ -1,4 +1,4 @@
-//! Plans of any units, and frames put together from any packets, in memory with guards around it.
+//! Plans of arbitrary units, and frames assembled from arbitrary packets in guarded memory.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use rushes_proto::delivery::{Assembly, AssemblyOptions, Claim, Ending, Place, Pl
 
 use crate::packets;
 
-/// Octets around each unit that nobody may write to.
+/// Octets around each unit that must not be written to.
 const GUARD: usize = 32;
 
-/// What a guard is made of.
+/// The value of a guard's octets.
 const GUARD_OCTET: u64 = u64::MAX;
 
-/// Packets of a plan that are looked at one by one.
+/// Maximum number of packets of a plan that are checked individually.
 const PACKETS_MAX: u32 = 5_000;
 
 fn number(octets: &[u8]) -> usize {
@@ -23,7 +23,7 @@ fn number(octets: &[u8]) -> usize {
 /// Cuts units of any size, and checks that packets and stripes cover them once.
 pub fn plan(octets: &[u8]) {
     let Some((head, octets)) = octets.split_first_chunk::<4>() else { return };
-    // Small numbers as often as large ones.
+    // Small and large numbers with equal probability.
     let number = |octets: &[u8]| number(&octets[1..]) >> (octets[0] & 63);
     let payload = number(head);
     let units: Vec<_> =
@@ -44,7 +44,7 @@ pub fn plan(octets: &[u8]) {
     assert_eq!(first, plan.packets());
 }
 
-/// The first packets of a unit follow each other, and its last one ends it.
+/// The first packets of a unit are contiguous, and its last one ends it.
 fn check_packets(plan: &Plan, unit: usize) {
     let (numbers, mut at) = (plan.unit_packets(unit), 0);
     for index in numbers.clone().take(PACKETS_MAX as usize) {
@@ -70,17 +70,17 @@ fn check_stripes(plan: &Plan, unit: usize, stripe_bytes: usize) {
     }
 }
 
-/// Frames in memory: each octet says which packet of which frame wrote it.
+/// Frames in memory: the value of each octet identifies the packet and the frame that wrote it.
 struct Model {
     assembly: Assembly,
     now: Instant,
-    /// Of each slot and unit: guard, octets, guard.
+    /// By slot and unit: guard, octets, guard.
     memory: Vec<Vec<Vec<u64>>>,
-    /// Claimed and not in place yet.
+    /// Packets claimed and not in place yet.
     claimed: Vec<(Place, u64)>,
-    /// Since when there is a frame in each slot, and which of its packets were claimed.
+    /// When the frame in each slot began, and which of its packets were claimed.
     came: HashMap<usize, (Instant, Vec<bool>)>,
-    /// The frame handed over last, and what it was.
+    /// The last frame handed over: its number, its slot and its contents.
     before: Option<(u64, usize, Vec<Vec<u64>>)>,
     frames: u64,
     deadline_max: Duration,
@@ -113,7 +113,7 @@ impl Model {
         let options = AssemblyOptions {
             slots: usize::from(slots & 15),
             reliable: is_reliable,
-            // Not the very highest: they cannot be counted on from.
+            // Not the very highest numbers, which leave no room to count on.
             first_frame: if first > 127 { u64::MAX - (1 << 40) } else { u64::from(low) },
             deadline_min: Duration::from_millis(min.into()),
             deadline_max,
@@ -206,7 +206,7 @@ impl Model {
         self.frames += 1;
     }
 
-    /// Lets time pass, from one deadline to the next.
+    /// Advances time, from one deadline to the next.
     fn pass(&mut self, time: Duration) {
         let until = self.now + time;
         while let Some(due) = self.assembly.poll_timeout().filter(|due| *due <= until) {
@@ -214,28 +214,28 @@ impl Model {
             self.assembly.handle_timeout(self.now);
             self.hand_over();
             if self.assembly.poll_timeout() == Some(due) {
-                // It waits for a packet that is asked for again.
+                // It waits for the retransmission of a packet.
                 break;
             }
         }
         self.now = until;
         self.assembly.handle_timeout(self.now);
         self.hand_over();
-        // What is claimed must be in place first.
+        // Claimed packets must be in place first.
         let waits = self.claimed.is_empty() && !self.is_reliable;
         let in_time = |(first, _): &(Instant, Vec<bool>)| *first + self.deadline_max > self.now;
         assert!(!waits || self.came.values().all(in_time), "a frame is kept beyond its deadline");
     }
 }
 
-/// Puts frames together from packets that are what `octets` say.
+/// Assembles frames from the packets that `octets` describe.
 pub fn assembly(octets: &[u8]) {
     let Some((head, octets)) = octets.split_first_chunk::<12>() else { return };
     let Some(mut model) = Model::new(*head) else { return };
     let (first, mut frame) = (model.assembly.oldest(), head[11]);
     for (flags, body) in packets(octets) {
         match flags & 7 {
-            // A run of packets of a frame near the last one, as they should be.
+            // A run of regular packets of a frame near the last one.
             0..=2 => {
                 let [step, first, count, ..] = *body else { continue };
                 frame = frame.wrapping_add(step & 3);

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: octets cut into packets, and a listener with small limits.
+//! Shared by the fuzz targets: octets cut into packets, and receivers with small limits.
 #![forbid(unsafe_code)]
 
 pub mod corpus;
@@ -26,10 +26,10 @@ use rushes_proto::timer::TimerConfig;
 use rushes_proto::zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, Ssrc};
 
-/// Octets in the largest frame that the listeners accept.
+/// Octets in the largest frame that the receivers accept.
 pub const FRAME_LEN_MAX: usize = 64 << 10;
 
-/// Cuts `octets` into packets: a head of two octets gives length and flags of each.
+/// Cuts `octets` into packets: two octets before each give its length and its flags.
 pub fn packets(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let (&[len, flags], rest) = octets.split_first_chunk()?;
@@ -47,7 +47,7 @@ fn settings(flags: u8) -> FrameSettings {
     }
 }
 
-/// Gives payloads, losses and markers as `octets` say to a depacketiser of `format`.
+/// Passes the payloads, losses and markers in `octets` to a depacketiser of `format`.
 pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
     let mut depacketiser = format.depacketiser();
@@ -73,7 +73,7 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
         while let Some(frame) = frame.pop() {
             assert!(frame.len() <= FRAME_LEN_MAX);
         }
-        // Units that wait and one that comes in, and what is kept of each.
+        // Units waiting, one unit arriving, and the bookkeeping of each.
         assert!(depacketiser.held_len() <= 4 * FRAME_LEN_MAX + (2 << 20));
     }
     depacketiser.finish(&mut frame);
@@ -83,7 +83,7 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
     }
 }
 
-/// Gives datagrams and time as `octets` say to two receivers of `format`, one by one and in runs.
+/// Passes the datagrams and times in `octets` to two receivers, one by one and in runs.
 pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
     let mut config = ReceiverConfig::new(PayloadType::H265, format.clock_rate());
@@ -106,7 +106,7 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
         }
         single.handle_datagram_from(now, Some(from), datagram);
         run.push(datagram.to_vec());
-        // Time that does not pass lets datagrams come together.
+        // Without a time step, datagrams arrive together.
         if packets.peek().is_some_and(|(flags, _)| *flags == 0) {
             continue;
         }
@@ -131,7 +131,7 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     }
 }
 
-/// Reads everything that a datagram of RTCP can be asked for.
+/// Calls every accessor of an RTCP datagram.
 pub fn read_report(datagram: &[u8]) {
     let Ok(compound) = Compound::parse(datagram) else { return };
     for packet in compound.packets().flatten() {
@@ -170,7 +170,7 @@ pub fn read_report(datagram: &[u8]) {
     }
 }
 
-/// A participant of SSRC `own`.
+/// A participant with the SSRC `own`.
 fn participant(own: Ssrc, start: Instant) -> Participant {
     let config = ParticipantConfig {
         ssrc: own,
@@ -189,7 +189,7 @@ fn participant(own: Ssrc, start: Instant) -> Participant {
     Participant::new(config, start)
 }
 
-/// Gives datagrams cut from `octets` to a participant of SSRC `own`, and reads what it answers.
+/// Passes datagrams cut from `octets` to a participant with the SSRC `own`, and parses its answers.
 pub fn participate(own: Ssrc, octets: &[u8]) {
     let start = Instant::now();
     let mut participant = participant(own, start);
@@ -221,7 +221,7 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
     }
 }
 
-/// What both ends agree on, and two keys, as the first octets say; the rest.
+/// The policy and two keys, from the first octets, and the remaining octets.
 fn agreement(octets: &[u8]) -> Option<(Policy, [MasterKey; 2], &[u8])> {
     let (&[suite, flags, rate, mki_len], rest) = octets.split_first_chunk()?;
     let suite = Suite::ALL[usize::from(suite) % Suite::ALL.len()];
@@ -242,8 +242,8 @@ fn agreement(octets: &[u8]) -> Option<(Policy, [MasterKey; 2], &[u8])> {
     Some((policy, [key(1)?, key(2)?], rest))
 }
 
-/// What a receiver sees of the packet `clear`: cryptex gives an empty extension to one that has
-/// contributing sources and none (RFC 9335 section 5.1).
+/// The packet `clear` as a receiver gets it: cryptex adds an empty extension to a packet that has
+/// contributing sources and no extension (RFC 9335 section 5.1).
 fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
     let mut seen = clear.to_vec();
     let end = 12 + 4 * usize::from(clear[0] & 15);
@@ -260,7 +260,7 @@ fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
 struct Rounds(HashMap<Ssrc, (u16, u32)>);
 
 impl Rounds {
-    /// The roll-over counter that `packet` was just protected with.
+    /// The roll-over counter with which `packet` was just protected.
     fn of(&mut self, sender: &Protector, packet: &[u8]) -> u32 {
         let ssrc = Ssrc(u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]]));
         let sequence = u16::from_be_bytes([packet[2], packet[3]]);
@@ -277,8 +277,8 @@ impl Rounds {
     }
 }
 
-/// Protects packets cut from `octets` and takes them out again, as they are and protected, one by
-/// one and together; what was protected must come out as it was.
+/// Protects packets cut from `octets`, and unprotects both these and the original packets, one by one
+/// and in batches; an unchanged protected packet must be restored.
 pub fn secure(octets: &[u8]) {
     let Some((policy, keys, octets)) = agreement(octets) else { return };
     let Ok(mut sender) = Protector::new(&policy, &keys[0]) else { return };
@@ -327,7 +327,7 @@ pub fn secure(octets: &[u8]) {
     }
 }
 
-/// The same with reports, which are taken out one by one.
+/// The same with reports, which are unprotected one by one.
 pub fn secure_reports(octets: &[u8]) {
     let Some((policy, keys, octets)) = agreement(octets) else { return };
     let Ok(mut sender) = SrtcpProtector::new(&policy, &keys[0]) else { return };
@@ -361,7 +361,7 @@ pub fn secure_reports(octets: &[u8]) {
     }
 }
 
-/// A ZRTP packet around `body` whose checksum is right, so that what is behind it is reached.
+/// A ZRTP packet around `body` with a correct checksum, so that the parsers behind it are reached.
 pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
     let mut packet = vec![16 | (kind & 1), 0, 0, 1];
     packet.extend_from_slice(b"ZRTP\0\0\0");
@@ -374,7 +374,7 @@ pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// One end of a key agreement in X25519, whose random octets follow from `name`.
+/// One end of a key agreement in X25519, whose random octets are derived from `name`.
 fn zrtp_end(name: u8, flags: u8) -> Session {
     let mut config = Config::new([name; 12]);
     config.algorithms.key_agreements = AlgorithmList::new(&[KeyAgreement::X255]).expect("one");
@@ -392,7 +392,7 @@ fn zrtp_end(name: u8, flags: u8) -> Session {
     Session::new(config, entropy, Box::new(MemoryStore::new())).expect("it can be used")
 }
 
-/// Every datagram of two ends that agree on a link without losses.
+/// Every datagram of two ends that agree over a link without losses.
 fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     let now = Instant::now();
     let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
@@ -414,8 +414,8 @@ fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     }
 }
 
-/// Two ends of ZRTP, and a link that loses, repeats, changes and invents what `octets` says; both
-/// end without a timer, with the same string or with none.
+/// Two ends of ZRTP, and a link that loses, repeats, changes and invents datagrams as `octets`
+/// specify; both must end without a timer, with the same string or with none.
 pub fn agree(octets: &[u8]) {
     let Some((&flags, octets)) = octets.split_first() else { return };
     let start = Instant::now();
@@ -424,7 +424,7 @@ pub fn agree(octets: &[u8]) {
     let mut streams = Vec::new();
     for n in 0..2 {
         let of_both = [0, 1].map(|end| {
-            // The second end may wait for whoever comes.
+            // The second end may wait for any peer to contact it.
             let knows = end == 0 || flags & 8 == 0;
             let peer = knows.then(|| address(1 - end as u8));
             ends[end].add_stream(Ssrc(4 * n + end as u32), peer, now).expect("the first")
@@ -469,7 +469,7 @@ pub fn agree(octets: &[u8]) {
     }
 }
 
-/// The next datagram of end `from`, changed or twice.
+/// Passes on the next datagram of end `from`, changed or twice.
 fn pass_on(ends: &mut [Session; 2], from: usize, now: Instant, kind: u8, body: &[u8]) {
     let Some((stream, to, mut datagram)) = ends[from].poll_datagram() else { return };
     if to != address(1 - from as u8) {
@@ -487,7 +487,7 @@ fn pass_on(ends: &mut [Session; 2], from: usize, now: Instant, kind: u8, body: &
     }
 }
 
-/// Where an end is: 0 and 1 are the two that agree.
+/// The address of an end: 0 and 1 are the two that agree.
 fn address(end: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, end], 5004))
 }

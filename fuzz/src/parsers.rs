@@ -1,4 +1,4 @@
-//! Parsers that are given octets as they are.
+//! Parsers of raw octets.
 
 use rushes::Codec;
 use rushes::file::{MediaReader, OpusHead, ReadOptions};
@@ -13,7 +13,7 @@ use rushes_proto::zrtp::{Reassembler, SasRelayPlain};
 
 use crate::{depacketise, packets, zrtp_packet};
 
-/// Access units of a bitstream that comes in pieces.
+/// Access units of a bitstream that arrives in pieces.
 pub fn access_units(octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
     let codec = [NalCodec::H264, NalCodec::H265, NalCodec::H266][usize::from(flags % 3)];
@@ -49,7 +49,7 @@ pub fn ogg_opus(octets: &[u8]) {
     while let Ok(Some(_)) = reader.next_frame() {}
 }
 
-/// Payloads of units with decoding order numbers; the first octets say how far they may be
+/// Payloads of units with decoding order numbers; the first octets specify how far they may be
 /// interleaved.
 pub fn numbered(octets: &[u8]) {
     let Some((&[format, difference, nalus], octets)) = octets.split_first_chunk() else { return };
@@ -65,7 +65,7 @@ pub fn numbered(octets: &[u8]) {
     }
 }
 
-/// A packet of RTP.
+/// An RTP packet.
 pub fn rtp_packet(octets: &[u8]) {
     let Ok(packet) = RtpPacket::parse(octets) else { return };
     assert_eq!(packet.header_len() + packet.payload().len() + packet.padding_len(), octets.len());
@@ -77,7 +77,7 @@ pub fn rtp_packet(octets: &[u8]) {
     }
 }
 
-/// A header of RTP: written, it is as it was.
+/// An RTP header, which must be the same when written again.
 pub fn rtp_header(octets: &[u8]) {
     let Ok(packet) = RtpPacket::parse(octets) else { return };
     let header = Header::from(&packet);
@@ -86,7 +86,7 @@ pub fn rtp_header(octets: &[u8]) {
     assert_eq!(written, octets[..packet.header_len()]);
 }
 
-/// A description: written, it means what it meant.
+/// A session description, which must have the same meaning when written again.
 pub fn sdp(octets: &[u8]) {
     let Ok((description, warnings)) = Description::parse_with_warnings(octets) else { return };
     assert!(warnings.len() <= WARNINGS_MAX + 1);
@@ -101,7 +101,7 @@ pub fn sdp(octets: &[u8]) {
         }
     }
     match Description::parse_with_warnings(description.write().as_bytes()) {
-        // A wildcard feedback is written once for each format, which may grow too long.
+        // A wildcard feedback is written once for each format, which may exceed the length limit.
         Ok((_, warnings)) if warnings.iter().any(|one| one.left_out == LeftOut::Rest) => {}
         Err(SdpError::TooLong { .. }) => {}
         Ok((read, _)) => assert_eq!(read, description),
@@ -109,12 +109,12 @@ pub fn sdp(octets: &[u8]) {
     }
 }
 
-/// Messages of ZRTP, whole and in fragments.
+/// ZRTP messages, whole and in fragments.
 pub fn zrtp_message(octets: &[u8]) {
     let _ = Packet::parse(octets);
     let _ = ConfirmPlain::parse(octets);
     let _ = SasRelayPlain::parse(octets);
-    // What is read survives being written.
+    // A parsed message survives being written.
     if let Ok(message) = Message::parse(octets) {
         let mut written = Vec::new();
         message.write(&mut written);

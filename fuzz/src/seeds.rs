@@ -1,4 +1,4 @@
-//! Inputs that are made by our own senders, so that no target begins with nothing.
+//! Inputs made by our own senders, so that no target starts without seeds.
 #![allow(clippy::missing_panics_doc, reason = "what our own senders make is right")]
 
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ use crate::{delivery, participant, zrtp_between};
 /// Octets in the longest packet: its length is one octet of an input.
 const PACKET_MAX: usize = 200;
 
-/// Packets in an input, each behind its length and `flags`.
+/// An input of packets, each preceded by its length and flags.
 fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Vec<u8> {
     let mut input = head.to_vec();
     for (flags, packet) in packets {
@@ -35,7 +35,7 @@ fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Ve
     input
 }
 
-/// The first frames of a file of `vectors/media`.
+/// The first frames of a file in `vectors/media`.
 fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
     let codec = rushes::file::codec_of(path.as_ref()).expect("one of ours");
@@ -46,7 +46,7 @@ fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     std::iter::from_fn(frame).take(count).collect()
 }
 
-/// The payloads in which `format` carries frames, and whether each has the marker.
+/// The payloads in which `format` carries frames, and whether each has the marker bit.
 fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
     let frames = match media_of(format) {
         Some(name) => frames(name, 12),
@@ -67,7 +67,7 @@ fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
     payloads
 }
 
-/// For targets that take payloads: all in turn, with the marker, and with losses.
+/// For depacketiser targets: all payloads in order, with the marker bit, and with losses.
 pub fn payloads(format: &dyn PayloadFormat) -> Vec<Vec<u8>> {
     let carried = carried(format);
     let of = |head: u8, every: usize| {
@@ -90,7 +90,7 @@ pub fn numbered() -> Vec<Vec<u8>> {
     inputs.map(|input| [&[0, 3, 4], &input[..]].concat()).collect()
 }
 
-/// Packets of RTP, one of them with everything that a header may have.
+/// RTP packets, one of which has every optional part of a header.
 pub fn rtp() -> Vec<Vec<u8>> {
     let packet = |n: usize, marker: bool, payload: &[u8]| {
         let number = SequenceNumber(n as u16);
@@ -111,7 +111,7 @@ pub fn rtp() -> Vec<Vec<u8>> {
     carried.iter().enumerate().map(|(n, (marker, payload))| packet(n, *marker, payload)).collect()
 }
 
-/// Streams as a receiver takes them: in turn, and with two places changed.
+/// Packets for a receiver: in order, then with some swapped and removed.
 pub fn streams() -> Vec<Vec<u8>> {
     let mut packets = rtp();
     let mut all = Vec::new();
@@ -124,7 +124,7 @@ pub fn streams() -> Vec<Vec<u8>> {
     all
 }
 
-/// Compound packets of a participant that hears another.
+/// Compound packets of two participants that receive each other's media.
 pub fn reports() -> Vec<Vec<u8>> {
     let start = Instant::now();
     let mut ends = [participant(Ssrc(0x0102_0304), start), participant(Ssrc(9), start)];
@@ -156,7 +156,7 @@ pub fn reports() -> Vec<Vec<u8>> {
     reports
 }
 
-/// Descriptions of streams of ours, and of other programs.
+/// Descriptions of our own streams, and those of other programs.
 pub fn descriptions() -> Vec<Vec<u8>> {
     let session = Context::new().session("127.0.0.1").expect("an address");
     let describe = |codec: Codec, name: &str| {
@@ -178,18 +178,18 @@ pub fn descriptions() -> Vec<Vec<u8>> {
     ours.chain(files.iter().filter_map(|file| std::fs::read(file.path()).ok())).collect()
 }
 
-/// For the targets of SRTP: these packets under each suite, each key and with changes.
+/// For the targets of SRTP: these packets under each suite, with both keys and with changes.
 pub fn secured(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let packets = || packets.iter().take(20).enumerate();
     let of = |suite: usize, flags: u8| {
-        // The tenth changes the key, and every fourth is changed itself.
+        // The tenth changes the key, and every fourth is itself changed.
         let change = |n: usize| u8::from(n == 10) << 1 | if n % 4 == 3 { 4 | 13 << 3 } else { 0 };
         cut(&[suite as u8, flags, 255, 0], packets().map(|(n, it)| (change(n), &it[..])))
     };
     (0..Suite::ALL.len()).flat_map(|suite| [of(suite, 0), of(suite, 4), of(suite, 8)]).collect()
 }
 
-/// A bitstream, behind the flags of how it comes.
+/// A bitstream, preceded by flags that specify how it is read.
 pub fn access_units() -> Vec<Vec<u8>> {
     let codecs = ["avc_cif_60f_baseline.264", "hevc_192x128_90f_tiny_nals.265"];
     let codecs = codecs.into_iter().chain(["vvc_192x128_64f_vvenc_tiny_nals.266"]);
@@ -205,7 +205,7 @@ pub fn nal_units() -> Vec<Vec<u8>> {
     access_units().into_iter().map(|mut input| input.split_off(1)).collect()
 }
 
-/// The beginning of a file.
+/// The beginning of an Ogg Opus file.
 pub fn ogg_opus() -> Vec<Vec<u8>> {
     let name = "opus_speech_mono_mixed_durations.opus";
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -214,7 +214,7 @@ pub fn ogg_opus() -> Vec<Vec<u8>> {
     vec![octets.clone(), octets[..octets.len().min(1000)].to_vec()]
 }
 
-/// The messages of an agreement, and with them the packets that they come in.
+/// The messages of an agreement, and the packets that carry them.
 pub fn zrtp_messages() -> Vec<Vec<u8>> {
     let datagrams = zrtp_between(0);
     let bodies = datagrams.iter().map(|datagram| datagram[12..datagram.len() - 4].to_vec());
@@ -222,7 +222,7 @@ pub fn zrtp_messages() -> Vec<Vec<u8>> {
     bodies.chain(datagrams.iter().cloned()).chain([together]).collect()
 }
 
-/// What a link does while two ends agree: it carries everything, with something else now and then.
+/// A link while two ends agree: it delivers everything, with occasional other actions.
 pub fn agreements() -> Vec<Vec<u8>> {
     let of = |flags: u8, other: u8| {
         let step = |n: u8| match n % 16 {
@@ -270,7 +270,7 @@ pub fn openings() -> Vec<Vec<u8>> {
     openings.chain(messages.iter().map(written)).collect()
 }
 
-/// A session from its opening to its end, as the target is told of it.
+/// A session from its opening to its end, as steps of the target.
 pub fn control() -> Vec<Vec<u8>> {
     const CARRY: u8 = 5 << 1;
     let server = |kind: u8| 6 << 1 | kind << 4;
@@ -299,13 +299,13 @@ pub fn control() -> Vec<Vec<u8>> {
     (0..steps.len()).map(|end| cut(&[], steps[..=end].iter().copied())).collect()
 }
 
-/// Both ends of a sealed connection say what they do, sealed at once and later.
+/// A conversation over a sealed connection, sealed at once and later.
 pub fn sealed() -> Vec<Vec<u8>> {
     let mut opening = Vec::new();
     Opening::Control(delivery::wishes()).write(&mut opening);
     let offer = written(&Message::Offer(Box::new(offer())));
     let start = written(&Message::Start { epoch: 0 });
-    // From each end: say, carry, or begin to seal.
+    // Steps of each end: send, transfer, or begin to seal.
     let (say, carry, seal) = (|end: u8| end | 1 << 1, |end: u8| end | 2 << 1 | 31 << 3, |end| end);
     let long = [0; 200];
     let steps: [(u8, &[u8]); 14] = [
@@ -340,7 +340,7 @@ pub fn plans() -> Vec<Vec<u8>> {
     (1..5).map(|n| [&head[..], &unit(40, 3).repeat(n), &unit(n as u8, 1)].concat()).collect()
 }
 
-/// Credits as a client gives them.
+/// Credits as a client sends them.
 pub fn credits() -> Vec<Vec<u8>> {
     let mut creditor = Creditor::new(1 << 20);
     let mut input = [&[40], &creditor.first().write()[..]].concat();
@@ -353,7 +353,7 @@ pub fn credits() -> Vec<Vec<u8>> {
     vec![input]
 }
 
-/// Frames whose packets come in turn, with some left out.
+/// Frames whose packets arrive in order, with some omitted.
 pub fn assembly() -> Vec<Vec<u8>> {
     let head = [2, 1, 200, 0, 100, 50, 3, 0, 1, 20, 0, 0];
     let run = |step: u8, first: u8, count: u8| [3, 0, step, first, count];

@@ -1,4 +1,4 @@
-//! All targets: what is done with octets, and octets to begin with.
+//! All targets: the function that each runs, and its seeds.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use rushes_proto::payload::texture::Texture;
 use crate::{agree, delivery, frames, parsers, seeds, window};
 use crate::{depacketise, participate, read_report, receive, secure, secure_reports};
 
-/// One target. A program of `fuzz_targets` has the same name.
+/// A fuzz target. A program of `fuzz_targets` has the same name.
 pub struct Target {
     /// Its name.
     pub name: &'static str,
-    /// Does with octets whatever can be done with them; panics where something is wrong.
+    /// Processes octets in every way that applies; panics if a check fails.
     pub run: fn(&[u8]),
     /// Octets as our own senders make them.
     pub seeds: fn() -> Vec<Vec<u8>>,
@@ -68,7 +68,7 @@ targets! {
 
 const TEXTURE: Texture = Texture { payload: 64 };
 
-/// The frames that seeds are made of: the name of a file of `vectors/media`, or none.
+/// The frames that seeds are made from: the name of a file in `vectors/media`, or none.
 pub(crate) fn media_of(format: &dyn PayloadFormat) -> Option<&'static str> {
     Some(match format.name() {
         "H264" => "avc_cif_60f_baseline.264",
@@ -79,10 +79,10 @@ pub(crate) fn media_of(format: &dyn PayloadFormat) -> Option<&'static str> {
     })
 }
 
-/// The target of this name.
+/// Runs the target of this name.
 ///
 /// # Panics
-/// There is none.
+/// If there is no such target, or if a check fails.
 pub fn run(name: &str, octets: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     (target.expect("a target of the table").run)(octets);

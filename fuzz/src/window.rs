@@ -1,11 +1,11 @@
-//! Credits of any kind for datagrams that go out.
+//! Arbitrary credits for outgoing datagrams.
 
 use rushes_proto::delivery::CREDIT_BYTES;
 use rushes_proto::delivery::Credit;
 use rushes_proto::delivery::Window;
 
-/// Sends while the window says so, and takes what is left of `octets` for credits: after a silence
-/// something always may go out.
+/// Sends while the window permits it, and reads credits from the rest of `octets`: after a silence,
+/// sending must always be possible.
 pub fn send(octets: &[u8]) {
     let mut window = Window::new(1 << 20);
     let mut next = 0_u32;

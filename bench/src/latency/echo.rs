@@ -1,4 +1,4 @@
-//! Sending there and back, by Rushes and by sockets alone.
+//! Sending access units back and forth, by Rushes and by bare sockets.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,36 +16,36 @@ use super::trial::Way;
 use super::{PERIOD, Shape};
 use crate::sides::{RAW_DATAGRAM_LEN, access_unit};
 
-/// How long an access unit may stay away.
+/// Timeout for an access unit.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often one who answers looks whether it is still wanted.
+/// Interval at which the answering side checks whether to stop.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Longer than anybody waits.
+/// Longer than any measurement.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
-/// Access units before the first that counts: memory is touched, and the kernel's caches filled.
+/// Access units sent before the measured ones, to touch memory and fill the kernel's caches.
 const WARM_UP: u64 = 8;
 
-/// Ticks between the timestamps of two access units, by which a reply is known.
+/// Ticks between the timestamps of two access units; timestamps identify replies.
 const TICKS: u32 = 90;
 
-/// One side's way out and in.
+/// The send and receive path of one side.
 pub(super) trait Link: Sized {
-    /// Where it receives.
+    /// The port at which it receives.
     fn port(&self) -> u16;
-    /// Sends everything that comes to `to`.
+    /// Sends all received access units to `to`.
     fn answer(self, to: SocketAddr) -> anyhow::Result<Answering>;
-    /// From now on, `push` sends to `to`.
+    /// Sets the destination of `push`.
     fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()>;
     /// Sends access unit `n`.
     fn push(&mut self, octets: &mut [u8], n: u32) -> anyhow::Result<()>;
-    /// The next reply, and when it was there whole; `None` if there was none until `deadline`.
+    /// The next reply, and when it was complete; `None` if there was none until `deadline`.
     fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>>;
 }
 
-/// Something that answers, elsewhere.
+/// A link that answers in the background.
 pub(super) struct Answering {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +61,7 @@ impl Answering {
     }
 }
 
-/// The time that each access unit took; `None` for one that did not come back.
+/// The round-trip time of each access unit; `None` if it did not come back.
 pub(super) fn ask(
     mut link: impl Link,
     to: SocketAddr,
@@ -100,13 +100,13 @@ pub(super) fn ask(
     Ok(times.split_off(WARM_UP as usize))
 }
 
-/// Rushes.
+/// A link by Rushes.
 pub(super) struct Rtp {
     receiving: MediaStream,
     sender: Option<StreamSender>,
     way: Way,
     replies: Option<mpsc::Receiver<(u32, Instant)>>,
-    /// Kept open for its sender.
+    /// The receiving half of the sending stream, kept open.
     half: Option<rushes::StreamReceiver>,
 }
 
@@ -136,7 +136,7 @@ impl Link for Rtp {
         let mut receiving = self.receiving;
         if is_hooked {
             receiving.on_frame(move |frame| {
-                // Whoever asks notices what does not come back.
+                // The asking side detects missing replies.
                 let _ = sender.push_frame(&frame, frame.timestamp());
             })?;
             return Ok(Answering { stop, thread: None, _hooked: Some(receiving) });
@@ -188,14 +188,14 @@ fn sender(to: SocketAddr) -> anyhow::Result<MediaStream> {
     Ok(session.stream(Codec::H265).remote_port(to.port()).pacing(Pacing::Off).open()?)
 }
 
-/// Sockets alone.
+/// A link by bare sockets.
 pub(super) struct Bare {
     socket: net::UdpSocket,
     queue: net::SendQueue,
     arena: net::Arena,
     to: Option<SocketAddr>,
     received: Vec<u8>,
-    /// Where whole access units end in what was received: several may come at once.
+    /// Ends of the complete access units in `received`: several may arrive at once.
     ends: VecDeque<usize>,
 }
 
@@ -222,8 +222,8 @@ impl Bare {
         Ok(())
     }
 
-    /// Reads until there is a whole access unit, and says where it ends in what was received. A
-    /// datagram that is shorter than others ends it.
+    /// Reads until there is a complete access unit, and returns its end in `received`. A datagram
+    /// that is shorter than the others ends it.
     fn receive(&mut self, deadline: Instant) -> anyhow::Result<Option<usize>> {
         while self.ends.is_empty() && Instant::now() < deadline {
             for datagram in self.socket.receive(&mut self.arena, deadline, None)? {
@@ -236,7 +236,7 @@ impl Bare {
         Ok(self.ends.pop_front())
     }
 
-    /// Forgets the access unit that ends at `end`.
+    /// Removes the access unit that ends at `end`.
     fn forget(&mut self, end: usize) {
         self.received.drain(..end);
         for other in &mut self.ends {
@@ -272,7 +272,7 @@ impl Link for Bare {
     }
 
     fn push(&mut self, octets: &mut [u8], n: u32) -> anyhow::Result<()> {
-        // The last datagram must be short and hold the number.
+        // The last datagram must be short and contain the number.
         let over = octets.len() % RAW_DATAGRAM_LEN;
         let len = if over < 4 { octets.len() - over - 4 } else { octets.len() };
         let octets = &mut octets[..len];

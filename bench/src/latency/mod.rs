@@ -1,4 +1,4 @@
-//! `rushes bench latency`: how long an access unit takes there and back.
+//! `rushes bench latency`: the round-trip time of an access unit.
 
 mod echo;
 mod side;
@@ -33,7 +33,7 @@ pub(crate) struct LatencyArgs {
     /// Octets in each access unit, instead of the usual ones; may be given several times
     #[arg(long, value_parser = parse_size, value_name = "OCTETS")]
     frame_size: Vec<usize>,
-    /// Access units of the long runs that look for single late ones
+    /// Access units in the long runs, which look for single late ones
     #[arg(long, value_name = "NUMBER")]
     frames: Option<u64>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct LatencyArgs {
 }
 
 impl LatencyArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self { frame_size: Vec::new(), frames: None, settings: settings.clone() }
     }
@@ -63,24 +63,24 @@ impl LatencyArgs {
 const SIZES: [usize; 6] = [1_500, 12_500, 42_000, 167_000, 667_000, 1_600_000];
 const SIZES_QUICK: [usize; 3] = [12_500, 167_000, 667_000];
 
-/// Ways of receiving that tell the order of things.
+/// The ways of receiving in quick runs.
 const WAYS_QUICK: [Way; 3] = [Way::Pull, Way::HookSpinning, Way::Raw];
 
-/// What a stream is made of.
+/// The frame sizes and the frame rate of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shape {
     /// Octets of an intra frame, the first of each [`PERIOD`].
     pub(crate) intra: usize,
-    /// Octets of any other.
+    /// Octets of any other frame.
     pub(crate) inter: usize,
-    /// Access units a second.
+    /// Access units per second.
     pub(crate) rate: f64,
 }
 
 /// Frames from one intra frame to the next.
 pub(crate) const PERIOD: u64 = 64;
 
-/// 660 Mbit/s at 120 frames a second, intra frames five times as large as others.
+/// 660 Mbit/s at 120 frames per second, intra frames five times as large as others.
 const VIDEO: Shape = Shape { intra: 3_235_000, inter: 647_000, rate: 120.0 };
 
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<Outcome> {
@@ -92,7 +92,7 @@ pub(crate) fn figures(args: &LatencyArgs) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![of_video(args)?, of_sizes(args)?, of_many(args)?])
 }
 
-/// Table IV of the papers: intra, inter and all, at 30 and 120 frames a second.
+/// Table IV of the papers: intra, inter and all frames, at 30 and 120 frames per second.
 fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
     let (frames, rounds) = if args.settings.quick { ([20, 60], 1) } else { ([60, 240], 2) };
     let mut rows = Vec::new();
@@ -114,7 +114,7 @@ fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
     Ok(Figure { name: "latency-video", title, heads, rows, plots: Vec::new() })
 }
 
-/// Against the size of the access unit.
+/// Latency against the size of the access unit.
 fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
     let (frames, rounds) = if args.settings.quick { (40, 1) } else { (120, 2) };
     let ways = args.ways();
@@ -157,14 +157,15 @@ fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
     })
 }
 
-/// Many of them: whether any is late by a frame.
+/// Latency of many access units, to find any that is a frame late.
 fn of_many(args: &LatencyArgs) -> anyhow::Result<Figure> {
     let frames = args.frames.unwrap_or(if args.settings.quick { 500 } else { 10_000 });
     let mut rows = Vec::new();
     for (size, rate) in [(12_500, 1000.0), (667_000, 240.0)] {
         let shape = Shape { intra: size, inter: size, rate };
         for way in [Way::Hook, Way::Pull, Way::Raw] {
-            // Half of the long run is by each; as many beside them say what the machine does.
+            // Each way takes half of the long run; bare sockets in addition show the effect of the
+            // machine.
             let trial = interleaved(args, "many", shape, frames / 2, 1, &[way])?.remove(0);
             let head = [Cell::text(way.name()), Cell::Count(size as u64), Cell::Measure(rate, 0)];
             rows.push(head.into_iter().chain(cells(&trial, shape)).collect());
@@ -179,7 +180,7 @@ fn of_many(args: &LatencyArgs) -> anyhow::Result<Figure> {
     })
 }
 
-/// Runs `ways` in turns; what each showed in all of its turns.
+/// Runs `ways` in turns; returns the combined results of each.
 fn interleaved(
     args: &LatencyArgs,
     what: &str,

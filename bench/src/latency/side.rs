@@ -15,10 +15,10 @@ use crate::cpu::pin_to;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EchoArgs {
-    /// Sends and takes the time, rather than sending back
+    /// Sends and measures the time, instead of sending back
     #[arg(long)]
     ask: bool,
-    /// Where the other side receives (for the one that answers; the other reads it)
+    /// Port of the other side (only for the answering side; the asking side reads it from stdin)
     #[arg(long, default_value_t = 0)]
     port: u16,
     #[arg(long)]
@@ -35,7 +35,7 @@ pub(crate) struct EchoArgs {
     core: usize,
 }
 
-/// What the side that asks prints, in milliseconds.
+/// The output of the asking side, in milliseconds.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Measured {
     pub(crate) intra: Vec<f64>,
@@ -83,7 +83,7 @@ fn sides(args: &EchoArgs, shape: Shape, link: impl Link) -> anyhow::Result<()> {
 /// Sends everything back until the parent process closes the input.
 fn answer(link: impl Link, to: SocketAddr) -> anyhow::Result<()> {
     let answering = link.answer(to)?;
-    // Nothing is ever said.
+    // Nothing is ever written to it.
     std::io::stdin().lock().read_to_end(&mut Vec::new())?;
     answering.stop();
     Ok(())

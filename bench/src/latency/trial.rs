@@ -1,4 +1,4 @@
-//! A process that asks and one that answers, and the times that the first one took.
+//! An asking and an answering process, and the times measured by the former.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use super::Shape;
 use super::side::Measured;
 
-/// How frames are received, by both processes.
+/// The way in which both processes receive frames.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum Way {
     Pull,
@@ -32,7 +32,7 @@ impl Way {
         }
     }
 
-    /// How the sides are told.
+    /// The argument for the side processes.
     fn argument(self) -> String {
         self.name().replace(", ", "-").replace("bare", "raw")
     }
@@ -48,7 +48,7 @@ impl Times {
         self.0.sort_by(f64::total_cmp);
     }
 
-    /// The time that `share` of all kept to; `None` if there is none.
+    /// The time within which `share` of all lie; `None` if there are none.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
         let rank = (share * self.0.len() as f64).ceil() as usize;
@@ -59,13 +59,13 @@ impl Times {
         (!self.0.is_empty()).then(|| self.0.iter().sum::<f64>() / self.0.len() as f64)
     }
 
-    /// How many took `limit` milliseconds or more.
+    /// The number of times of `limit` milliseconds or more.
     pub(crate) fn above(&self, limit: f64) -> usize {
         self.0.iter().filter(|time| **time >= limit).count()
     }
 }
 
-/// What a way showed.
+/// The results of one way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trial {
     pub(crate) intra: Times,
@@ -103,7 +103,7 @@ pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Tri
             .spawn();
         Ok(Ended(child.context("cannot start a process")?))
     };
-    // Each tells where it receives, and is told where the other does.
+    // Each process reports its port, and is passed that of the other.
     let mut asking = start("0", &["--ask"])?;
     let mut from_asking = asking.output()?;
     let port = line(&mut from_asking)?;
@@ -116,7 +116,7 @@ pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Tri
     from_asking.read_to_string(&mut text)?;
     let measured: Measured =
         serde_json::from_str(&text).with_context(|| format!("a side said {text:?}"))?;
-    // The other one ends when its input does.
+    // The answering process ends when its standard input is closed.
     drop(answering.0.stdin.take());
     for side in [&mut asking, &mut answering] {
         if !side.0.wait()?.success() {
@@ -129,7 +129,7 @@ pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Tri
     Ok(trial)
 }
 
-/// A process that does not outlive this value.
+/// A process that is ended when this value is dropped.
 struct Ended(Child);
 
 impl Ended {
@@ -140,7 +140,7 @@ impl Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // One that has ended cannot be ended again.
+        // Fails for a process that has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

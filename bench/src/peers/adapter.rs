@@ -1,4 +1,4 @@
-//! How a program is told to send or to receive: two command lines with places to be filled.
+//! The command lines with which a program sends or receives, with placeholders.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use super::running;
 use super::words;
 use crate::Usage;
 
-/// One program, ours and the field's alike.
+/// One program, Rushes or another.
 #[derive(Clone, Debug)]
 pub(super) struct Adapter {
     pub(super) name: String,
-    /// Words with places; `None` if it is not measured as a sender.
+    /// Words with placeholders; `None` if it is not measured as a sender.
     pub(super) send: Option<Vec<String>>,
     pub(super) receive: Option<Vec<String>>,
     /// Whether it secures its packets (`AES_CM_128_HMAC_SHA1_80`).
     pub(super) secured: bool,
 }
 
-/// What the places of a command hold.
+/// The values of the placeholders of a command.
 #[derive(Clone, Debug)]
 pub(super) struct Places<'a> {
     pub(super) codec: Codec,
@@ -29,14 +29,14 @@ pub(super) struct Places<'a> {
     pub(super) out: &'a Path,
     pub(super) port: u16,
     pub(super) fps: u32,
-    /// Octets a second that `fps` access units have.
+    /// Octets per second at `fps` access units per second.
     pub(super) octet_rate: u32,
 }
 
-/// Where the programs are.
+/// The address of both programs.
 pub(super) const HOST: &str = "127.0.0.1";
 
-/// A master key of 16 octets and a salt of 14: those of a test are no secret.
+/// A master key of 16 octets and a salt of 14: test keys are not secret.
 pub(super) const KEY: &str = "LS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0t";
 const KEY_HEXADECIMAL: &str = "2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d";
 
@@ -51,14 +51,14 @@ impl Adapter {
         let words = |line: Option<&str>| -> anyhow::Result<Option<Vec<String>>> {
             let Some(line) = line else { return Ok(None) };
             let words = words::split(line).map_err(Usage)?;
-            // A place that there is not is told before the work.
+            // Unknown placeholders are reported before the measurement.
             filled(&words, &Places::any())?;
             Ok(Some(words))
         };
         Ok(Self { name: name.to_owned(), send: words(send)?, receive: words(receive)?, secured })
     }
 
-    /// Whether the programs that it starts are on this machine.
+    /// Whether its programs are installed on this machine.
     pub(super) fn is_there(&self) -> bool {
         [&self.send, &self.receive].into_iter().flatten().all(|words| {
             let program = words
@@ -85,7 +85,7 @@ impl Places<'_> {
     }
 
     fn values(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
-        // As this project names the codec, as RTP does, and as FFmpeg names its byte stream.
+        // The name of the codec in this project, in RTP, and of its byte stream in FFmpeg.
         let (codec, encoding, format) = match self.codec {
             Codec::H264 => ("h264", "H264", "h264"),
             Codec::H266 => ("h266", "H266", "vvc"),
@@ -100,7 +100,7 @@ impl Places<'_> {
             ("host", HOST.to_owned()),
             ("port", self.port.to_string()),
             ("fps", self.fps.to_string()),
-            // Some programs hold no more; none is so fast.
+            // Some programs accept no more; none is that fast.
             ("octetrate", self.octet_rate.min(i32::MAX as u32).to_string()),
             ("codec", codec.to_owned()),
             ("encoding", encoding.to_owned()),
@@ -112,17 +112,17 @@ impl Places<'_> {
     }
 }
 
-/// A command with its places filled.
+/// A command with its placeholders replaced.
 pub(super) fn filled(words: &[String], places: &Places<'_>) -> anyhow::Result<Vec<String>> {
     let values = places.values()?;
     let fill = |word: &String| words::fill(word, &values).map_err(|error| anyhow!(Usage(error)));
     words.iter().map(fill).collect()
 }
 
-// What was tried, and what it brought, is in the README beside this crate. FFmpeg: `-re` keeps the
-// frame rate; files read in pieces of 1 MiB cost less than by its 1 KiB. GStreamer: parsers of byte
-// streams give no times to pictures, so `identity` keeps the octets a second that the frame rate
-// means.
+// The README of this crate lists the options that were tried, with their results. FFmpeg: `-re`
+// keeps the frame rate; reading files in pieces of 1 MiB costs less than its default of 1 KiB.
+// GStreamer: parsers of byte streams do not set timestamps, so `identity` keeps the octet rate that
+// corresponds to the frame rate.
 const CLEAR: [(&str, &str, &str); 3] = [
     (
         "Rushes",

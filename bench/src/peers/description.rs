@@ -1,17 +1,17 @@
-//! What a receiver that reads SDP is told.
+//! The session description for receivers that read SDP.
 
 use rushes::Codec;
 
 use super::adapter::{HOST, KEY};
 
-/// A description of the stream that comes to `port`. The parameter sets are in the stream.
+/// A description of the stream to `port`. The parameter sets are in the stream.
 pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
     let media = match codec {
         Codec::H264 => "H264/90000\r\na=fmtp:96 packetization-mode=1",
         Codec::H266 => "H266/90000",
         _ => "H265/90000",
     };
-    // Some programs take no key under the profile RTP/SAVP that should go with it.
+    // Some programs accept no key with the profile RTP/SAVP, which would be the correct one.
     let crypto = if is_secured {
         format!("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:{KEY}\r\n")
     } else {

@@ -1,5 +1,5 @@
-//! Ends of a path that lose nothing and cost the other end nothing: a source of packets made
-//! beforehand, and a sink that counts.
+//! Reference ends of a path, which lose nothing and do not slow down the other end: a source of
+//! prepared packets, and a sink that counts.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use rushes::{ClockRate, Codec, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep
 
 use crate::sequence::Sequence;
 
-/// Octets in the largest datagram: what an Ethernet packet holds by IPv4.
+/// Octets in the largest datagram: the maximum in an Ethernet packet with IPv4.
 const PACKET_LEN: usize = 1472;
 
-/// How long the kernel is waited for.
+/// Timeout for the kernel to accept packets.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Ticks of a video clock in a second.
+/// Ticks of a video clock per second.
 const CLOCK_RATE: f64 = 90_000.0;
 
 /// The packets of a sequence.
@@ -69,8 +69,8 @@ impl Source {
         Ok(Self { units })
     }
 
-    /// Sends the first `count` access units, `rate` a second, the packets of each spread evenly over
-    /// its time: that is as kind to a receiver as can be.
+    /// Sends the first `count` access units, `rate` per second, with the packets of each spread
+    /// evenly over its interval: the easiest load for a receiver.
     pub(super) fn send(&mut self, to: SocketAddr, count: usize, rate: f64) -> anyhow::Result<()> {
         let socket = UdpSocket::bind("127.0.0.1:0".parse()?, &SocketOptions::default())?;
         let mut queue = socket.send_queue();
@@ -109,22 +109,22 @@ impl Packets {
     }
 }
 
-/// What came to a sink.
+/// The packets that arrived at a sink.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sunk {
-    /// Access units of which no packet is missing: sequence numbers tell, and the marker bit.
+    /// Complete access units, judged by sequence numbers and the marker bit.
     pub(super) whole: u64,
-    /// When the first packet came, and the last.
+    /// When the first and the last packet arrived.
     pub(super) times: Option<(Instant, Instant)>,
     next: Option<SequenceNumber>,
     is_broken: bool,
 }
 
-/// Counts what is sent to a port.
+/// Counts the packets sent to a port.
 #[derive(Debug)]
 pub(super) struct Sink {
     socket: UdpSocket,
-    /// Takes reports, so that nobody tells the sender that they are not read.
+    /// Bound so that reports to it cause no ICMP port-unreachable errors at the sender.
     _reports: std::net::UdpSocket,
 }
 
@@ -135,7 +135,7 @@ impl Sink {
         Ok(Self { socket, _reports: std::net::UdpSocket::bind(("127.0.0.1", port + 1))? })
     }
 
-    /// Counts until `is_over` and nothing comes any more.
+    /// Counts until `is_over` is set and nothing more arrives.
     pub(super) fn count(&self, is_over: &AtomicBool) -> anyhow::Result<Sunk> {
         let mut arena = self.socket.arena();
         let mut sunk = Sunk::default();

@@ -1,15 +1,15 @@
-//! Files in memory, which programs open by a path.
+//! Files in memory that programs open by a path.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A file that is gone when this program is, however it ends: on Linux it is in no folder.
+/// A file that disappears with this program, however that ends: on Linux it is in no directory.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
     file: File,
     path: PathBuf,
-    /// Elsewhere, it has a name for as long as this lives.
+    /// On other systems, the file has a name until this is dropped.
     #[cfg(not(target_os = "linux"))]
     _name: tempfile::TempPath,
 }
@@ -29,24 +29,24 @@ impl MemoryFile {
         Ok(Self { file, path: name.to_path_buf(), _name: name })
     }
 
-    /// Where other programs find it.
+    /// The path by which other programs open it.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Octets that it has.
+    /// Its length in octets.
     pub(super) fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Makes it empty, with memory for `room` octets where that can be had beforehand: whoever
-    /// writes to it without making it empty again does not wait for the system to find some.
+    /// Truncates it to zero and preallocates `room` octets where possible, so that a writer that
+    /// does not truncate it again need not wait for memory.
     pub(super) fn clear(&self, room: u64) -> io::Result<()> {
         self.file.set_len(0)?;
         #[cfg(target_os = "linux")]
         if room > 0 {
             use rustix::fs::{FallocateFlags, fallocate};
-            // Without it, memory is found while it is written.
+            // If this fails, memory is allocated during writing.
             let _ = fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, room);
         }
         #[cfg(not(target_os = "linux"))]
@@ -54,7 +54,7 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Makes these octets all that it has.
+    /// Replaces its contents by `pieces`.
     pub(super) fn fill<'o>(&self, pieces: impl Iterator<Item = &'o [u8]>) -> io::Result<()> {
         self.clear(0)?;
         let mut writer = self.writer()?;
@@ -66,7 +66,7 @@ impl MemoryFile {
         File::open(&self.path)
     }
 
-    /// Writes at its end, wherever that is.
+    /// Appends to it.
     pub(super) fn writer(&self) -> io::Result<File> {
         File::options().append(true).open(&self.path)
     }

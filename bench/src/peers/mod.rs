@@ -1,4 +1,4 @@
-//! `rushes bench peers`: the programs of the field, beside Rushes, on the same sequence.
+//! `rushes bench peers`: other programs compared with Rushes, on the same sequence.
 
 mod adapter;
 mod description;
@@ -32,7 +32,7 @@ pub(crate) struct PeersArgs {
     /// Codecs: h264, h265; both by default
     #[arg(long, value_parser = parse_codec, value_name = "CODEC")]
     codec: Vec<Codec>,
-    /// Bits per second that the sequence has at 120 access units per second, in millions
+    /// Bit rate of the sequence at 120 access units per second, in Mbit/s
     #[arg(long, default_value_t = BIT_RATE / 1_000_000, value_name = "MBITS",
         value_parser = clap::value_parser!(u64).range(1..20_000))]
     bit_rate: u64,
@@ -40,11 +40,11 @@ pub(crate) struct PeersArgs {
     #[arg(long, default_value_t = FIRST_RATE, value_name = "FPS",
         value_parser = clap::value_parser!(u32).range(1..1_000_000))]
     from: u32,
-    /// No higher frame rate is tried
+    /// The highest frame rate to try
     #[arg(long, default_value_t = LAST_RATE, value_name = "FPS",
         value_parser = clap::value_parser!(u32).range(1..1_000_000))]
     to: u32,
-    /// One more program, by this name, that --send-command and --receive-command start
+    /// Name of another program, which --send-command and --receive-command start
     #[arg(long, value_name = "NAME")]
     peer: Option<String>,
     /// The command line of its sender
@@ -98,18 +98,18 @@ tells when; it is read after the trial. Standard output is a little faster: empt
 memory back to the system first. It has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
 end; what it writes only then is late. RTP has the payload type 96, packets 1472 octets.";
 
-/// What the row of the kernel is called.
+/// The name of the kernel's row.
 const KERNEL: &str = "UDP alone";
 
 const BIT_RATE: u64 = 640_000_000;
 const FIRST_RATE: u32 = 60;
 const LAST_RATE: u32 = 8_000;
 
-/// Octets that a trial sends, at most.
+/// Maximum number of octets that a trial sends.
 const AMOUNT: u64 = 400_000_000;
 
 impl PeersArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self {
             codec: Vec::new(),
@@ -142,7 +142,7 @@ impl PeersArgs {
         }
     }
 
-    /// Who is measured, and what of whom, in the order of the table.
+    /// The programs and their measured parts, in the order of the table.
     fn rows(&self) -> anyhow::Result<Vec<(Adapter, Part)>> {
         let mut rows = Vec::new();
         let mut clear = Adapter::usual(false)?;
@@ -162,7 +162,7 @@ impl PeersArgs {
             }
             clear.push(Adapter::parse(name, send, receive, false)?);
         }
-        // Halves take as long as the whole, and say less.
+        // Sender and receiver alone take as long as the whole, and show less.
         let has_halves = !self.settings.quick || self.only;
         let parts: &[Part] =
             if has_halves { &[Part::Whole, Part::Send, Part::Receive] } else { &[Part::Whole] };
@@ -191,7 +191,7 @@ pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
     for (n, codec) in args.codecs().into_iter().enumerate() {
         let sequence = Sequence::make(codec, args.bit_rate * 1_000_000)?;
         let mut rig = Rig::new(&sequence)?;
-        // What a program takes to start is measured once.
+        // The start-up cost of a program is measured once.
         let mut start_ups = Vec::new();
         if !args.settings.quick && !args.only {
             lines.push(kernel(args, &sequence));
@@ -201,7 +201,7 @@ pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
         };
         let of_codec = rows.iter().filter(is_of);
         let rows: Vec<_> = of_codec.cloned().collect();
-        // Those that are compared with each other take turns.
+        // Programs that are compared with each other take turns.
         for group in
             rows.chunk_by(|(one, part), (other, its)| (one.secured, *part) == (other.secured, *its))
         {
@@ -211,10 +211,10 @@ pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![table::figure(args.bit_rate, &lines)])
 }
 
-/// What programs take to start, by name and whether they secure packets.
+/// The start-up costs of programs, by name and whether they secure packets.
 type StartUps = Vec<((String, bool), StartUp)>;
 
-/// Measures programs in turns, from frame rate to frame rate.
+/// Measures programs in turns, one frame rate after the other.
 fn measure(
     args: &PeersArgs,
     sequence: &Sequence,
@@ -260,12 +260,12 @@ fn measure(
     lines.collect()
 }
 
-/// What the kernel does without any program's work.
+/// The limit of the kernel, without the work of any program.
 fn kernel(args: &PeersArgs, sequence: &Sequence) -> Line {
     let codec = codec_name(sequence.codec);
     args.settings.progress(&format!("peers: {codec}: {KERNEL}"));
     let steps = args.steps();
-    // It is the fastest.
+    // Starts higher, as it is the fastest.
     let first = steps.first.saturating_mul(8).min(steps.last);
     let mut sweep = Sweep::new(Steps { first, ..steps });
     let mut end = None;

@@ -1,4 +1,4 @@
-//! What a receiver wrote: which access units of the sequence are in it, octet for octet.
+//! The output of a receiver: which access units of the sequence it contains, octet for octet.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -9,17 +9,16 @@ use rushes::payload::nal::{NalCodec, find_start_codes, find_units};
 
 use crate::sequence::Sequence;
 
-/// Octets that are read at once, at most.
+/// Maximum number of octets read at once.
 const READ_LEN: usize = 1 << 20;
 
-/// Octets of a NAL unit that are waited for; a longer one counts as lost.
+/// Maximum length of a NAL unit; a longer one counts as lost.
 const UNIT_LEN_MAX: usize = 32 << 20;
 
-/// How many NAL units may be lost in a row: the next is looked for among so many.
+/// Maximum number of NAL units searched for the next one, and thus of losses in a row.
 const LOST_MAX: usize = 512;
 
-/// The NAL units with coded pictures that a sequence has; others may be left out, said again, or
-/// moved by whoever forwards a stream.
+/// The NAL units with coded pictures of a sequence; programs may drop, repeat or move others.
 #[derive(Clone, Debug)]
 pub(super) struct Expected<'a> {
     octets: &'a [u8],
@@ -58,13 +57,13 @@ fn is_coded_picture(codec: NalCodec, nal: &[u8]) -> bool {
     codec.header(nal).is_some_and(|header| codec.is_vcl(header.nal_type))
 }
 
-/// What was found so far.
+/// The counts so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
-    /// Access units that are whole.
+    /// Complete access units.
     pub(super) whole: u64,
     pub(super) octets: u64,
-    /// Access units that are whole within each of the lengths that were asked about.
+    /// Complete access units within each of the requested lengths.
     pub(super) within: [u64; 2],
 }
 
@@ -74,18 +73,18 @@ pub(super) struct Output<'a> {
     expected: &'a Expected<'a>,
     buffer: Vec<u8>,
     filled: usize,
-    /// Where start codes were not looked for yet.
+    /// Offset up to which start codes have been searched.
     scanned: usize,
-    /// The NAL unit that is waited for, counted on from the beginning after the last.
+    /// The next expected NAL unit; the count continues when the sequence repeats.
     next: usize,
-    /// The access unit of the last NAL unit that was found, and how many of it were.
+    /// The access unit of the last NAL unit found, and the number of its NAL units found.
     current: (usize, usize),
     lengths: [u64; 2],
     found: Found,
 }
 
 impl<'a> Output<'a> {
-    /// What is in all of a byte stream, and in what it was when it had these lengths.
+    /// Counts the access units in a byte stream, and in its first `lengths` octets.
     pub(super) fn search(
         expected: &'a Expected<'a>,
         mut from: impl Read,
@@ -106,7 +105,7 @@ impl<'a> Output<'a> {
     /// Reads once; `false` at the end.
     fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
         if self.buffer.len() - self.filled < READ_LEN {
-            // Nothing that long is waited for.
+            // No expected NAL unit is that long.
             self.filled = 0;
             self.scanned = 0;
         }
@@ -124,7 +123,7 @@ impl<'a> Output<'a> {
         Ok(true)
     }
 
-    /// Takes the NAL units that are whole, and keeps the rest at the beginning of the buffer.
+    /// Takes the complete NAL units, and moves the rest to the beginning of the buffer.
     fn scan(&mut self) {
         let mut start = 0;
         let from = self.scanned;
@@ -138,11 +137,11 @@ impl<'a> Output<'a> {
         }
         self.buffer.copy_within(start..self.filled, 0);
         self.filled -= start;
-        // Two octets of a start code may be here, and the one at the beginning is known.
+        // Two octets of a start code may already be here; the start code at the beginning is known.
         self.scanned = self.filled.saturating_sub(2).max(1).min(self.filled);
     }
 
-    /// Takes a NAL unit behind its start code, if there is one.
+    /// Takes the NAL unit after a start code, if there is one.
     fn take(&mut self, range: Range<usize>) {
         let behind = self.filled - range.end;
         let Some(nal) = self.buffer.get(range).and_then(|unit| unit.strip_prefix(&[0, 0, 1]))
@@ -151,7 +150,8 @@ impl<'a> Output<'a> {
         };
         let zeros = nal.iter().rev().take_while(|octet| **octet == 0).count();
         let nal = &nal[..nal.len() - zeros];
-        // What was read ends where the buffer does; the next start code may begin with a zero.
+        // The octets read so far end where the buffer does; the next start code may begin with a
+        // zero.
         let end = self.found.octets.saturating_sub((behind + zeros) as u64);
         let expected = self.expected;
         if !is_coded_picture(expected.codec, nal) {
@@ -184,7 +184,7 @@ impl<'a> Output<'a> {
 mod tests {
     use super::*;
 
-    /// What is found if at most `step` octets come at once.
+    /// The counts if at most `step` octets are read at once.
     fn found(sequence: &Sequence, octets: &[u8], step: usize) -> Found {
         struct Steps<'a>(&'a [u8], usize);
         impl Read for Steps<'_> {
@@ -221,7 +221,8 @@ mod tests {
         assert_eq!(found(&sequence, &octets, 999).whole, all - 1);
         octets.drain(unit.start + 100..unit.start + 200);
         assert_eq!(found(&sequence, &octets, 999).whole, all - 1);
-        // With the beginning of the next one, whose rest the one before seems to go on with.
+        // Also the beginning of the next unit, the rest of which then seems to belong to the one
+        // before.
         octets.drain(unit.start..unit.end + 300);
         assert_eq!(found(&sequence, &octets, 999).whole, all - 3);
         assert_eq!(found(&sequence, &[], 999).whole, 0);

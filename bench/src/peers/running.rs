@@ -1,4 +1,4 @@
-//! Another program while it runs, and the CPU time that it took.
+//! A running program, and the CPU time that it used.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,21 +9,21 @@ use anyhow::Context as _;
 use super::memory::MemoryFile;
 use crate::leftovers::Leftover;
 
-/// How often is looked whether something has come about.
+/// Polling interval.
 pub(super) const GLANCE: Duration = Duration::from_millis(2);
 
-/// A program that was started here. It ends with the value at the latest.
+/// A started program. It is ended when the value is dropped, if not before.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
-    /// What it took, once it has ended.
+    /// Its CPU seconds, once it has ended.
     cpu: Option<f64>,
-    /// Until then.
+    /// Its registration for cleanup, until it has ended.
     leftover: Option<Leftover>,
 }
 
 impl Running {
-    /// Starts a program; what it complains of goes to `errors`.
+    /// Starts a program, with its standard error written to `errors`.
     pub(super) fn start(
         words: &[String],
         errors: &MemoryFile,
@@ -46,7 +46,8 @@ impl Running {
     pub(super) fn has_ended(&mut self) -> bool {
         if self.cpu.is_none() {
             let before = cpu_of_ended();
-            // Only here and in `end` is a child waited for, by one thread: the difference is its.
+            // Children are waited for only here and in `end`, by one thread: the difference belongs
+            // to this child.
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 self.cpu = Some(cpu_of_ended() - before);
                 self.leftover = None;
@@ -55,7 +56,7 @@ impl Running {
         self.cpu.is_some()
     }
 
-    /// Waits for its end; `false` if it has not come at `deadline`.
+    /// Waits for its end; `false` if it is still running at `deadline`.
     pub(super) fn wait(&mut self, deadline: Instant) -> bool {
         while !self.has_ended() {
             if Instant::now() >= deadline {
@@ -66,17 +67,17 @@ impl Running {
         true
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Interrupts it, like Ctrl-C.
     pub(super) fn interrupt(&mut self) {
         #[cfg(target_os = "linux")]
         if !self.has_ended() {
             use rustix::process::{Pid, Signal, kill_process};
-            // It may have ended by now.
+            // Fails if it has ended meanwhile.
             let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
         }
     }
 
-    /// Ends it, whatever it does.
+    /// Kills it if it is still running.
     pub(super) fn end(&mut self) {
         if !self.has_ended() {
             let _ = self.child.kill();
@@ -88,8 +89,8 @@ impl Running {
         }
     }
 
-    /// CPU seconds that it took, user and system, and those of programs that it waited for; `None`
-    /// before its end, and where that cannot be told.
+    /// CPU seconds that it used, user and system, including its own children; `None` before its
+    /// end, and where it is not known.
     pub(super) fn cpu(&self) -> Option<f64> {
         self.cpu.filter(|_| cfg!(target_os = "linux"))
     }
@@ -101,7 +102,7 @@ impl Drop for Running {
     }
 }
 
-/// CPU seconds of all programs that were waited for.
+/// CPU seconds of all child processes that have been waited for.
 #[cfg(target_os = "linux")]
 fn cpu_of_ended() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -116,7 +117,7 @@ fn cpu_of_ended() -> f64 {
     0.0
 }
 
-/// Whether there is a program of that name.
+/// Whether a program of this name or path exists.
 pub(super) fn is_there(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
@@ -125,7 +126,7 @@ pub(super) fn is_there(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// Waits until some program hears what comes to a UDP port; `false` if none does at `deadline`.
+/// Waits until a program has bound a UDP port; `false` if none has at `deadline`.
 pub(super) fn wait_for_port(port: u16, running: &mut Running, deadline: Instant) -> bool {
     let ending = format!(":{port:04X}");
     let is_bound = || {

@@ -3,37 +3,37 @@
 use crate::sequence::Sequence;
 use crate::trial::Trial;
 
-/// Share of the access units that may be lost: what the papers allow.
+/// Share of the access units that may be lost, as in the papers.
 pub(super) const LOSS_MAX: f64 = 0.025;
 
-/// How far below its frame rate a program may be: the clock of a trial begins and ends with octets.
+/// The minimum share of the frame rate: the time of a trial is measured from first to last output.
 const RATE_MIN: f64 = 0.85;
 
-/// Seconds that a trial takes, if its rate is kept.
+/// Seconds that a trial takes, if the rate is kept.
 const TRIAL_TIME: f64 = 0.5;
-/// Access units of a trial, at least.
+/// Minimum number of access units in a trial.
 const UNITS_MIN: usize = 32;
 
-/// How far below the first frame rate is gone, if that was too high already.
+/// Divisor of the first frame rate down to which rates are tried if that was too high.
 const DESCENT_MAX: u32 = 4;
 
-/// From here on down trials take long.
+/// No rates below this are tried, as such trials take long.
 const DESCENT_END: u32 = 30;
 
-/// How frame rates are stepped.
+/// The steps of the frame rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
     /// The first frame rate.
     pub(super) first: u32,
-    /// No higher one is tried.
+    /// The highest frame rate.
     pub(super) last: u32,
-    /// From one frame rate to the next, as long as nothing much is lost.
+    /// Factor from one frame rate to the next, as long as rates are kept.
     pub(super) factor: u32,
-    /// How often the middle between a rate that was kept and one that was not is tried.
+    /// Number of times that the middle between a rate kept and one not kept is tried.
     pub(super) halvings: usize,
-    /// How often the rate of the peak is tried, at least; the median counts.
+    /// Minimum number of trials at the peak rate; the median counts.
     pub(super) peak_runs: usize,
-    /// Octets that a trial sends, at most.
+    /// Maximum number of octets that a trial sends.
     pub(super) amount: u64,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn kept(trial: &Trial, fps: u32) -> bool {
     trial.loss() <= LOSS_MAX && reached(trial) >= RATE_MIN * f64::from(fps)
 }
 
-/// Access units a second that came whole.
+/// Complete access units received per second.
 pub(super) fn reached(trial: &Trial) -> f64 {
     trial.whole as f64 / trial.seconds.max(1e-9)
 }
@@ -63,8 +63,7 @@ impl Point {
         self.trials.len()
     }
 
-    /// The trial in the middle by goodput, of two the better one: those that lost too much are the
-    /// worst.
+    /// The median trial by goodput, of two the better one; trials that lost too much rank lowest.
     pub(super) fn median(&self) -> Trial {
         let worth = |trial: &Trial| match trial.loss() {
             loss if loss > LOSS_MAX => -loss,
@@ -76,14 +75,14 @@ impl Point {
     }
 }
 
-/// The frame rate of most goodput among those that lost little.
+/// The frame rate with the highest goodput among those with little loss.
 pub(super) fn peak(points: &[Point]) -> Option<&Point> {
     let little = points.iter().filter(|point| point.median().loss() <= LOSS_MAX);
     little.max_by(|one, other| one.median().gigabits().total_cmp(&other.median().gigabits()))
 }
 
-/// One program's way through frame rates: several take turns, so that each rate is tried by all of
-/// them in the same minute.
+/// The frame rates of one program. Several programs take turns, so that all try a rate within the
+/// same minute.
 #[derive(Clone, Debug)]
 pub(super) struct Sweep {
     steps: Steps,
@@ -98,7 +97,7 @@ pub(super) struct Sweep {
 impl Sweep {
     pub(super) fn new(steps: Steps) -> Self {
         let (points, halvings) = (Vec::new(), steps.halvings);
-        // The peak may move while it is tried again.
+        // The peak may move to another rate during its repetitions.
         let repeats = 2 * steps.peak_runs.saturating_sub(1);
         Self { steps, points, good: None, bad: None, halvings, repeats }
     }
@@ -129,7 +128,7 @@ impl Sweep {
         Some(peak.fps)
     }
 
-    /// Takes what the rate that came [next](Self::next) showed.
+    /// Adds the trial at the rate that [`next`](Self::next) returned.
     pub(super) fn take(&mut self, fps: u32, trial: Trial) {
         let known = self.points.iter_mut().find(|point| point.fps == fps);
         let is_again = known.is_some();
@@ -145,20 +144,20 @@ impl Sweep {
                 self.good = Some(fps);
             }
         } else if is_between || (is_climbing && (is_again || self.steps.peak_runs == 1)) {
-            // While it climbs, once more, if it fell: the machine may have been busy. Where one run
-            // is enough, so is one fall.
+            // While climbing, a failed rate is tried twice, as the machine may have been busy; with
+            // a single run per rate, only once.
             self.bad = Some(fps);
         }
     }
 
-    /// What was found, by frame rate.
+    /// The points, ordered by frame rate.
     pub(super) fn points(mut self) -> Vec<Point> {
         self.points.sort_by_key(|point| point.fps);
         self.points
     }
 }
 
-/// How many access units a trial sends: whole intra periods where they are not too many.
+/// The number of access units in a trial: whole intra periods unless those are too many.
 pub(super) fn units(sequence: &Sequence, fps: u32, amount: u64) -> usize {
     #[allow(clippy::cast_sign_loss, reason = "a rate is not")]
     let wished = ((f64::from(fps) * TRIAL_TIME).ceil() as usize).max(UNITS_MIN);
@@ -183,7 +182,7 @@ mod tests {
     const STEPS: Steps =
         Steps { first: 100, last: 5_000, factor: 2, halvings: 2, peak_runs: 3, amount: 1 };
 
-    /// The rates that are tried if each shows `of` it.
+    /// The rates that are tried if `of` returns their trials.
     fn tried(mut sweep: Sweep, of: impl Fn(u32) -> Trial) -> (Vec<u32>, Vec<Point>) {
         let mut rates = Vec::new();
         while let Some(fps) = sweep.next() {

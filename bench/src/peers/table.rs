@@ -1,4 +1,4 @@
-//! What was measured of programs, as a table and as plots.
+//! The results of the programs, as a table and as plots.
 
 use super::KERNEL;
 use super::sweep::{Point, peak, reached};
@@ -6,7 +6,7 @@ use super::trials::Part;
 use crate::report::{Across, Cell, Figure, Plot, Series};
 use crate::trial::Trial;
 
-/// A row.
+/// A row of the table.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) codec: &'static str,
@@ -18,9 +18,9 @@ pub(super) struct Line {
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// A program is not on this machine.
+    /// A program is not installed on this machine.
     Absent,
-    /// It did not do what it was told.
+    /// It failed.
     Failed,
     Swept(Vec<Point>),
 }
@@ -39,8 +39,8 @@ const HEADS: [&str; 11] = [
     "state",
 ];
 
-/// How much faster than asked for is too fast to be called its rate: the first access unit is
-/// larger than the others, and its time is not known.
+/// Factor above the requested rate that counts as too fast: the first access unit is larger than
+/// the others, and its time is unknown.
 const TOO_FAST: f64 = 1.15;
 
 impl Line {
@@ -52,7 +52,7 @@ impl Line {
         self.peak().map(|(_, trial)| trial.gigabits())
     }
 
-    /// The frame rate of the peak, and what it showed.
+    /// The frame rate and the median trial of the peak.
     fn peak(&self) -> Option<(u32, Trial)> {
         match &self.state {
             State::Swept(points) => peak(points).map(|point| (point.fps, point.median())),
@@ -120,7 +120,7 @@ pub(super) fn figure(bit_rate: u64, lines: &[Line]) -> Figure {
     }
 }
 
-/// Goodput and loss of the whole path by the frame rate that was asked for.
+/// Goodput and loss of the whole path against the requested frame rate.
 fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
     let plot = |what: &str, title: &str, y, decades, value: &dyn Fn(&Trial) -> f64| {
         let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);

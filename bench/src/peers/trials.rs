@@ -1,4 +1,4 @@
-//! One program at one frame rate: both its halves, or one of them beside an end that is ours.
+//! One program at one frame rate: its sender and receiver, or one of them with a reference end.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -18,22 +18,22 @@ use super::watch::Watch;
 use crate::sequence::Sequence;
 use crate::trial::Trial;
 
-/// How long a receiver may take to listen.
+/// Maximum time until a receiver listens.
 const START_TIME: Duration = Duration::from_secs(5);
-/// After it listens, it may have something left to do.
+/// Time for a receiver to finish its start after it listens.
 const SETTLING_TIME: Duration = Duration::from_millis(100);
-/// How much longer than the sequence a sender may take, its start included.
+/// Maximum time that a sender may take beyond the sequence, its start included.
 const SEND_TIME: Duration = Duration::from_millis(1500);
-/// How long a receiver may take to end.
+/// Maximum time that a receiver may take to end.
 const END_TIME: Duration = Duration::from_secs(1);
 
-/// What of a program is measured.
+/// The measured part of a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
     Whole,
-    /// Its sender, beside a sink.
+    /// Its sender, with a reference sink.
     Send,
-    /// Its receiver, beside a source.
+    /// Its receiver, with a reference source.
     Receive,
 }
 
@@ -47,25 +47,25 @@ impl Part {
     }
 }
 
-/// CPU seconds that a program takes to start, to do next to nothing and to end.
+/// CPU seconds that a program takes to start and to end with almost no work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartUp {
     send: f64,
     receive: f64,
 }
 
-/// What trials of one sequence need.
+/// The resources for trials of one sequence.
 #[derive(Debug)]
 pub(super) struct Rig<'a> {
     sequence: &'a Sequence,
     expected: Expected<'a>,
     source: Source,
-    /// What is sent, and what it is sent from.
+    /// The sequence to send, and the session description.
     file: MemoryFile,
     sdp: MemoryFile,
-    /// What a receiver wrote.
+    /// The output of a receiver.
     out: Arc<MemoryFile>,
-    /// What programs complained of.
+    /// The standard error of programs.
     sender_errors: MemoryFile,
     receiver_errors: MemoryFile,
     /// Access units in the file that is sent.
@@ -88,7 +88,7 @@ impl<'a> Rig<'a> {
         })
     }
 
-    /// Makes the file that is sent have `count` access units.
+    /// Writes `count` access units to the file that is sent.
     fn write(&mut self, count: usize) -> anyhow::Result<()> {
         if self.written != count {
             self.file.fill((0..count).map(|n| self.sequence.unit(n)))?;
@@ -97,7 +97,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// What `adapter` takes to start and to end.
+    /// The start-up cost of `adapter`.
     pub(super) fn start_up(&mut self, adapter: &Adapter) -> anyhow::Result<StartUp> {
         let mut start_up = StartUp::default();
         if adapter.receive.is_some() {
@@ -113,8 +113,8 @@ impl<'a> Rig<'a> {
         Ok(start_up)
     }
 
-    /// Sends `count` access units, `fps` a second, and receives them. One more is sent than counts:
-    /// FFmpeg keeps the last one back until the next, which nobody should call a loss.
+    /// Sends `count` access units, `fps` per second, and receives them. One more is sent than
+    /// counted: FFmpeg holds back the last one until the next arrives, which is not a loss.
     pub(super) fn run(
         &mut self,
         (adapter, part): (&Adapter, Part),
@@ -162,7 +162,7 @@ impl<'a> Rig<'a> {
         Ok(trial)
     }
 
-    /// Runs the sender until it ends; what it took.
+    /// Runs the sender until it ends; returns its CPU seconds.
     fn sender(
         &self,
         adapter: &Adapter,
@@ -192,7 +192,7 @@ impl<'a> Rig<'a> {
         Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate }
     }
 
-    /// Access units that came whole and when, and what the sender took.
+    /// Runs the sender with a sink; returns complete access units, arrival times, and CPU seconds.
     #[allow(clippy::type_complexity, reason = "said once")]
     fn send_to_sink(
         &self,
@@ -212,7 +212,7 @@ impl<'a> Rig<'a> {
         })
     }
 
-    /// Runs the receiver while `send` sends `count` access units, and until nothing comes any more.
+    /// Runs the receiver while `send` sends `count` access units, and until nothing more arrives.
     fn receiver(
         &mut self,
         adapter: &Adapter,
@@ -237,40 +237,40 @@ impl<'a> Rig<'a> {
         std::thread::scope(|scope| -> anyhow::Result<()> {
             let sending = scope.spawn(|| send(self));
             while watch.goes_on(sending.is_finished())? {}
-            // Before the sender has ended, if there was too much.
+            // If the output is too long, this is before the sender has ended.
             receiver.interrupt();
             receiver.wait(Instant::now() + END_TIME);
             receiver.end();
             sending.join().map_err(|_| anyhow::anyhow!("nobody sent"))?
         })?;
         let (seconds, lengths) = watch.end(&adapter.name)?;
-        // Only now: while it ran, all of the machine was its own.
+        // Only now, so as not to use the CPU while it was running.
         let found = Output::search(&self.expected, self.out.reader()?, lengths)?;
         self.out.clear(0)?;
-        // Receivers write in pieces of their own: what came in the time is what the rate is of.
+        // Receivers write in pieces: the rate is that of the access units within the measured time.
         let in_time = found.within[1].saturating_sub(found.within[0]);
         let seconds = seconds * found.whole as f64 / in_time.max(1) as f64;
         Ok(Received { whole: found.whole, seconds, cpu: receiver.cpu() })
     }
 }
 
-/// What a receiver did.
+/// The result of a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Received {
-    /// Access units that are whole in what it wrote.
+    /// Complete access units in its output.
     whole: u64,
     /// Seconds that they took.
     seconds: f64,
     cpu: Option<f64>,
 }
 
-/// What complained, in its own words.
+/// The last line that a program wrote to its standard error.
 fn complaint(errors: &MemoryFile) -> String {
     let text = errors.reader().and_then(std::io::read_to_string).unwrap_or_default();
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
-/// An even port that is free, and the next with it.
+/// A free even port; the next port is free too.
 fn free_port() -> anyhow::Result<u16> {
     for _ in 0..100 {
         let one = std::net::UdpSocket::bind((HOST, 0))?;

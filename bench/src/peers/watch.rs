@@ -1,4 +1,4 @@
-//! When a receiver wrote what it wrote: the length of its file tells.
+//! The times at which a receiver wrote its output, from the length of its file.
 
 use std::time::{Duration, Instant};
 
@@ -7,41 +7,41 @@ use anyhow::bail;
 use super::memory::MemoryFile;
 use super::running::GLANCE;
 
-/// Silence after which nothing more comes.
+/// Time without output after which the receiver counts as finished.
 const SILENCE: Duration = Duration::from_millis(250);
-/// The same, once as much came as was sent.
+/// The same, once as much was written as was sent.
 const SILENCE_AFTER_ALL: Duration = Duration::from_millis(20);
 
-/// Octets that a receiver may write beside twice what was sent.
+/// Octets that a receiver may write beyond twice those sent.
 const MORE_MAX: u64 = 64 << 20;
 
-/// What may be written only when a receiver is told to end, as a share of what was sent: that it
-/// came earlier is believed.
+/// Divisor of the octets sent: if no more than this part is written only when the receiver is
+/// interrupted, it is assumed to have arrived earlier.
 const LATE_PART: u64 = 50;
 
-/// Looks at a file while a receiver writes to it.
+/// Polls a file while a receiver writes to it.
 #[derive(Debug)]
 pub(super) struct Watch<'f> {
     file: &'f MemoryFile,
-    /// Octets that are sent.
+    /// Octets to be sent.
     sent: u64,
     len: u64,
     started: Instant,
-    /// When there was something first, and when there was more last.
+    /// When the file was first not empty, and when it last grew.
     times: Option<(Instant, Instant)>,
-    /// Octets that there were at those times.
+    /// The lengths of the file at those times.
     lengths: [u64; 2],
     quiet_since: Instant,
 }
 
 impl<'f> Watch<'f> {
-    /// Of `file`, where `sent` octets are to come.
+    /// Watches `file`, to which `sent` octets are to be written.
     pub(super) fn of(file: &'f MemoryFile, sent: u64) -> Self {
         let now = Instant::now();
         Self { file, sent, len: 0, started: now, times: None, lengths: [0; 2], quiet_since: now }
     }
 
-    /// Looks once, after a while; `false` if nothing more is to come, or too much came.
+    /// Waits, then polls once; `false` if the receiver has finished, or wrote too much.
     pub(super) fn goes_on(&mut self, all_is_sent: bool) -> anyhow::Result<bool> {
         std::thread::sleep(GLANCE);
         let (len, now) = (self.file.len()?, Instant::now());
@@ -66,8 +66,8 @@ impl<'f> Watch<'f> {
         self.len > 2 * self.sent + MORE_MAX
     }
 
-    /// Seconds from the first look at which there was something to the last at which there was more,
-    /// and how many octets there were then, now that the receiver has ended.
+    /// Called when the receiver has ended: the seconds from the first output to the last growth,
+    /// and the lengths at these times.
     pub(super) fn end(mut self, name: &str) -> anyhow::Result<(f64, [u64; 2])> {
         let before = self.len;
         self.len = self.file.len()?;
@@ -75,7 +75,7 @@ impl<'f> Watch<'f> {
             bail!("{name} wrote more than twice what was sent");
         }
         if self.len.saturating_sub(before) > self.sent / LATE_PART {
-            // Whoever keeps back so much is as slow as that.
+            // A receiver that holds back this much counts as that slow.
             if self.times.is_none() {
                 self.take(self.started, 0);
             }

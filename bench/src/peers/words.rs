@@ -1,7 +1,7 @@
-//! Command lines as people write them: words, quotes, and places to be filled.
+//! Command lines with words, quotes and placeholders.
 
-/// Splits a command line into words: at white space that is not between quotes, which may be single
-/// or double; a backslash makes the next character an ordinary one, but not between single quotes.
+/// Splits a command line into words, at white space outside of single and double quotes; a
+/// backslash escapes the next character, except between single quotes.
 pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut characters = line.chars();
@@ -10,7 +10,7 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
             (Some(open), close) if open == close => quote = None,
             (None, open @ ('"' | '\'')) => {
                 quote = Some(open);
-                // Nothing between two quotes is a word, too.
+                // An empty pair of quotes is also a word.
                 word.get_or_insert_default();
             }
             (None, space) if space.is_whitespace() => words.extend(word.take()),
@@ -28,7 +28,7 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
     if words.is_empty() { Err("an empty command".to_owned()) } else { Ok(words) }
 }
 
-/// Puts values in their places: `{name}` becomes the value of `name`.
+/// Replaces placeholders: `{name}` becomes the value of `name`.
 pub(super) fn fill(word: &str, values: &[(&str, String)]) -> Result<String, String> {
     let (mut filled, mut rest) = (String::new(), word);
     while let Some((before, after)) = rest.split_once('{') {

@@ -1,35 +1,35 @@
-//! Who takes part in a sweep of frame rates.
+//! A participant in a sweep of frame rates.
 
 use crate::sequence::Sequence;
 use crate::trial::Trial;
 
-/// Seconds that a trial takes at least, if its rate is kept.
+/// Minimum duration of a trial in seconds, if the rate is kept.
 const TRIAL_TIME: f64 = 0.35;
 
-/// Access units that a trial has at least.
+/// Minimum number of access units in a trial.
 const UNITS_MIN: usize = 64;
 
-/// One way of moving a sequence from one process into another: ours, the kernel's alone, or that of
+/// One way of moving a sequence from one process to another: by Rushes, by the kernel alone, or by
 /// another program.
 pub(crate) trait Contestant {
-    /// What tables and legends call it.
+    /// Its name in tables and legends.
     fn name(&self) -> &str;
 
-    /// Whether others are compared with it: it is drawn in dashes.
+    /// Whether it is a reference for others, drawn with dashes.
     fn is_beside(&self) -> bool {
         false
     }
 
-    /// Sends access units of `sequence` from its beginning, `rate` a second, and receives them.
-    /// How many is best told by [`units_of_trial`].
+    /// Sends access units of `sequence` from its beginning, `rate` per second, and receives them.
+    /// Their number should be that of [`units_of_trial`].
     ///
     /// # Errors
-    /// If it cannot run at all. What is lost or late is no error.
+    /// If it cannot run at all. Lost or late access units are not an error.
     fn run(&self, sequence: &Sequence, rate: f64) -> anyhow::Result<Trial>;
 }
 
-/// How many access units a trial at `rate` a second sends: whole intra periods, so that all trials
-/// of a sequence have the same share of large units.
+/// The number of access units in a trial at `rate` per second: whole intra periods, so that all
+/// trials of a sequence have the same share of large units.
 pub(crate) fn units_of_trial(sequence: &Sequence, rate: f64) -> usize {
     #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
     let wished = ((rate * TRIAL_TIME).ceil() as usize).max(UNITS_MIN);

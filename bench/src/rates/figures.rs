@@ -1,4 +1,4 @@
-//! What a sweep showed, as tables and plots.
+//! The results of a sweep, as tables and plots.
 
 use super::ours::RAW;
 use super::sweep::{Line, Point};
@@ -6,12 +6,12 @@ use crate::report::{Across, Cell, Figure, Plot, Series};
 use crate::sequence::Sequence;
 use crate::trial::Trial;
 
-/// Lines that are drawn in one plot, and what it is called.
+/// The lines and the title of one plot.
 pub(super) struct Group<'n> {
     /// Part of the files' names.
     pub(super) name: &'n str,
     pub(super) title: String,
-    /// What the names of its lines begin with.
+    /// The prefix of the names of its lines.
     pub(super) prefix: String,
 }
 
@@ -90,13 +90,13 @@ fn peak(sequence: &Sequence, line: &Line<'_>, raw: Option<f64>) -> Vec<Cell> {
     measures(sequence, peak).into_iter().chain([Cell::measure(share, 0)]).collect()
 }
 
-/// Gbit/s that the kernel alone came to.
+/// Peak of the kernel alone, in Gbit/s.
 fn raw(lines: &[Line<'_>]) -> Option<f64> {
     let raw = lines.iter().find(|line| line.contestant.name() == RAW)?;
     Some(raw.peak()?.median(Trial::gigabits))
 }
 
-/// Percent of the rate that the sender came to.
+/// The share of the rate that the sender reached, in percent.
 fn sent_share(point: &Point) -> Option<f64> {
     let share = |trial: &Trial| trial.sent_rate.map_or(f64::NAN, |rate| 100.0 * rate / point.rate);
     Some(point.median(share)).filter(|share| !share.is_nan())
@@ -131,7 +131,7 @@ fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot
     };
     let gigabits = |point: &Point| Some(point.median(Trial::gigabits)).filter(|rate| *rate > 0.0);
     let loss = |point: &Point| Some(100.0 * point.median(Trial::loss));
-    // What little arrives of what is lost costs the receiver without end: only rates reached count.
+    // With heavy loss, CPU time per received octet has no bound: only rates that were held count.
     let cpu = |point: &Point| {
         let [send, receive] = point.cpu(sequence);
         Some(send? + receive?).filter(|_| point.holds())

@@ -44,20 +44,20 @@ large as the others, of a bit rate that is told for 120 access units a second. H
 or the only one asked for, has all rows. CPU time is in seconds per gigabyte (10^9 octets) of
 payload: of the sender by what it sent, of the receiver by what arrived whole.")]
 pub(crate) struct RatesArgs {
-    /// A file to send instead of sequences that are made
+    /// A file to send instead of generated sequences
     #[arg(long, value_name = "FILE", conflicts_with = "bit_rate")]
     file: Option<PathBuf>,
     /// Codecs to send; all three by default, with --file by the file's name
     #[arg(long, value_name = "CODEC", value_enum)]
     codec: Vec<CodecName>,
-    /// Bit rates of sequences at 120 access units a second, in Mbit/s; 165, 440, 660 and 1480 by
+    /// Bit rates of sequences at 120 access units per second, in Mbit/s; 165, 440, 660 and 1480 by
     /// default
     #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=20_000))]
     bit_rate: Vec<u64>,
-    /// Only these rates, in access units a second; may be given several times
+    /// Only these rates, in access units per second; may be given several times
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     fps: Vec<f64>,
-    /// Octets of each socket's buffers; the library's default without it
+    /// Size of each socket's buffers in octets; by default that of the library
     #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
     socket_buffer: Option<usize>,
     /// Measure nothing: write the first sequence to this file, for other programs
@@ -68,7 +68,7 @@ pub(crate) struct RatesArgs {
 }
 
 impl RatesArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self {
             file: None,
@@ -124,16 +124,16 @@ const MEGABIT: u64 = 1_000_000;
 /// The sequence of all rows.
 const MAIN: (CodecName, u64) = (CodecName::H265, 660);
 
-/// The others, the most telling first: time may run out.
+/// The other sequences, the most informative first, as time may run out.
 const BIT_RATES: [u64; 4] = [660, 165, 440, 1480];
 const CODECS: [CodecName; 3] = [CodecName::H265, CodecName::H264, CodecName::H266];
 
-/// How long the sweep of all rows may take, and all of them.
+/// Time limits for the sweep of all rows, and for all sweeps.
 const MAIN_TIME: Duration = Duration::from_secs(160);
 const TIME: Duration = Duration::from_secs(285);
 const TIME_QUICK: Duration = Duration::from_secs(18);
 
-/// Bits a second that the first rate comes to, and from one rate to the next.
+/// Bits per second at the first rate, and the factor from one rate to the next.
 const FIRST: f64 = 1.3e9;
 const FIRST_QUICK: f64 = 3e9;
 const FACTOR: f64 = 1.5;
@@ -149,12 +149,12 @@ pub(crate) fn run(args: &RatesArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Points and plots of the first sequence, its peaks, and those of the others.
 /// The kernel's limit.
 pub(crate) fn raw() -> impl Contestant {
     Ours::raw(None)
 }
 
+/// Points and plots of the first sequence, its peaks, and those of the others.
 pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
     let start = Instant::now();
     let quick = args.settings.quick;
@@ -176,7 +176,7 @@ pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
         let mut swept = Vec::new();
         for (n, (codec, origin)) in others.iter().enumerate() {
             let sequence = Sequence::from(origin, *codec)?;
-            // What is left of the time, shared.
+            // An equal share of the remaining time.
             let left = TIME.saturating_sub(start.elapsed()) / (others.len() - n) as u32;
             let plan = args.plan(begin, &sequence, Instant::now() + left);
             let plan = Plan { halvings: 1, runs: 1, ..plan };
@@ -189,7 +189,7 @@ pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
 }
 
 impl RatesArgs {
-    /// What is sent: the one with all rows first.
+    /// The sequences to send; the one with all rows comes first.
     fn sequences(&self) -> anyhow::Result<Vec<(Codec, Origin)>> {
         if let Some(file) = &self.file {
             let codec = match self.codec.first() {
@@ -227,7 +227,7 @@ impl RatesArgs {
 
     fn plan(&self, first: f64, sequence: &Sequence, end: Instant) -> Plan {
         let quick = self.settings.quick;
-        // Access units a second, from bits a second.
+        // Converts bits per second to access units per second.
         let first = first * sequence.rate / sequence.bit_rate().max(1.0);
         Plan {
             first: first.clamp(1.0, 100_000.0),
@@ -244,7 +244,7 @@ impl RatesArgs {
         for (n, security) in SECURITIES.into_iter().enumerate() {
             for (m, path) in PATHS.into_iter().enumerate() {
                 for paced in [false, true] {
-                    // Quickly: each of the three once, beside the first.
+                    // Quick runs change at most one of the three from the first row.
                     let differs = [n > 0, m > 0, paced].into_iter().filter(|one| *one).count();
                     if !self.settings.quick || differs <= 1 {
                         rows.push(Ours::new(security, path, paced, self.socket_buffer));
@@ -256,7 +256,7 @@ impl RatesArgs {
         rows
     }
 
-    /// In the clear and with AEAD, by the fastest path, and the kernel alone.
+    /// Without encryption and with AEAD, by the fastest path, and the kernel alone.
     fn few_rows(&self) -> Vec<Ours> {
         let buffer = self.socket_buffer;
         let ours = |security| Ours::new(security, PATHS[0], false, buffer);
@@ -281,7 +281,7 @@ fn sweep<'c>(
     Ok(sweep.lines)
 }
 
-/// Bits a second of the slowest of `rows` at its peak.
+/// Bits per second of the slowest of `rows` at its peak.
 fn slowest(lines: &[Line<'_>], rows: &[Ours]) -> Option<f64> {
     let peak = |row: &Ours| {
         let line = lines.iter().find(|line| line.contestant.name() == row.name())?;

@@ -13,7 +13,7 @@ use crate::hosts::{Hosts, Side};
 use crate::sequence::{Origin, Sequence};
 use crate::trial::Trial;
 
-/// How datagrams get to the kernel and from it.
+/// The paths of datagrams to and from the kernel.
 pub(super) type Path = (&'static str, SendPath, ReceivePath);
 
 pub(super) const PATHS: [Path; 3] = [
@@ -22,7 +22,7 @@ pub(super) const PATHS: [Path; 3] = [
     ("one by one", SendPath::Single, ReceivePath::Single),
 ];
 
-/// How packets are secured.
+/// The suite that packets are secured with.
 pub(super) type Security = (&'static str, Option<Suite>);
 
 pub(super) const SECURITIES: [Security; 3] = [
@@ -31,10 +31,10 @@ pub(super) const SECURITIES: [Security; 3] = [
     ("AEAD", Some(Suite::AeadAes128Gcm)),
 ];
 
-/// What the kernel's row is called.
+/// The name of the kernel's row.
 pub(super) const RAW: &str = "raw gso/gro";
 
-/// A sender and a receiver in processes of their own, on a core each.
+/// A sender and a receiver in separate processes, each on its own core.
 #[derive(Clone, Debug)]
 pub(super) struct Ours {
     name: String,
@@ -139,7 +139,7 @@ fn done(mut from: impl Read) -> anyhow::Result<Done> {
 }
 
 fn trial(sent: &Done, received: &Done, rate: f64) -> Trial {
-    // The last access unit has its interval, too: nothing is faster than it was offered.
+    // The last access unit has its interval too: no result exceeds the offered rate.
     let seconds = (received.at - sent.at).max(sent.units as f64 / rate);
     Trial {
         offered: sent.units,
@@ -165,7 +165,7 @@ mod tests {
         assert!((measured.loss() - 0.01).abs() < 1e-9);
         let late = Done { at: 12.0, ..early };
         assert!((trial(&sent, &late, 100.0).seconds - 2.0).abs() < 1e-9);
-        // Nothing came at all.
+        // Nothing arrived.
         assert!((trial(&sent, &Done::default(), 100.0).seconds - 1.0).abs() < 1e-9);
     }
 }

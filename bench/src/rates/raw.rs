@@ -6,17 +6,17 @@ use rushes::net::{self, SocketOptions, UdpSocket};
 
 use super::side::{Done, GLANCE, HOST, Listening, TrialArgs, hear_port, tell_port};
 
-/// Octets of UDP payload: those of an Ethernet packet.
+/// Octets of UDP payload in an Ethernet packet.
 const DATAGRAM_LEN: usize = 1472;
 
-/// Datagrams sent at once: a slab of 64 KiB, as RTP has them.
+/// Datagrams sent at once: a slab of 64 KiB, as with RTP.
 const BATCH: usize = 44;
 
-/// What the first datagram of an access unit begins with; its length follows.
+/// The prefix of the first datagram of an access unit; the unit's length follows.
 const MARK: [u8; 8] = *b"rushes\x93\xd6";
 const MARK_LEN: usize = 16;
 
-/// How long the socket's buffer may be full.
+/// Timeout while the socket's buffer is full.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) fn send(args: &TrialArgs) -> anyhow::Result<Done> {
@@ -74,7 +74,7 @@ pub(super) fn receive(args: &TrialArgs) -> anyhow::Result<Done> {
     Ok(done)
 }
 
-/// The length of the access unit that a datagram begins, if it begins one.
+/// The length of an access unit, if the datagram is its first.
 fn marked(datagram: &[u8]) -> Option<usize> {
     let len = datagram.strip_prefix(&MARK)?.first_chunk::<8>()?;
     usize::try_from(u64::from_be_bytes(*len)).ok()

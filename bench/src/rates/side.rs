@@ -1,7 +1,7 @@
-//! The two sides of a trial, each a process of its own, and what they tell.
+//! The two sides of a trial, each in its own process, and their reports.
 //!
-//! The receiver prints its port; the sender reads it, sends to its schedule, and prints what it
-//! did. Then the receiver's standard input is closed: what does not come soon will not come.
+//! The receiver prints its port; the sender reads it, sends on schedule, and prints its report.
+//! Then the receiver's standard input is closed, and it stops after a short silence.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ use crate::Outcome;
 use crate::cpu::{cpu_time, pin_to};
 use crate::sequence::{Origin, Sequence};
 
-/// Both sides' address.
+/// The address of both sides.
 pub(super) const HOST: &str = "127.0.0.1";
 
-/// Silence, once the sender is done, after which the receiver is done too: longer than packets are
-/// waited for.
+/// Silence after which the receiver is done, once the sender is: longer than packets are waited
+/// for.
 const PATIENCE: Duration = Duration::from_millis(90);
 
-/// How often the receiver looks whether the sender is done.
+/// Interval at which the receiver checks whether the sender is done.
 pub(super) const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Args, Clone, Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct TrialArgs {
     raw: bool,
     #[arg(long)]
     codec: CodecName,
-    /// Bits a second of a sequence to make (for the sender)
+    /// Bits per second of a sequence to generate (for the sender)
     #[arg(long, default_value_t = 0)]
     bit_rate: u64,
     /// The sequence to read (for the sender)
@@ -50,7 +50,7 @@ pub(crate) struct TrialArgs {
     /// Access units to send
     #[arg(long)]
     pub(super) units: usize,
-    /// Access units a second
+    /// Access units per second
     #[arg(long)]
     pub(super) rate: f64,
     #[arg(long, default_value = "auto")]
@@ -68,16 +68,16 @@ pub(crate) struct TrialArgs {
     core: usize,
 }
 
-/// What a side did, printed as one line of JSON.
+/// The report of a side, printed as one line of JSON.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Done {
-    /// Access units sent, or that came whole.
+    /// Access units sent, or received complete.
     pub(super) units: u64,
-    /// Octets of them.
+    /// Their octets.
     pub(super) octets: u64,
-    /// Seconds since 1970 when the first access unit was due, or when the last came.
+    /// Seconds since 1970 when the first access unit was due, or when the last arrived.
     pub(super) at: f64,
-    /// Seconds from the first access unit being due until the last was handed over; the sender's.
+    /// Seconds from when the first access unit was due until the last was passed on; of the sender.
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
 }
@@ -103,8 +103,8 @@ impl TrialArgs {
         Sequence::from(&origin, self.codec.into())
     }
 
-    /// Calls `push` for each access unit when it is due, or as soon as possible after that. Gives up
-    /// when it has taken several times as long as it should.
+    /// Calls `push` for each access unit when it is due, or as soon as possible after that. Gives
+    /// up when this takes several times as long as planned.
     pub(super) fn keep_schedule(
         &self,
         mut push: impl FnMut(usize) -> anyhow::Result<u64>,
@@ -132,19 +132,19 @@ impl TrialArgs {
             builder = builder.socket_buffer(octets);
         }
         let Some(suite) = self.srtp else { return Ok(builder) };
-        // Both sides know the key, and nobody else has a use for it.
+        // A fixed key, known to both sides, is sufficient here.
         let key = vec![0x2d; suite.key_and_salt_len()];
         Ok(builder.security(Security::shared(suite, &key)?))
     }
 }
 
-/// Tells the parent process the receiver's port.
+/// Reports the receiver's port to the parent process.
 pub(super) fn tell_port(port: u16) -> anyhow::Result<()> {
     println!("{port}");
     Ok(std::io::stdout().flush()?)
 }
 
-/// Hears the receiver's port from the parent process.
+/// Reads the receiver's port from the parent process.
 pub(super) fn hear_port() -> anyhow::Result<u16> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
@@ -155,7 +155,7 @@ pub(super) fn seconds_since_1970() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Knows when the receiver is done.
+/// Determines when the receiver is done.
 pub(super) struct Listening {
     units: u64,
     sender_is_done: Arc<AtomicBool>,
@@ -164,24 +164,24 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Waits for `units` access units, and for the end of the standard input beside.
+    /// Waits for `units` access units, and for the end of the standard input.
     pub(super) fn to(units: usize) -> Self {
         let sender_is_done = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&sender_is_done);
         std::thread::spawn(move || {
-            // Whatever ends it, nobody will say more.
+            // An error also means that nothing more will be sent.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             flag.store(true, Relaxed);
         });
         Self { units: units as u64, sender_is_done, last: Instant::now(), cpu: cpu_time() }
     }
 
-    /// Notes that something came.
+    /// Notes that something arrived.
     pub(super) fn came(&mut self) {
         self.last = Instant::now();
     }
 
-    /// Notes that an access unit of `octets` came whole.
+    /// Notes that an access unit of `octets` arrived complete.
     pub(super) fn count(&self, done: &mut Done, octets: usize) {
         done.units += 1;
         done.octets += octets as u64;

@@ -1,4 +1,4 @@
-//! Higher and higher rates, until too much is lost or the sender is late.
+//! Increasing rates, until too much is lost or the sender is late.
 
 use std::time::Instant;
 
@@ -10,27 +10,27 @@ use crate::trial::Trial;
 /// Share of the access units that may be lost at a rate that counts as reached, as in the papers.
 const LOSS_MAX: f64 = 0.025;
 
-/// Share of the rate that the sender must come to.
+/// Share of the rate that the sender must reach.
 const KEPT_MIN: f64 = 0.975;
 
-/// Rates beyond these are not tried: nothing is that fast, or of use that slow.
+/// Maximum number of steps up and down: no sender is faster, and slower rates are useless.
 const STEPS_UP_MAX: usize = 24;
 const STEPS_DOWN_MAX: usize = 10;
 
-/// How a sweep goes.
+/// The plan of a sweep.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// The rate to begin with, in access units a second.
+    /// The rate to begin with, in access units per second.
     pub(super) first: f64,
-    /// From one rate to the next.
+    /// Factor from one rate to the next.
     pub(super) factor: f64,
-    /// How many times the gap between the last rate reached and the next is halved.
+    /// Number of times that the gap between the highest rate reached and the next is halved.
     pub(super) halvings: usize,
-    /// Trials at the peak.
+    /// Number of trials at the peak.
     pub(super) runs: usize,
     /// Only these rates, if there are any.
     pub(super) rates: Vec<f64>,
-    /// Nothing is begun after that.
+    /// No trial starts after this.
     pub(super) end: Instant,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Point {
 /// A contestant's trials.
 pub(super) struct Line<'c> {
     pub(super) contestant: &'c dyn Contestant,
-    /// By rate.
+    /// Ordered by rate.
     pub(super) points: Vec<Point>,
 }
 
@@ -59,8 +59,8 @@ impl Point {
         self.median(Trial::loss) <= LOSS_MAX && self.median(kept) >= KEPT_MIN
     }
 
-    /// CPU seconds of the sender for a gigabyte that it sent, and of the receiver for one that came
-    /// whole.
+    /// CPU seconds of the sender per gigabyte sent, and of the receiver per gigabyte received
+    /// complete.
     pub(super) fn cpu(&self, sequence: &Sequence) -> [Option<f64>; 2] {
         let mut costs = [Vec::new(), Vec::new()];
         for trial in &self.trials {
@@ -106,7 +106,7 @@ pub(super) struct Sweep<'s, 'c> {
     pub(super) sequence: &'s Sequence,
     pub(super) plan: Plan,
     pub(super) lines: Vec<Line<'c>>,
-    /// Told of what is tried next.
+    /// Called with a description of the next trial.
     pub(super) progress: &'s dyn Fn(&str),
 }
 
@@ -125,7 +125,7 @@ impl Sweep<'_, '_> {
         for _ in 0..self.plan.halvings {
             self.turn(|line| Some((line.peak()?.rate * line.above()?).sqrt()))?;
         }
-        // A peak that does not hold when it is tried again gives way to the next below.
+        // A peak that is not reached again is replaced by the next lower one.
         let runs = self.plan.runs;
         for _ in 0..2 * runs {
             self.turn(|line| {
@@ -141,7 +141,7 @@ impl Sweep<'_, '_> {
         let mut rate = self.plan.first;
         for _ in 0..STEPS_UP_MAX {
             for (n, climbs) in climbs.iter_mut().enumerate().filter(|(_, climbs)| **climbs) {
-                // A disturbed trial is no end: only the second one is.
+                // A single failed trial may be a disturbance: only the second one ends the climb.
                 *climbs = self.attempt(n, rate)? || self.plan.runs > 1 && self.attempt(n, rate)?;
             }
             rate *= self.plan.factor;
@@ -158,7 +158,7 @@ impl Sweep<'_, '_> {
         Ok(())
     }
 
-    /// One trial of each contestant at the rate that `choose` says, if it says one.
+    /// One trial of each contestant at the rate that `choose` returns, if any.
     fn turn(&mut self, choose: impl Fn(&Line<'_>) -> Option<f64>) -> anyhow::Result<()> {
         for n in 0..self.lines.len() {
             if let Some(rate) = choose(&self.lines[n]) {
@@ -168,7 +168,7 @@ impl Sweep<'_, '_> {
         Ok(())
     }
 
-    /// One trial; whether it went well. Without time left there is none.
+    /// One trial; returns whether the rate was reached. Without time left, there is no trial.
     fn attempt(&mut self, n: usize, rate: f64) -> anyhow::Result<bool> {
         if Instant::now() >= self.plan.end {
             return Ok(false);
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// Loses everything beyond a limit, and now and then something.
+    /// Loses too much beyond a limit, and in the trial with the number `disturbed`.
     struct Limited {
         limit: f64,
         trials: Cell<usize>,

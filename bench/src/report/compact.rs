@@ -1,7 +1,6 @@
-//! The same picture in fewer octets: a dashed line is drawn as hundreds of short ones, which are
-//! two thirds of a report.
+//! Compaction of SVG: dashed lines are drawn as hundreds of short ones, two thirds of a report.
 
-/// Joins lines of one style that follow one another into one path, and leaves out what is so anyway.
+/// Joins consecutive lines of one style into one path, and omits default attributes.
 pub(super) fn compact(svg: &str) -> String {
     let mut text = String::with_capacity(svg.len());
     // The style of the path that is open at the end of `text`.
@@ -23,7 +22,7 @@ pub(super) fn compact(svg: &str) -> String {
             text.push_str(" d=\"");
             open = Some(style);
         }
-        // Behind the first point, more are joined by lines without a letter.
+        // After the first point, more points are joined by lines without a letter.
         text.push('M');
         text.push_str(points.trim());
     }

@@ -1,16 +1,16 @@
-//! A figure or table of results: for people, for spreadsheets and for programs.
+//! A figure or table of results, as text, CSV and JSON.
 
 use serde_json::{Value, json};
 
 use super::table;
 
-/// What one cell holds.
+/// The contents of one cell.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
     Text(String),
     /// A count.
     Count(u64),
-    /// A measure and how many of its decimals mean something.
+    /// A measure and the number of its significant decimals.
     Measure(f64, usize),
     /// Nothing was measured.
     None,
@@ -45,8 +45,8 @@ impl Cell {
     }
 }
 
-/// What the names of lines end with that show the kernel alone: they are drawn in the colour of the
-/// line that is named so without it.
+/// Suffix of the names of lines for the kernel alone, which are drawn in the colour of the line
+/// with the same name without it.
 pub(crate) const BARE: &str = ", bare";
 
 /// One line of a plot.
@@ -54,13 +54,13 @@ pub(crate) const BARE: &str = ", bare";
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
-    /// What others are compared with: drawn in dashes.
+    /// Whether it is a reference for others, drawn with dashes.
     pub(crate) beside: bool,
-    /// Frames that did not come whole, of how many: the points know only of those that did.
+    /// The number of incomplete frames, and of all: the points are only of complete ones.
     pub(crate) lost: (usize, usize),
 }
 
-/// How a plot's axis across is divided.
+/// The scale of a plot's horizontal axis.
 #[derive(Clone, Debug)]
 pub(crate) enum Across {
     /// Evenly, by numbers.
@@ -69,20 +69,20 @@ pub(crate) enum Across {
     Octaves,
     /// By factors of ten.
     Decades,
-    /// Evenly, by names: a point is at its name's place, from 0.
+    /// Evenly, by names: the position of a point is the index of its name, from 0.
     Names(Vec<String>),
 }
 
-/// What a plot shows.
+/// The contents of a plot.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
-    /// Names the file, where a figure has several plots.
+    /// The name of its file, as a figure may have several plots.
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
     pub(crate) across: Across,
-    /// Whether the axis upwards is divided by factors of ten.
+    /// Whether the vertical axis is divided by factors of ten.
     pub(crate) decades: bool,
     pub(crate) series: Vec<Series>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Plot {
 /// One figure of the thesis, or a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
-    /// Names the files, and the part of the JSON object.
+    /// The name of its files, and of its part of the JSON object.
     pub(crate) name: &'static str,
     pub(crate) title: String,
     pub(crate) heads: Vec<&'static str>,

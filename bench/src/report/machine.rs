@@ -1,11 +1,11 @@
-//! What the figures were measured on.
+//! The machine that the figures were measured on.
 
 use std::process::Command;
 
-/// The machine, as far as it tells.
+/// The known facts about the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// What is known, by name.
+    /// The facts, with their names.
     pub(crate) facts: Vec<(&'static str, String)>,
 }
 
@@ -50,14 +50,14 @@ fn read(file: &str) -> Option<String> {
     Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
 }
 
-/// What a file of lines `name : value` says first of a name.
+/// The first value of a name in a file of lines `name : value`.
 fn field(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let value = text.lines().filter_map(|line| line.split_once(':'));
     value.into_iter().find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
 }
 
-/// The first line that a program says of itself.
+/// The first line of a program's version output.
 fn version(program: &str, option: &str) -> Option<String> {
     let output = Command::new(program).arg(option).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);

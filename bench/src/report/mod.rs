@@ -1,6 +1,6 @@
-//! What is told of measurements: tables, plots, and a page of all of them.
+//! Reports of measurements: tables, plots, and a page of all of them.
 //!
-//! It knows nothing of what was measured.
+//! This module is independent of what was measured.
 
 mod compact;
 mod figure;

@@ -16,7 +16,7 @@ th{font-weight:600;border-bottom:2px solid #bbb}td.text,th:first-child{text-alig
 svg{max-width:100%;height:auto;margin:.6rem 0}p.note{color:#666;max-width:70ch}\
 nav a{margin-right:1rem}";
 
-/// The report of a run of everything.
+/// The report of a run of all measurements.
 pub(crate) fn page(
     machine: &Machine,
     quick: bool,

@@ -9,7 +9,7 @@ use super::figure::{Across, BARE, Plot, Series};
 
 const SIZE: (u32, u32) = (1060, 620);
 
-/// Seen apart by people of every colour vision (after M. Okabe and K. Ito), dark enough for lines.
+/// Distinguishable with any colour vision (after M. Okabe and K. Ito), dark enough for lines.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -36,7 +36,7 @@ pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
     if !(left <= right && low <= high) {
         return Ok(None);
     }
-    // Where nothing was lost, there is no height.
+    // Without any loss, all values are 0.
     let top = if high > 0.0 { high * 1.08 } else { 1.0 };
     let up = if plot.decades { low.max(1e-3) * 0.7..high * 1.4 } else { 0.0..top };
     let mut text = String::new();
@@ -143,7 +143,7 @@ impl Frame<'_, '_> {
         Ok(())
     }
 
-    /// How a line looks: sockets alone have the colour of what they are beside.
+    /// The style of a line; bare sockets have the colour of the line they are compared with.
     fn style(&self, n: usize, series: &Series) -> ShapeStyle {
         let ours = series.name.strip_suffix(BARE);
         let beside = self.plot.series.iter().position(|other| Some(other.name.as_str()) == ours);
@@ -152,14 +152,14 @@ impl Frame<'_, '_> {
     }
 }
 
-/// A number of a decade, if it is 1, 2 or 5 times a power of ten: the others would overlap.
+/// The label of a number if it is 1, 2 or 5 times a power of ten; other labels would overlap.
 fn round(value: f64) -> String {
     let digit = value / 10_f64.powf(value.log10().floor());
     let is_round = [1.0, 2.0, 5.0, 10.0].iter().any(|round| (digit - round).abs() < 1e-6);
     if is_round { short(value) } else { String::new() }
 }
 
-/// A number as short as it can be said.
+/// A number in few characters.
 fn short(value: f64) -> String {
     match value {
         v if v >= 16_384.0 && (v / 1024.0).fract() == 0.0 => format!("{} Ki", v / 1024.0),

@@ -1,6 +1,6 @@
-//! A table for people.
+//! Tables as text.
 
-/// Prints `rows` under `heads`, the first column left, the others right.
+/// Prints `rows` under `heads`, the first column left-aligned, the others right-aligned.
 pub(crate) fn print(heads: &[&str], rows: &[Vec<String>]) {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(String::len);

@@ -1,5 +1,5 @@
-//! Sockets alone in the same shape: the same octets in packets of the same size, straight from the
-//! access unit, without RTP, copied once on receipt. It is what the kernel does at best.
+//! Bare sockets with the same load: the same octets in packets of the same size, straight from the
+//! access unit, without RTP, copied once on receipt. This is the limit of the kernel.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use rushes::sleep_until;
 use super::end::{Came, Receiving, SILENCE, Sending};
 use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Spec, Spread, Told};
 
-/// Octets and datagrams of one system call.
+/// Maximum number of octets and datagrams of one system call.
 const SLAB_LEN: usize = 65_000;
 const SLAB_DATAGRAMS: usize = 64;
 
-/// Octets of a frame's number, which every datagram begins with.
+/// Octets of the frame number at the start of every datagram.
 const NUMBER_LEN: usize = 4;
 
-/// A sleep may be late by this.
+/// The time by which a sleep may be late.
 const SLEEP_LATE: Duration = Duration::from_micros(150);
 
 pub(crate) fn open(host: &str, spec: &Spec) -> anyhow::Result<UdpSocket> {
@@ -65,7 +65,7 @@ pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Told> {
             let lengths = lengths(octets.len(), datagram);
             if let Some(rate) = rate {
                 wait(due);
-                // Nothing is caught up with: this is the smoothest there is.
+                // Delays are not caught up with: this is the smoothest pacing.
                 due = due.max(Instant::now().checked_sub(SLEEP_LATE).unwrap_or(due))
                     + Duration::from_secs_f64(octets.len() as f64 * 8.0 / rate);
             }
@@ -91,7 +91,7 @@ fn lengths(octets: usize, datagram: usize) -> Vec<u16> {
     lengths
 }
 
-/// Waits to the microsecond: asleep, and then awake.
+/// Waits with microsecond accuracy: sleeps first, then spins.
 fn wait(due: Instant) {
     if let Some(sleep) = due.checked_sub(SLEEP_LATE) {
         sleep_until(sleep);
@@ -105,7 +105,7 @@ pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::R
     let spec = receiving.spec.clone();
     let mut arena = socket.arena();
     let mut frame = Vec::with_capacity(spec.units.len(0));
-    // Octets that came of each frame.
+    // Octets received of each frame.
     let frames = usize::try_from(spec.frames)?;
     let mut have = vec![0_usize; frames];
     let mut last = Instant::now();
@@ -120,7 +120,7 @@ pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::R
         for datagram in datagrams {
             let Some(number) = datagram.data.first_chunk() else { continue };
             let number = u32::from_be_bytes(*number);
-            // The one copy that any receiver of frames makes.
+            // The one copy that every receiver of frames makes.
             if frame.len() + datagram.data.len() > frame.capacity() {
                 frame.clear();
             }
@@ -128,7 +128,7 @@ pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::R
             let Some(have) = have.get_mut(number as usize) else { continue };
             *have += datagram.data.len();
             let all = spec.units.len(number.into());
-            // A last datagram too short for a number is not missed.
+            // A last datagram that is too short for a number is not counted as missing.
             if *have + NUMBER_LEN > all {
                 frame.clear();
                 receiving.whole(all);

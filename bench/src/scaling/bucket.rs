@@ -1,7 +1,7 @@
-//! Links with a rate and a short queue, as a switch's port has: what is lost near their rate.
+//! Links with a rate and a short queue, like a port of a switch: losses near their rate.
 //!
-//! A token bucket between two network namespaces is the link. Its rate counts packets from the
-//! Ethernet header on, as the kernel does, so offered load does too.
+//! The link is a token bucket between two network namespaces. Its rate includes the Ethernet
+//! header, as in the kernel, and so does the offered load.
 
 use super::pair::{self, Figures};
 use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Spec, Spread, Units};
@@ -9,22 +9,22 @@ use super::{ScalingArgs, left_out, series};
 use crate::hosts::Hosts;
 use crate::report::{Across, BARE, Cell, Figure, Plot, Series};
 
-/// The port of a small switch. A burst of 128 KiB passes as it comes, which a segmented message
-/// needs and which gives the kernel's timer 0.1 ms at 10 Gbit/s; 512 KiB wait.
+/// Like a port of a small switch. Bursts of 128 KiB pass at once, which segmented messages need and
+/// which allows the kernel's timer 0.1 ms at 10 Gbit/s; 512 KiB can wait.
 const QUEUE: &str = "burst 128k limit 512k";
 
 const MTU: usize = 1500;
 
-/// Paced streams have this share of the link.
+/// Share of the link that paced streams use.
 const PACED_SHARE: f64 = 0.98;
 
-/// Access units between those that are intra coded, which are so many times larger.
+/// Period of intra-coded access units, and how many times as large as others they are.
 const GROUP: (u64, usize) = (8, 4);
 
 const LOADS: [f64; 8] = [30.0, 50.0, 70.0, 80.0, 85.0, 90.0, 95.0, 100.0];
 const QUICK_LOADS: [f64; 2] = [50.0, 90.0];
 
-/// Where the rate of access units is what varies.
+/// The load where the rate of access units is varied, and these rates.
 const LOAD: f64 = 90.0;
 const RATES: [f64; 3] = [60.0, 120.0, 240.0];
 
@@ -33,7 +33,7 @@ struct Way {
     name: &'static str,
     segmented: bool,
     bare: bool,
-    /// Of the link's rate, in bits of UDP payload a second.
+    /// The spread for a share of the link's rate, in bits of UDP payload per second.
     spread: fn(u64) -> Spread,
 }
 
@@ -55,7 +55,7 @@ impl Way {
         format!("{}{}", self.name, if self.bare { BARE } else { "" })
     }
 
-    /// This way on a link of so many bits a second.
+    /// The run of this way on a link of `link` bits per second.
     fn spec(&self, args: &ScalingArgs, units: Units, fps: f64, link: f64) -> Spec {
         let payload = (MTU - IP_UDP_LEN) as f64 / (MTU + ETHERNET_LEN) as f64;
         #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
@@ -65,7 +65,7 @@ impl Way {
             segmented: self.segmented,
             bare: self.bare,
             clock: Clock::Steady(fps, spread),
-            // The link is to lose, not the receiver.
+            // Losses should occur on the link, not at the receiver.
             buffer: 32 << 20,
             ..Spec::new(units, args.frames(units, fps))
         }
@@ -109,10 +109,10 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// What was measured at one load or rate.
+/// The measurements at one load or rate.
 struct Point {
     x: f64,
-    /// One of each way, with what the link dropped.
+    /// The figures of each way, with the number of messages that the link dropped.
     ways: Vec<(Figures, u64)>,
 }
 
@@ -192,7 +192,7 @@ impl Link {
         let line = |(n, way): (usize, &Way)| -> Series {
             let loss = |point: &Point| {
                 let (figures, _) = point.ways.get(n)?;
-                // A sender that did not come to the load is not shown at it.
+                // A sender that did not reach the load is shown at the load it reached.
                 let sent = 100.0 * figures.wire_gigabits / gigabits;
                 Some((if name == self.table { sent } else { point.x }, figures.loss()))
             };
@@ -224,6 +224,6 @@ impl Link {
     }
 }
 
-/// What is counted of each way, after where it was measured.
+/// The heads of the columns after the load or rate.
 const HEADS: [&str; 8] =
     ["sent", "% of link", "units", "not whole", "%", "full queue", "full socket", "Gbit/s"];

@@ -1,4 +1,4 @@
-//! What socket buffers hold of bursts, and of streams that are paced.
+//! Losses by the size of socket buffers, for bursts and for paced streams.
 
 use rushes::net::{SocketOptions, UdpSocket};
 
@@ -8,15 +8,16 @@ use super::{ScalingArgs, series};
 use crate::hosts::Hosts;
 use crate::report::{Across, BARE, Cell, Figure, Plot};
 
-/// Octets: what Linux gives by default, and what media programs ask for.
+/// Octets: the default of Linux, and sizes that media programs request.
 const SIZES: [usize; 5] = [208 << 10, 1 << 20, 4 << 20, 16 << 20, 40 << 20];
 
 const QUICK_SIZES: [usize; 3] = [208 << 10, 4 << 20, 40 << 20];
 
-/// Gbit/s of access units: far below what the processors manage, far above what 208 KiB hold.
+/// Gbit/s of access units: far below the limit of the processors, but too much for buffers of 208
+/// KiB.
 const RATE: f64 = 8.0;
 
-/// Access units between those that are intra coded, which are so many times larger.
+/// Period of intra-coded access units, and how many times as large as others they are.
 const GROUP: (u64, usize) = (8, 4);
 
 const WAYS: [(&str, Spread, bool); 4] = [
@@ -94,7 +95,7 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     }])
 }
 
-/// What the system grants of a buffer; with the rights of root, all of it.
+/// The buffer size that the system grants; with root privileges, all of it.
 fn granted(size: usize) -> anyhow::Result<usize> {
     let options = SocketOptions { receive_buffer: size, ..SocketOptions::default() };
     Ok(UdpSocket::bind(([127, 0, 0, 1], 0).into(), &options)?.buffers().receive.actual)

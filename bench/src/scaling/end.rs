@@ -1,7 +1,7 @@
-//! One end of a run, in a process of its own: a thread for each stream.
+//! One end of a run, in its own process, with a thread for each stream.
 //!
-//! The receiver says its ports, hears from its standard input where to tell of frames that came,
-//! and ends when that is closed and nothing comes any more.
+//! The receiver prints its ports, reads from its standard input the addresses for acknowledgements
+//! of frames, and ends when that is closed and nothing more arrives.
 
 use std::io::{BufRead, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -19,18 +19,18 @@ use super::{bare, streams_end};
 use crate::Outcome;
 use crate::cpu::{cpu_time, pin_to_half};
 
-/// Access units of a stream on their way at once, where the receiver tells what it has.
+/// Maximum number of unacknowledged access units of a stream, with acknowledgements.
 const FRAMES_IN_FLIGHT: u64 = 2;
 
 /// Silence after which an end gives up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Silence after which nothing is on its way any more.
+/// Silence after which nothing is in transit any more.
 pub(crate) const SILENCE: Duration = Duration::from_millis(120);
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EndArgs {
-    /// What to do, as JSON
+    /// The run, as JSON
     spec: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &EndArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What a sending thread works with.
+/// The state of a sending thread.
 pub(crate) struct Sending {
     pub(crate) spec: Arc<Spec>,
     pub(crate) to: SocketAddr,
@@ -52,22 +52,22 @@ pub(crate) struct Sending {
     pub(crate) start: Instant,
 }
 
-/// What a receiving thread works with.
+/// The state of a receiving thread.
 pub(crate) struct Receiving {
     pub(crate) spec: Arc<Spec>,
     pub(crate) telling: Telling,
-    /// The sender has ended.
+    /// Whether the sender has ended.
     pub(crate) ended: Arc<AtomicBool>,
     pub(crate) came: Came,
 }
 
 impl Receiving {
-    /// Whether there is nothing more to wait for, after `silence`.
+    /// Whether to stop waiting after `silence`.
     pub(crate) fn is_over(&self, silence: Duration) -> bool {
         silence >= PATIENCE || self.ended.load(Ordering::Relaxed) && silence >= SILENCE
     }
 
-    /// Takes note of a frame that came whole.
+    /// Notes a complete frame.
     pub(crate) fn whole(&mut self, octets: usize) {
         let now = Instant::now();
         self.came.first.get_or_insert(now);
@@ -78,7 +78,7 @@ impl Receiving {
     }
 }
 
-/// What came, and when.
+/// The received frames, and when they arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Came {
     pub(crate) told: Told,
@@ -86,11 +86,11 @@ pub(crate) struct Came {
     pub(crate) last: Option<Instant>,
 }
 
-/// The access units that are sent, by kind.
+/// The access units to send, by kind.
 pub(crate) struct Frames {
     units: Units,
     longest: Vec<u8>,
-    /// A shorter one has an end of its own.
+    /// Not a prefix of the longest: it has its own end.
     other: Vec<u8>,
 }
 
@@ -104,16 +104,16 @@ impl Frames {
     }
 }
 
-/// An access unit of one slice: a header, then octets without a start code, as a slice has.
+/// An access unit of one slice: a header, then octets without a start code, like those of a slice.
 fn access_unit(len: usize) -> Vec<u8> {
     let mut unit = vec![0, 0, 0, 1, 0x02, 0x01, 0x80];
     let len = len.max(unit.len() + 1);
-    // Octets 1 to 255, so that no two zeros meet.
+    // Octets 1 to 255, so that there are no zeros.
     unit.extend((unit.len()..len).map(|n| 1 + (n.wrapping_mul(2_654_435_761) >> 7) as u8 % 255));
     unit
 }
 
-/// The sender's end of what the receiver tells.
+/// The sender's end of the acknowledgements.
 pub(crate) struct Window {
     socket: UdpSocket,
     sent: u64,
@@ -127,7 +127,7 @@ impl Window {
         Ok(Self { socket, sent: 0, seen: 0 })
     }
 
-    /// Waits until another access unit may leave.
+    /// Waits until another access unit may be sent.
     pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
         self.wait_for((self.sent + 1).saturating_sub(FRAMES_IN_FLIGHT))?;
         self.sent += 1;
@@ -148,7 +148,7 @@ impl Window {
     }
 }
 
-/// The receiver's end of the same.
+/// The receiver's end of the acknowledgements.
 pub(crate) struct Telling {
     socket: UdpSocket,
     to: SocketAddr,
@@ -156,7 +156,7 @@ pub(crate) struct Telling {
 
 impl Telling {
     fn tell(&self, frames: u64) {
-        // News that are lost are told again with the next frame.
+        // A lost acknowledgement is repeated by that of the next frame.
         let _ = self.socket.send_to(&frames.to_be_bytes(), self.to);
     }
 }
@@ -172,7 +172,7 @@ fn send(spec: &Spec) -> anyhow::Result<Told> {
     say(&addresses?)?;
     let spec = Arc::new(spec.clone());
     let cpu = cpu_time();
-    // All begin together, when all threads are there.
+    // All threads begin at the same time.
     let start = Instant::now() + Duration::from_millis(2);
     let mut threads = Vec::new();
     for (&port, window) in spec.ports.iter().zip(windows) {
@@ -211,7 +211,7 @@ fn receive(spec: &Spec) -> anyhow::Result<Told> {
     let ended = Arc::new(AtomicBool::new(false));
     let seen = ended.clone();
     thread::spawn(move || {
-        // It is closed when the sender has ended.
+        // Standard input is closed when the sender has ended.
         let _ = std::io::stdin().lock().read_line(&mut String::new());
         seen.store(true, Ordering::Relaxed);
     });
@@ -265,7 +265,7 @@ impl Source {
     }
 }
 
-/// Says something to the parent process, in one line.
+/// Prints one line for the parent process.
 fn say(words: &[String]) -> anyhow::Result<()> {
     println!("{}", words.join(" "));
     Ok(std::io::stdout().flush()?)

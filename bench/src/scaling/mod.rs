@@ -1,4 +1,4 @@
-//! `rushes bench scaling`: what more streams, other packet sizes, socket buffers and networks do.
+//! `rushes bench scaling`: the effect of more streams, packet sizes, socket buffers and networks.
 
 mod bare;
 mod bucket;
@@ -41,7 +41,7 @@ pub(crate) struct ScalingArgs {
     /// Octets in an access unit, on average
     #[arg(long, default_value = "667000", value_parser = parse_size, value_name = "OCTETS")]
     frame_size: usize,
-    /// Turns of each way; by default three, and two for the bucket
+    /// Runs of each way; by default three, and two for the bucket
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=100))]
     runs: Option<u16>,
     /// Access units of each stream in a run; by default as many as take about 0.3 s
@@ -51,7 +51,7 @@ pub(crate) struct ScalingArgs {
     settings: Settings,
 }
 
-/// Which figure.
+/// The figures to measure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Which {
     Streams,
@@ -63,7 +63,7 @@ enum Which {
 }
 
 impl ScalingArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         let settings = settings.clone();
         let frame_size = crate::goodput::FRAME_SIZE;
@@ -79,13 +79,13 @@ impl ScalingArgs {
         self.runs.map_or(usual, usize::from)
     }
 
-    /// Access units of all the same size, enough for some tenths of a second at `gigabits`.
+    /// Access units of equal size, enough for some tenths of a second at `gigabits`.
     fn flat(&self, gigabits: f64) -> Spec {
         let units = Units::flat(self.frame_size);
         Spec::new(units, self.frames(units, gigabits * 1e9 / 8.0 / self.frame_size as f64))
     }
 
-    /// Access units of a run at so many a second: whole groups.
+    /// The number of access units of a run at `fps`, in whole groups.
     fn frames(&self, units: Units, fps: f64) -> u64 {
         let seconds = if self.is_quick() { 0.12 } else { 0.3 };
         #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
@@ -118,7 +118,7 @@ pub(crate) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A line of what was measured.
+/// A line of measurements.
 fn series(name: impl Into<String>, points: Vec<(f64, f64)>, beside: bool) -> Series {
     Series { name: name.into(), points, beside, lost: (0, 0) }
 }
@@ -126,7 +126,7 @@ fn series(name: impl Into<String>, points: Vec<(f64, f64)>, beside: bool) -> Ser
 /// The heads of [`costs`].
 const COST_HEADS: [&str; 4] = ["Gbit/s", "send s/GB", "recv s/GB", "not whole"];
 
-/// The cells that tables of goodput end with.
+/// The last cells in the rows of goodput tables.
 fn costs(figures: &Figures) -> [Cell; 4] {
     [
         Cell::Measure(figures.gigabits, 2),
@@ -136,7 +136,7 @@ fn costs(figures: &Figures) -> [Cell; 4] {
     ]
 }
 
-/// Says in one line that something cannot be measured here.
+/// Prints that something cannot be measured here.
 fn left_out(what: &str, why: &anyhow::Error) {
     eprintln!("scaling: {what} left out: needs root, `ip` and `tc` ({why:#})");
 }

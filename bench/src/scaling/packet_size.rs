@@ -1,4 +1,4 @@
-//! Packets of other sizes.
+//! Goodput and CPU time by packet size.
 
 use super::pair::{Figures, measure_all};
 use super::spec::Spec;
@@ -6,13 +6,13 @@ use super::{COST_HEADS, ScalingArgs, costs, series};
 use crate::hosts::Hosts;
 use crate::report::{Across, BARE, Cell, Figure, Plot, Series};
 
-/// Octets of an IP packet: the least that every host takes, what passes tunnels, Ethernet, and
-/// jumbo frames to what UDP can carry.
+/// Octets of an IP packet: the minimum that every host accepts, a size that passes tunnels,
+/// Ethernet, and larger ones up to about the maximum of UDP.
 const SIZES: [usize; 8] = [576, 1200, 1500, 3000, 9000, 16_000, 32_000, 64_000];
 
 const QUICK_SIZES: [usize; 3] = [576, 1500, 9000];
 
-/// Ways: segmentation, `sendmmsg`, sockets alone.
+/// Ways: segmentation, `sendmmsg`, bare sockets.
 const WAYS: [(&str, bool, bool); 3] =
     [("gso/gro", true, false), ("sendmmsg/recvmmsg", false, false), ("gso/gro", true, true)];
 
@@ -21,7 +21,7 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     let mut specs = Vec::new();
     for &mtu in sizes {
         for (_, segmented, bare) in WAYS {
-            // A message for each packet is slower by about this.
+            // The approximate rate; one message for each packet is slower.
             let gigabits = if segmented { 40.0 } else { 40.0_f64.min(mtu as f64 / 200.0) };
             specs.push(Spec { mtu, bare, segmented, ..args.flat(gigabits) });
         }

@@ -1,4 +1,4 @@
-//! Both ends of a run, and what they came to.
+//! Both ends of a run, and its results.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Stdio};
@@ -9,29 +9,29 @@ use super::spec::{Spec, Told};
 use crate::hosts::{Hosts, Side};
 use crate::report;
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) sent: Told,
     pub(crate) received: Told,
-    /// Access units that were to be sent.
+    /// Access units to be sent.
     offered: u64,
 }
 
-/// What the runs of one way came to: medians, and sums of what was lost.
+/// The results of all runs of one way: medians, and sums of losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
-    /// Octets of access units that came whole, in Gbit/s.
+    /// Octets of complete access units, in Gbit/s.
     pub(crate) gigabits: f64,
-    /// CPU seconds for each 10⁹ octets.
+    /// CPU seconds per 10⁹ octets.
     pub(crate) send_cpu: f64,
     pub(crate) receive_cpu: f64,
-    /// What was handed to the kernel, headers included, in Gbit/s.
+    /// Octets passed to the kernel, headers included, in Gbit/s.
     pub(crate) wire_gigabits: f64,
-    /// Access units that did not come whole, of how many, in all runs.
+    /// Incomplete access units, and all access units, of all runs.
     pub(crate) lost: u64,
     pub(crate) offered: u64,
-    /// Messages that found the receiving socket full, in all runs.
+    /// Messages dropped at a full receiving socket, in all runs.
     pub(crate) socket_drops: u64,
 }
 
@@ -56,13 +56,13 @@ impl Figures {
         }
     }
 
-    /// Access units that did not come whole, of 100.
+    /// Percentage of incomplete access units.
     pub(crate) fn loss(&self) -> f64 {
         100.0 * self.lost as f64 / self.offered.max(1) as f64
     }
 }
 
-/// A process that ends with this.
+/// A process that is ended when this is dropped.
 struct Running {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -94,7 +94,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended cannot be ended.
+        // Fails for a process that has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -113,12 +113,12 @@ pub(crate) fn measure(hosts: &Hosts, spec: &Spec) -> anyhow::Result<Run> {
     let mut input = receiver.child.stdin.take().context("an end has no input")?;
     writeln!(input, "{windows}")?;
     let sent = sender.told()?;
-    // The receiver's word that nothing more will come.
+    // Signals to the receiver that nothing more will be sent.
     drop(input);
     Ok(Run { sent, received: receiver.told()?, offered: spec.offered() })
 }
 
-/// Runs all ways in turn, so many times.
+/// Runs all ways in turn, `turns` times.
 pub(crate) fn measure_all(
     hosts: &Hosts,
     specs: &[Spec],

@@ -6,7 +6,7 @@ use super::{COST_HEADS, ScalingArgs, costs, left_out, series};
 use crate::hosts::Hosts;
 use crate::report::{Across, BARE, Cell, Figure, Plot};
 
-/// Ways: segmentation, `sendmmsg`, sockets alone.
+/// Ways: segmentation, `sendmmsg`, bare sockets.
 const WAYS: [(&str, bool, bool); 3] =
     [("gso/gro", true, false), ("sendmmsg/recvmmsg", false, false), ("gso/gro", true, true)];
 

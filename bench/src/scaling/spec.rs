@@ -1,4 +1,4 @@
-//! What both ends of a run are told, and what they tell.
+//! The specification of a run, and the reports of its ends.
 
 use rushes::SendPath;
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 /// Octets in the IPv4 and UDP headers.
 pub(crate) const IP_UDP_LEN: usize = 28;
 
-/// Octets of Ethernet's header, which a link's rate is counted with here.
+/// Octets of the Ethernet header, which is included in a link's rate here.
 pub(crate) const ETHERNET_LEN: usize = 14;
 
-/// Octets that RTP and H.265's fragments take of a packet.
+/// Octets of the headers of RTP and of an H.265 fragment in a packet.
 const RTP_LEN: usize = 12 + 3;
 
-/// The access units of a stream: an intra coded one, then others, and so on.
+/// The access units of a stream: an intra-coded one, then others, repeated.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Units {
-    /// Octets of one, on average.
+    /// Octets of an access unit, on average.
     pub(crate) mean: usize,
-    /// Units from one intra coded one to the next.
+    /// Access units from one intra-coded one to the next.
     pub(crate) group: u64,
-    /// How many times as large as others an intra coded one is.
+    /// How many times as large as others an intra-coded access unit is.
     pub(crate) intra: usize,
 }
 
 impl Units {
-    /// All of the same size.
+    /// Access units of equal size.
     pub(crate) fn flat(len: usize) -> Self {
         Self { mean: len, group: 1, intra: 1 }
     }
@@ -36,58 +36,58 @@ impl Units {
         if n.is_multiple_of(self.group) { other * self.intra } else { other }
     }
 
-    /// Octets on the wire of a unit on average, Ethernet's header included.
+    /// Octets of a unit on the wire, on average, Ethernet headers included.
     pub(crate) fn wire_len(&self, mtu: usize) -> f64 {
         let packets = self.mean as f64 / (mtu - IP_UDP_LEN - RTP_LEN) as f64;
         self.mean as f64 + packets * (ETHERNET_LEN + IP_UDP_LEN + RTP_LEN) as f64
     }
 }
 
-/// When access units leave.
+/// The times at which access units are sent.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) enum Clock {
-    /// As fast as the receiver tells that it has them: nothing is lost.
+    /// As fast as the receiver acknowledges them: nothing is lost.
     Window,
-    /// So many a second, whatever becomes of them.
+    /// At a fixed rate per second, without acknowledgements.
     Steady(f64, Spread),
 }
 
-/// How an access unit is spread over time.
+/// The spread of an access unit over time.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Spread {
     /// Not at all.
     Burst,
-    /// Over half of the time until the next.
+    /// Over half of the time until the next one.
     Half,
-    /// At so many bits of UDP payload a second.
+    /// At a rate in bits of UDP payload per second.
     Rate(u64),
 }
 
 /// One run of one way of sending.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Spec {
-    /// The address that the receiver is reached at, and the sender.
+    /// The addresses of the receiver and the sender.
     pub(crate) host: String,
     pub(crate) sender: String,
     pub(crate) streams: usize,
     pub(crate) units: Units,
     /// Access units of each stream.
     pub(crate) frames: u64,
-    /// Octets of the largest IP packet.
+    /// Maximum length of an IP packet, in octets.
     pub(crate) mtu: usize,
     /// Octets of each socket's buffers.
     pub(crate) buffer: usize,
-    /// Sockets alone, without RTP.
+    /// Bare sockets, without RTP.
     pub(crate) bare: bool,
-    /// Batches as one message each, or a message for each packet (`sendmmsg`).
+    /// Whether each batch is one message, instead of one message for each packet (`sendmmsg`).
     pub(crate) segmented: bool,
     pub(crate) clock: Clock,
-    /// Where the receiver's streams listen; nowhere yet for the receiver itself.
+    /// The ports of the receiver's streams; empty for the receiver itself.
     pub(crate) ports: Vec<u16>,
 }
 
 impl Spec {
-    /// One stream on this host's loopback, as fast as it goes.
+    /// One stream on this host's loopback, as fast as possible.
     pub(crate) fn new(units: Units, frames: u64) -> Self {
         let local = "127.0.0.1".to_owned();
         Self {
@@ -115,18 +115,18 @@ impl Spec {
     }
 }
 
-/// What an end tells of a run.
+/// The report of an end on a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Told {
-    /// Access units sent, or received whole.
+    /// Access units sent, or received complete.
     pub(crate) frames: u64,
     /// Octets in them.
     pub(crate) octets: u64,
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
-    /// Octets that were handed to the kernel, with headers down to Ethernet's.
+    /// Octets passed to the kernel, including headers down to Ethernet's.
     pub(crate) wire_octets: u64,
-    /// Messages that found the socket's buffer full.
+    /// Messages dropped because the socket's buffer was full.
     pub(crate) socket_drops: u64,
 }
 

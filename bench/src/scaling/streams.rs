@@ -6,7 +6,7 @@ use super::{COST_HEADS, ScalingArgs, costs, series};
 use crate::hosts::Hosts;
 use crate::report::{Across, BARE, Cell, Figure, Plot};
 
-/// Streams at most.
+/// Maximum number of streams.
 const MOST: usize = 16;
 
 pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
@@ -17,7 +17,7 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     for &streams in &counts {
         for bare in [false, true] {
             let mut spec = args.flat(40.0);
-            // As much work for all, so that a run takes as long.
+            // The same total work for any number of streams, so that runs take equally long.
             spec.frames = (spec.frames / streams as u64).max(4);
             specs.push(Spec { streams, bare, ..spec });
         }

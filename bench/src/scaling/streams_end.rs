@@ -1,4 +1,4 @@
-//! One stream of the library, at either end.
+//! One stream of the library, at both ends.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Told> {
         .remote_port(sending.to.port())
         .mtu(spec.mtu)
         .send_path(spec.send_path())
-        // Links are to lose what they have no room for, not to make the sender wait.
+        // Full links should drop packets, instead of blocking the sender.
         .socket_buffer(spec.buffer.max(4 << 20))
         .pacing(Pacing::Off);
     if let Clock::Steady(fps, spread) = spec.clock {

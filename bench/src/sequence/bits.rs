@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct BitWriter {
     octets: Vec<u8>,
-    /// Bits of the last octet that are taken; 0 if all are.
+    /// Used bits of the last octet; 0 if all are used.
     taken: u32,
 }
 
@@ -46,17 +46,17 @@ impl BitWriter {
         self
     }
 
-    /// Zeros up to the end of the octet.
+    /// Fills the octet with zeros.
     pub(super) fn align(&mut self) -> &mut Self {
         self.bits(0, (8 - self.taken) % 8)
     }
 
-    /// A one and zeros up to the end of the octet: the end of a payload, or of a slice header.
+    /// Fills the octet with a one and zeros: the end of a payload, or of a slice header.
     pub(super) fn stop(&mut self) -> &mut Self {
         self.bits(1, 1).align()
     }
 
-    /// What was written, as the octets behind a NAL unit's header: with emulation prevention.
+    /// The octets to follow a NAL unit's header, with emulation prevention.
     pub(super) fn payload(&self) -> Vec<u8> {
         let (mut escaped, mut zeros) = (Vec::with_capacity(self.octets.len()), 0);
         for &octet in &self.octets {

@@ -12,7 +12,7 @@ pub(super) fn parameter_sets() -> Vec<Vec<u8>> {
     sps.ues([4, 2, 1]).flags([0]);
     // 240 by 135 macroblocks, frames only, direct_8x8_inference, no cropping.
     sps.ues([239, 134]).flags([1, 1, 0]);
-    // No VUI: it would say how fast to send, which others heed more than what they are told.
+    // No VUI: its timing would override the frame rate that other programs are started with.
     sps.flags([0]).stop();
     let mut pps = BitWriter::default();
     // CAVLC, one slice group, one reference picture, no weighted prediction.
@@ -30,13 +30,13 @@ pub(super) fn slice_header(n: u32) -> Vec<u8> {
     // first_mb_in_slice, slice_type (all slices I, all P), pps id, frame_num.
     slice.ues([0, if is_intra { 7 } else { 5 }, 0]).bits(n, 8);
     if is_intra {
-        // idr_pic_id; how the picture is kept: earlier ones are output, it is no long-term one.
+        // idr_pic_id; marking: earlier pictures are output, this is not a long-term reference.
         slice.ue(0).flags([0, 0]);
     } else {
         // No override, no modification of the list, no adaptive marking.
         slice.flags([0, 0, 0]);
     }
-    // slice_qp_delta, and the filter as it is.
+    // slice_qp_delta, and the default filter parameters.
     slice.ues([0, 0, 0, 0]);
     unit(if is_intra { 0x65 } else { 0x41 }, slice.bits(0x7f, 7).align())
 }

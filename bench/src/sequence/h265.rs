@@ -41,7 +41,7 @@ fn sequence() -> BitWriter {
     sps.ues([1, 1, 0, 0]).flags([1]);
     // No long-term pictures, no temporal vectors, no strong smoothing.
     sps.flags([0, 0, 0]);
-    // No VUI: it would say how fast to send, which others heed more than what they are told.
+    // No VUI: its timing would override the frame rate that other programs are started with.
     sps.flags([0, 0]).stop();
     sps
 }

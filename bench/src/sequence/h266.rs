@@ -1,6 +1,5 @@
 //! Parameter sets and slice headers of H.266: Main 10 profile, high tier, level 6.2, 3840 by 2160,
-//! one reference picture, no reordering, no coding tools beyond the necessary (ITU-T H.266 section
-//! 7.3).
+//! one reference picture, no reordering, only the necessary coding tools (ITU-T H.266 section 7.3).
 
 use super::bits::BitWriter;
 
@@ -81,7 +80,7 @@ fn picture() -> BitWriter {
 pub(super) fn slice_header(n: u32) -> Vec<u8> {
     let is_intra = n == 0;
     let mut slice = BitWriter::default();
-    // The picture's header is here: it is one to begin with, others refer to it.
+    // The picture header is included; whether it is an IRAP picture; it is used for reference.
     slice.flags([1, is_intra.into(), 0]);
     if is_intra {
         // No gradual refresh, no inter slices; pps id, picture order count.

@@ -1,4 +1,4 @@
-//! Access units of the sizes that an encoder gives them, filled with what looks like coded video.
+//! Access units with sizes like those of an encoder, filled with data that resembles coded video.
 
 use anyhow::{Context as _, bail};
 use rushes::Codec;
@@ -8,17 +8,17 @@ use super::{NOMINAL_RATE, Origin, Sequence, Unit, h264, h265, h266};
 /// Access units from one intra access unit to the next.
 pub(super) const PERIOD: usize = 64;
 
-/// How many times as large as the others the intra access unit is.
+/// The size of the intra access unit, relative to the mean of the others.
 const INTRA: f64 = 5.0;
 
-/// How far the others are from their mean, at most, as a share of it.
+/// Maximum deviation of the others from their mean, as a share of it.
 const SPREAD: f64 = 0.25;
 
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
-/// The least bit rate that has room for the headers.
+/// The minimum bit rate, which leaves room for the headers.
 const BIT_RATE_MIN: u64 = 1_000_000;
-/// The largest: a sequence is kept in memory.
+/// The maximum bit rate: a sequence is kept in memory.
 const BIT_RATE_MAX: u64 = 20_000_000_000;
 
 pub(super) fn sequence(codec: Codec, bit_rate: u64) -> anyhow::Result<Sequence> {
@@ -69,7 +69,7 @@ fn sizes(bit_rate: u64, random: &mut Random) -> Vec<usize> {
     weights.into_iter().map(|weight| (total * weight / sum).round() as usize).collect()
 }
 
-/// Makes slice data of `octets`: random, no start code in it, the end of a slice at its end.
+/// Fills `octets` with random slice data, without start codes and with the end of a slice.
 fn fill(octets: &mut [u8], random: &mut Random) {
     let mut words = octets.chunks_exact_mut(8);
     for word in &mut words {
@@ -79,14 +79,14 @@ fn fill(octets: &mut [u8], random: &mut Random) {
         *octet = random.next() as u8;
     }
     prevent_emulation(octets);
-    // The stop bit, which no zeros follow.
+    // The stop bit, with no zeros after it.
     if let Some(last) = octets.last_mut() {
         *last |= 1;
     }
 }
 
-/// Turns the third octet of what would look like a start code into an emulation prevention octet,
-/// as if the encoder had put it there.
+/// Replaces the third octet of anything like a start code by an emulation prevention octet, as if
+/// the encoder had inserted it.
 fn prevent_emulation(octets: &mut [u8]) {
     let mut at = 0;
     while let Some(found) = two_zeros(&octets[at..]) {
@@ -107,7 +107,7 @@ fn two_zeros(octets: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(window) = octets.get(at..at + 8).and_then(|window| window.first_chunk()) {
         if has_zero(u64::from_ne_bytes(*window)) {
-            // Its last octet may be the first of two.
+            // The last octet may be the first of two.
             let end = (at + 9).min(octets.len());
             let found = octets[at..end].windows(2).position(|pair| pair == [0, 0]);
             if let Some(found) = found {
@@ -125,8 +125,7 @@ fn has_zero(word: u64) -> bool {
     word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
 }
 
-/// A generator of numbers that look random (G. Marsaglia's xorshift64*), cheap and the same every
-/// time.
+/// A cheap generator of reproducible pseudo-random numbers (G. Marsaglia's xorshift64*).
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! The coded sequences that are sent: made here with the statistics of coded 4K video, or a file.
+//! The coded sequences to send: generated with the statistics of coded 4K video, or from a file.
 
 mod bits;
 mod h264;
@@ -15,10 +15,10 @@ use rushes::file::{MediaReader, ReadOptions};
 use rushes::payload::Framing;
 use rushes::payload::nal::{NalCodec, find_units};
 
-/// Access units a second at which a sequence has the bit rate that it is named by.
+/// Access units per second at which a sequence has its nominal bit rate.
 pub(crate) const NOMINAL_RATE: f64 = 120.0;
 
-/// Octets of a file that are read: several intra periods of any stream.
+/// Maximum number of octets read from a file: several intra periods of any stream.
 const FILE_LEN_MAX: usize = 512 << 20;
 
 /// A byte stream (Annex B) and its access units.
@@ -27,18 +27,18 @@ pub(crate) struct Sequence {
     pub(crate) codec: Codec,
     /// The whole byte stream.
     pub(crate) octets: Vec<u8>,
-    /// The access units, in order, which together are the byte stream.
+    /// The access units in order, which together make up the byte stream.
     pub(crate) units: Vec<Unit>,
-    /// Access units a second at which it has its nominal bit rate.
+    /// Access units per second at which it has its nominal bit rate.
     pub(crate) rate: f64,
-    /// Where another process gets the same from.
+    /// The origin from which another process can create the same sequence.
     pub(crate) origin: Origin,
 }
 
-/// Where a sequence is from.
+/// The origin of a sequence.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Origin {
-    /// Made here, with so many bits a second at 120 access units a second.
+    /// Generated, with this number of bits per second at 120 access units per second.
     Made(u64),
     File(PathBuf),
 }
@@ -47,12 +47,12 @@ pub(crate) enum Origin {
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
     pub(crate) octets: Range<usize>,
-    /// Whether decoding may begin with it.
+    /// Whether decoding can begin with it.
     pub(crate) is_intra: bool,
 }
 
 impl Sequence {
-    /// What `origin` says, of `codec`.
+    /// The sequence from `origin`, of `codec`.
     pub(crate) fn from(origin: &Origin, codec: Codec) -> anyhow::Result<Self> {
         match origin {
             Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
@@ -61,7 +61,7 @@ impl Sequence {
     }
 
     /// One intra period of a picture of 3840 by 2160: the intra access unit is five times as large
-    /// as the others are on average. The same every time.
+    /// as the others are on average. It is the same every time.
     pub(crate) fn make(codec: Codec, bit_rate: u64) -> anyhow::Result<Self> {
         make::sequence(codec, bit_rate)
     }
@@ -88,13 +88,13 @@ impl Sequence {
         Ok(Self { codec, octets, units, rate: NOMINAL_RATE, origin })
     }
 
-    /// Writes the byte stream, as other programs read it.
+    /// Writes the byte stream to a file for other programs.
     pub(crate) fn write_to(&self, path: &Path) -> anyhow::Result<()> {
         std::fs::write(path, &self.octets)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The octets of access unit `n`, counted on from the beginning after the last.
+    /// The octets of access unit `n`, starting over after the last one.
     pub(crate) fn unit(&self, n: usize) -> &[u8] {
         &self.octets[self.units[n % self.units.len()].octets.clone()]
     }
@@ -106,7 +106,7 @@ impl Sequence {
         self.len() as u64 * rounds as u64 + self.units[..rest].iter().map(len).sum::<u64>()
     }
 
-    /// Access units from the first intra access unit to the next, or all if there is one.
+    /// Access units from the first intra access unit to the next, or all if there is only one.
     pub(crate) fn period(&self) -> usize {
         let mut intra = self.units.iter().enumerate().filter(|(_, unit)| unit.is_intra);
         match (intra.next(), intra.next()) {
@@ -120,17 +120,17 @@ impl Sequence {
         self.units.last().map_or(0, |unit| unit.octets.end)
     }
 
-    /// The same, of which only the sizes are kept.
+    /// The same sequence without its octets, with only the sizes.
     pub(crate) fn without_octets(self) -> Self {
         Self { octets: Vec::new(), ..self }
     }
 
-    /// Bits a second at its nominal rate.
+    /// Bits per second at its nominal rate.
     pub(crate) fn bit_rate(&self) -> f64 {
         self.len() as f64 * 8.0 * self.rate / self.units.len() as f64
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub(crate) fn name(&self) -> String {
         let codec = codec_name(self.codec);
         match &self.origin {
@@ -143,7 +143,7 @@ impl Sequence {
     }
 }
 
-/// The codec as people write it.
+/// The usual name of the codec.
 pub(crate) fn codec_name(codec: Codec) -> &'static str {
     match codec {
         Codec::H264 => "H.264",
@@ -162,7 +162,7 @@ fn nal_codec(codec: Codec) -> Option<NalCodec> {
     }
 }
 
-/// Whether a NAL unit is a slice of a picture that decoding may begin with.
+/// Whether a NAL unit is a slice of a picture that decoding can begin with.
 fn is_intra(codec: NalCodec, nal: &[u8]) -> bool {
     let Some(header) = codec.header(nal) else { return false };
     match codec {

@@ -7,7 +7,7 @@ use super::*;
 const CODECS: [(Codec, &str, usize); 3] =
     [(Codec::H264, "264", 2), (Codec::H265, "265", 3), (Codec::H266, "266", 2)];
 
-/// Small, so that tests are fast: the shares are those of the large ones.
+/// Small, so that tests are fast; the proportions are those of large sequences.
 const BIT_RATE: u64 = 40_000_000;
 
 fn nal_units(codec: Codec, octets: &[u8]) -> Vec<Range<usize>> {
@@ -117,7 +117,7 @@ fn what_cannot_be_made_or_read_is_told() {
     assert!(Sequence::read(empty.path(), Codec::H265).is_err());
 }
 
-/// FFmpeg's parsers, where it is installed, see one packet for each access unit, and the size.
+/// If FFmpeg is installed, its parsers must find one packet for each access unit, and the size.
 #[test]
 fn ffprobe_sees_the_picture_and_every_access_unit() {
     if Command::new("ffprobe").arg("-version").output().is_err() {
@@ -125,7 +125,7 @@ fn ffprobe_sees_the_picture_and_every_access_unit() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // Not every FFmpeg knows H.266.
+    // Not every FFmpeg supports H.266.
     for (codec, extension, name) in [(Codec::H264, "264", "h264"), (Codec::H265, "265", "hevc")] {
         let path = folder.path().join(format!("made.{extension}"));
         let mut twice = Sequence::make(codec, BIT_RATE).unwrap();

@@ -1,5 +1,4 @@
-//! What sockets do alone: as many octets, from one buffer into one buffer, nothing asked and
-//! nothing told.
+//! Bare sockets: the same number of octets, from one buffer to another, without a protocol.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -12,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rushes::net::{Interest, Read, SocketOptions, TcpListener, TcpOptions, TcpSocket, UdpSocket};
 
-/// Octets that may be on their way by UDP: half of what a socket's buffer holds by default, so that
-/// nothing is lost. The sender sees in memory how far the receiver is.
+/// Maximum number of octets in transit by UDP: half of a socket's default buffer, so that nothing
+/// is lost. The sender reads the receiver's progress from shared memory.
 const WINDOW: usize = 2 << 20;
 
 /// Octets of datagrams for one system call.
@@ -22,13 +21,13 @@ const SLAB: usize = 65_000;
 /// Octets of one write to a TCP connection.
 const WRITE: usize = 1 << 20;
 
-/// How long anything may take.
+/// Timeout of every step.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a thread is told to do, once a turn.
+/// The start of a thread's next turn.
 type Turns = mpsc::Receiver<()>;
 
-/// When a receiver had its last octet; `None` if it did not come.
+/// When a receiver had its last octet; `None` if octets were lost.
 type Done = mpsc::Sender<Option<Instant>>;
 
 /// Senders and receivers, a pair of threads for each unit.
@@ -40,7 +39,7 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// Datagrams of `datagram` octets, coalesced on both ways if the system can.
+    /// Datagrams of `datagram` octets, coalesced on both sides if the system supports it.
     pub(super) fn udp(
         octets: usize,
         datagram: usize,
@@ -67,7 +66,7 @@ impl Bare {
         })
     }
 
-    /// Writes of a mebibyte, reads of all that is left.
+    /// Writes of one mebibyte, reads of everything that is left.
     pub(super) fn tcp(octets: usize, units: usize, buffer: usize) -> anyhow::Result<Self> {
         let options =
             TcpOptions { send_buffer: buffer, receive_buffer: buffer, ..Default::default() };
@@ -103,7 +102,8 @@ impl Bare {
         Ok(bare)
     }
 
-    /// From the first sender being told until the last octet was there; `None` if some were lost.
+    /// The time from the start of the first sender until the last octet arrived; `None` if some
+    /// were lost.
     pub(super) fn turn(&self) -> Option<Duration> {
         for receiver in &self.receivers {
             receiver.send(()).ok()?;
@@ -132,7 +132,7 @@ struct Ends {
     send: Turns,
 }
 
-/// Where datagrams go, and how long they are.
+/// The socket, the destination and the length of datagrams.
 struct Way {
     socket: UdpSocket,
     to: SocketAddr,
@@ -152,7 +152,7 @@ fn send_udp(way: &Way, part: usize, taken: &AtomicUsize, turns: &Turns) {
         let until = Instant::now() + PATIENCE;
         let mut sent = 0;
         for slab in octets.chunks(per_slab) {
-            // What is lost is never taken, and the receiver says so.
+            // Lost octets are never taken; the receiver reports them.
             while sent - taken.load(Ordering::Acquire).min(sent) > WINDOW && Instant::now() < until
             {
                 thread::yield_now();
@@ -174,7 +174,7 @@ fn receive_udp(
 ) {
     let mut arena = socket.arena();
     while turns.recv().is_ok() {
-        // What a turn before this one left behind is not of this one.
+        // Discard datagrams left over from an earlier turn.
         while socket.receive(&mut arena, Instant::now(), None).is_ok_and(|left| !left.is_empty()) {}
         taken.store(0, Ordering::Release);
         let _ = ready.send(());

@@ -1,4 +1,4 @@
-//! What tables say of every point at which frames were delivered.
+//! The table cells and plot lines of each point at which frames were delivered.
 
 use super::point::{Measured, percentile};
 use crate::report::{BARE, Cell, Series};
@@ -20,7 +20,7 @@ pub(super) const HEADS: [&str; 13] = [
     "frames",
 ];
 
-/// What was measured, beside sockets alone.
+/// The measurements, compared with bare sockets.
 pub(super) fn cells(measured: &Measured, cores: usize) -> Vec<Cell> {
     let latencies = measured.latencies();
     let at = |percent| percentile(&latencies, percent);
@@ -44,7 +44,7 @@ pub(super) fn cells(measured: &Measured, cores: usize) -> Vec<Cell> {
     ]
 }
 
-/// Adds the median of a point to the line of its name, and of sockets alone to another.
+/// Adds the median of a point to the line of its name, and that of bare sockets to another.
 pub(super) fn plot(series: &mut Vec<Series>, name: &str, x: f64, measured: &Measured) {
     let at = line(series, name, false);
     let (lost, of) = series[at].lost;
@@ -62,7 +62,7 @@ pub(super) fn add(series: &mut Vec<Series>, name: &str, beside: bool, x: f64, y:
     series[at].points.extend(y.map(|y| (x, y)));
 }
 
-/// Which line has this name; a new one if none has.
+/// The index of the line with this name; a new one if there is none.
 fn line(series: &mut Vec<Series>, name: &str, beside: bool) -> usize {
     series.iter().position(|series| series.name == name).unwrap_or_else(|| {
         let name = name.to_owned();

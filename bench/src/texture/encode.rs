@@ -22,12 +22,12 @@ const FORMATS: [Format; 8] = [
     Format::YCoCgBc3,
 ];
 
-/// An encoder, the memory that it writes, and how long it took.
+/// An encoder, its output memory, and its times.
 struct Case {
     encoder: Encoder,
     set: InstructionSet,
     frame: Vec<u8>,
-    /// Octets that a copy reads and writes as many of as the encoder does.
+    /// Octets of a copy that reads and writes as much in total as the encoder.
     copy: usize,
     encoding: Vec<f64>,
     copying: Vec<f64>,
@@ -86,7 +86,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure { name: "encode", title, heads, rows, plots: vec![plot] }])
 }
 
-/// GPixel/s at so many milliseconds a frame.
+/// GPixel/s at `millis` milliseconds per frame.
 fn speed(millis: f64) -> f64 {
     f64::from(UHD.width) * f64::from(UHD.height) / millis / 1e6
 }

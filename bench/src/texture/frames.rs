@@ -12,7 +12,7 @@ use crate::report::{Across, Cell, Figure, Plot};
 /// Frames of each stream.
 const FRAMES: usize = 20;
 
-/// Sixty frames a second, where they do not take longer.
+/// Sixty frames per second, unless they take longer.
 const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 60);
 
 const PERCENTS: [f64; 4] = [10.0, 50.0, 90.0, 99.0];
@@ -72,7 +72,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure { name: "frames", title, heads, rows, plots }])
 }
 
-/// The latencies of one frame in all runs, and in how many it did not come whole.
+/// The latencies of one frame in all runs, and the number of runs in which it was incomplete.
 fn of_frame(runs: &[Vec<Option<Timed>>], frame: usize) -> (Vec<f64>, u64) {
     let all = || runs.iter().map(|run| run.get(frame).copied().flatten());
     let latencies: Vec<f64> = all().flatten().map(|timed| timed.latency).collect();

@@ -7,7 +7,7 @@ use super::point::{self, Turns};
 use super::{Bench, Kind, delivery, name, named};
 use crate::report::{Across, Cell, Figure, Plot};
 
-/// What is delivered as it is, and what is encoded on the way.
+/// Formats that are sent without encoding, and formats that are encoded while sending.
 const KINDS: [Kind; 5] = [
     Kind::of(Format::Rgb24),
     Kind::of(Format::Bc1),
@@ -34,7 +34,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
                 let setup = bench.setup(&mut pictures, kind, transport)?;
                 let turns = Turns { with_bare: !kind.is_live(), ..bench.turns() };
                 let measured = point::measure(&setup, turns)?;
-                // Sockets alone would double the lines: the tables have them.
+                // Bare sockets would double the number of lines; they are in the tables.
                 let bare = Vec::new();
                 let drawn = point::Measured { bare, ..measured.clone() };
                 delivery::plot(series, &kind.name(), n as f64, &drawn);

@@ -1,4 +1,4 @@
-//! `rushes bench texture`: how long frames take, as the thesis measured it.
+//! `rushes bench texture`: the latency of frames, as measured in the thesis.
 
 mod bare;
 mod delivery;
@@ -51,28 +51,28 @@ pub(crate) struct TextureArgs {
     /// What to measure
     #[arg(long, value_enum, default_value_t = Which::All)]
     figure: Which,
-    /// Streams begun for `frames`, and turns of `encode`; 12 by default, 3 with --quick
+    /// Number of streams for `frames`, and of turns for `encode`; 12 by default, 3 with --quick
     #[arg(long, value_name = "NUMBER")]
     runs: Option<NonZeroUsize>,
-    /// Frames at each point; 30 by default (no more than take 1 s), 10 with --quick
+    /// Frames at each point; 30 by default (in at most 1 s), 10 with --quick
     #[arg(long, value_name = "NUMBER")]
     frames: Option<NonZeroUsize>,
-    /// How frames travel
+    /// Transport of the frames
     #[arg(long, value_enum, default_value_t = Ways::All)]
     transport: Ways,
-    /// Units of a frame; as many as there are cores by default
+    /// Units of a frame; by default the number of cores
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=64))]
     units: Option<u8>,
-    /// Only resolutions of so many lines (144 to 4320); may be given several times
+    /// Only resolutions with this number of lines (144 to 4320); may be given several times
     #[arg(long, value_name = "LINES")]
     resolution: Vec<u32>,
     /// Octets of each socket's buffers
     #[arg(long, default_value = "4M", value_parser = parse_size, value_name = "OCTETS")]
     socket_buffer: usize,
-    /// Also measure the graphics processor, as `--figure gpu` does alone
+    /// Also measure the graphics processor, like `--figure gpu` alone
     #[arg(long)]
     gpu: bool,
-    /// Bits per second at which datagrams are paced, 0 for none; what a server does by default
+    /// Bits per second at which datagrams are paced, 0 for no pacing; by default as in a server
     #[arg(long, value_name = "BITS")]
     bit_rate: Option<u64>,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) struct TextureArgs {
 }
 
 impl TextureArgs {
-    /// What `rushes bench` measures of textures.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self {
             figure: Which::All,
@@ -107,11 +107,11 @@ enum Which {
     Units,
     /// Latency against the size of packets
     PacketSize,
-    /// Where the time of a frame goes
+    /// The parts of a frame's latency
     Timings,
     /// Speed and quality of the encoders, on one core
     Encode,
-    /// Into the memory of a graphics processor; drawing and encoding there
+    /// Receiving into the memory of a graphics processor; drawing and encoding there
     Gpu,
     /// Everything but the graphics processor
     All,
@@ -125,7 +125,7 @@ enum Ways {
     All,
 }
 
-/// What every figure needs to know.
+/// The context of every figure.
 struct Bench<'a> {
     args: &'a TextureArgs,
     transports: Vec<Transport>,
@@ -133,7 +133,7 @@ struct Bench<'a> {
     units: usize,
 }
 
-/// What a picture is, and what it is sent as.
+/// The format of a picture, and the format in which it is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Kind {
     input: Format,
@@ -141,12 +141,12 @@ struct Kind {
 }
 
 impl Kind {
-    /// What is sent as it is.
+    /// A format that is sent without encoding.
     const fn of(format: Format) -> Self {
         Self { input: format, output: format }
     }
 
-    /// What is encoded while it is sent.
+    /// A format that is encoded while sending.
     const fn live(format: Format) -> Self {
         Self { input: Format::Rgba8, output: format }
     }
@@ -208,7 +208,7 @@ const FIGURES: [(Which, Measure); 6] = [
 ];
 
 impl Bench<'_> {
-    /// The resolutions wished, or those of the thesis.
+    /// The requested resolutions, or those of the thesis.
     fn resolutions(&self) -> anyhow::Result<Vec<Resolution>> {
         let wished = &self.args.resolution;
         let known = |lines: &u32| Resolution::ALL.iter().any(|one| one.height == *lines);
@@ -225,14 +225,14 @@ impl Bench<'_> {
         Ok(Resolution::ALL.into_iter().filter(is_wished).collect())
     }
 
-    /// Some of the resolutions wished; the largest wished if none of them is.
+    /// The requested ones among `some` resolutions; the largest requested if there is none.
     fn of_resolutions(&self, some: &[Resolution]) -> anyhow::Result<Vec<Resolution>> {
         let wished = self.resolutions()?;
         let both: Vec<_> = some.iter().copied().filter(|one| wished.contains(one)).collect();
         Ok(if both.is_empty() { wished.last().copied().into_iter().collect() } else { both })
     }
 
-    /// The transports wished; of all, those that work here.
+    /// The requested transports; if all are requested, those that work here.
     fn find_transports(&self) -> anyhow::Result<Vec<Transport>> {
         Ok(match self.args.transport {
             Ways::Udp => vec![Transport::Udp],
@@ -289,13 +289,13 @@ impl Bench<'_> {
         self.args.runs.map_or(runs, NonZeroUsize::get)
     }
 
-    /// Says on the way what is being measured.
+    /// Prints what is being measured.
     fn progress(&self, what: &str) {
         self.args.settings.progress(what);
     }
 }
 
-/// How a transport is called in tables and plots.
+/// The name of a transport in tables and plots.
 fn name(transport: Transport) -> String {
     transport.to_string().to_uppercase()
 }

@@ -1,10 +1,10 @@
-//! What is sent: pictures drawn here, as frames of any format.
+//! Generated pictures to send, as frames of any format.
 
 use anyhow::Context as _;
 use rushes::texture::source::{Frame, Pattern, PatternSpec, Source as _};
 use rushes::texture::{Encoder, Format};
 
-/// A resolution by its lines.
+/// A resolution, named by its lines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Resolution {
     pub(super) width: u32,
@@ -33,18 +33,18 @@ impl Resolution {
 /// 2160p.
 pub(super) const UHD: Resolution = Resolution { width: 3840, height: 2160 };
 
-/// 4320p: the thesis's largest.
+/// 4320p, the largest of the thesis.
 pub(super) const FULL: Resolution = Resolution { width: 7680, height: 4320 };
 
-/// Frames that go round: no receiver can take the last one for the next.
+/// Number of different frames: with two, a receiver cannot mistake the last one for the next.
 const FRAMES: u64 = 2;
 
-/// A few frames of one resolution, in one format after the other.
+/// A few frames of one resolution, in one format at a time.
 #[derive(Debug)]
 pub(super) struct Pictures {
     resolution: Resolution,
     rgba: Vec<Frame>,
-    /// The latest format asked for: the next case is often of the same.
+    /// The frames in the last requested format, as the next case often has the same.
     made: Option<(Format, Vec<Frame>)>,
 }
 
@@ -74,7 +74,7 @@ impl Pictures {
             return Ok(self.rgba.clone());
         }
         if self.made.as_ref().is_none_or(|(made, _)| *made != format) {
-            // The old ones first: they may be large.
+            // Free the old frames first, as they may be large.
             self.made = None;
             let Resolution { width, height } = self.resolution;
             let encoder = Encoder::new(Format::Rgba8, format, width, height)?;
@@ -90,8 +90,8 @@ impl Pictures {
     }
 }
 
-/// RGBA8 of a 2160p picture that is harder than a drawing: noise as strong in each octave, as in
-/// photographs, more of it in luma than in colours.
+/// RGBA8 of a 2160p picture that is harder to encode than a drawing: noise of equal strength in
+/// each octave, as in photographs, more in luma than in colours.
 #[allow(clippy::cast_sign_loss, reason = "colours are clamped to what there is")]
 pub(super) fn clouds() -> Vec<u8> {
     let luma = octaves(1, &[512, 128, 32, 8, 4]);

@@ -1,4 +1,4 @@
-//! One point of a figure: frames through a server and a client, in turns with sockets alone.
+//! One point of a figure: frames through a server and a client, in turns with bare sockets.
 
 use std::time::Duration;
 
@@ -8,52 +8,52 @@ use super::bare::Bare;
 use super::stream::{Arrival, Setup, Stream};
 use crate::cpu;
 
-/// Turns before those that count: every slot of the client's memory is touched.
+/// Turns before the measured ones, to touch every slot of the client's memory.
 const WARM_UP: usize = 4;
 
-/// Octets before each packet.
+/// Octets of the header of each packet.
 const HEADER: usize = 4;
 
-/// How many turns, and how long at most.
+/// The number and the maximum duration of turns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turns {
     pub(super) frames: usize,
-    /// No further turn begins after so long; at least five are taken.
+    /// No further turn begins after this time, but there are at least five.
     pub(super) longest: Duration,
     pub(super) with_bare: bool,
 }
 
-/// What was measured of one frame that came whole, in milliseconds.
+/// The times of one complete frame, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
-    /// From the picture being there until the frame was in place.
+    /// From the capture of the picture until the frame was in place.
     pub(super) latency: f64,
-    /// From the picture being there until the first unit began.
+    /// From the capture of the picture until the first unit began.
     pub(super) waited: f64,
     /// From then until the last unit had sent its last octet.
     pub(super) took: f64,
     pub(super) unit_mean: f64,
     pub(super) unit_max: f64,
-    /// From the picture being there until the first packet came.
+    /// From the capture of the picture until the first packet arrived.
     pub(super) first: f64,
     /// From then until the last octet was in place.
     pub(super) arriving: f64,
 }
 
-/// What was measured at a point.
+/// The measurements at a point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
-    /// The frames that came whole, in order, and those that did not (`None`).
+    /// The frames in order; `None` for an incomplete one.
     pub(super) frames: Vec<Option<Timed>>,
-    /// Latencies of the sockets alone, in milliseconds.
+    /// Latencies of the bare sockets, in milliseconds.
     pub(super) bare: Vec<f64>,
     pub(super) bare_lost: usize,
-    /// Milliseconds of processor time that a frame took on both sides together.
+    /// Processor time of each frame on both sides together, in milliseconds.
     pub(super) cpu: Vec<f64>,
     pub(super) octets: usize,
 }
 
-/// Sends frames, in turns with as many octets through sockets alone.
+/// Sends frames, in turns with the same number of octets through bare sockets.
 pub(super) fn measure(setup: &Setup, turns: Turns) -> anyhow::Result<Measured> {
     let mut stream = Stream::open(setup)?;
     let layout =
@@ -85,7 +85,7 @@ pub(super) fn measure(setup: &Setup, turns: Turns) -> anyhow::Result<Measured> {
     Ok(measured)
 }
 
-/// The first frames of a stream, `interval` apart, nothing before them.
+/// Measures the first frames of a stream, `interval` apart, without a warm-up.
 pub(super) fn first_frames(
     setup: &Setup,
     frames: usize,
@@ -110,7 +110,7 @@ fn open_bare(setup: &Setup, octets: usize, payload: usize) -> anyhow::Result<Bar
     Bare::udp(octets, payload + HEADER, setup.units, buffer)
 }
 
-/// Puts together what both sides know; the first arrival is of frame `first`.
+/// Combines the times of both sides; the first arrival is that of frame `first`.
 fn timed(arrivals: &[Option<Arrival>], stream: Stream, first: u64) -> Vec<Option<Timed>> {
     let sent = stream.close();
     let one = |arrival: &Option<Arrival>| {
@@ -135,7 +135,7 @@ fn millis(duration: Duration) -> f64 {
 }
 
 impl Measured {
-    /// One figure of every frame that came whole.
+    /// One figure of every complete frame.
     pub(super) fn each(&self, figure: impl Fn(&Timed) -> f64) -> Vec<f64> {
         self.frames.iter().flatten().map(figure).collect()
     }
@@ -144,7 +144,7 @@ impl Measured {
         self.each(|timed| timed.latency)
     }
 
-    /// Frames that did not come whole.
+    /// The number of incomplete frames.
     pub(super) fn lost(&self) -> usize {
         self.frames.iter().filter(|frame| frame.is_none()).count()
     }
@@ -155,7 +155,7 @@ impl Measured {
     }
 }
 
-/// The value that `percent` of `values` are not above, the nearest there is; `None` of none.
+/// The percentile `percent` of `values`, the nearest one of them; `None` if there are none.
 #[allow(clippy::cast_sign_loss, reason = "percentages are not negative")]
 pub(super) fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = values.to_vec();

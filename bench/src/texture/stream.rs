@@ -1,4 +1,4 @@
-//! A server and a client in this process, and one frame at a time between them.
+//! A server and a client in this process, with one frame at a time between them.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -10,27 +10,27 @@ use rushes::texture::{
     TextureFrame, TextureServer, TextureSink, Timing, Transport,
 };
 
-/// How long a frame is waited for before it is counted as lost.
+/// The time after which a frame counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is sent, and how.
+/// The configuration of a delivery.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
-    /// What pictures are when they are there.
+    /// The layout of the pictures.
     pub(super) input: Layout,
-    /// What they are sent as.
+    /// The format in which they are sent.
     pub(super) output: Format,
     pub(super) pictures: Vec<Frame>,
     pub(super) transport: Transport,
     pub(super) units: usize,
-    /// Octets of a packet behind its header; 0 for the default.
+    /// Octets of a packet after its header; 0 for the default.
     pub(super) payload: usize,
     pub(super) socket_buffer: usize,
     /// Bits per second of pacing; `None` for the default.
     pub(super) bit_rate: Option<u64>,
 }
 
-/// Gives a picture whenever it is asked to, of those in memory.
+/// A source that returns a picture from memory for each request.
 pub(super) struct Gate {
     layout: Layout,
     pictures: Vec<Frame>,
@@ -63,14 +63,14 @@ impl Source for Gate {
     }
 }
 
-/// What the client knows of one frame.
+/// The client's record of one frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) frame: u64,
     pub(super) is_whole: bool,
     pub(super) first_at: Instant,
     pub(super) done_at: Instant,
-    /// When the sink had made of it what it does.
+    /// When the sink had finished processing the frame.
     #[cfg_attr(
         not(feature = "gpu"),
         expect(dead_code, reason = "plain memory makes nothing of it")
@@ -78,7 +78,7 @@ pub(super) struct Arrival {
     pub(super) ready_at: Instant,
 }
 
-/// Where sinks tell of frames.
+/// The channel on which sinks report frames.
 pub(super) type Told = mpsc::Sender<Arrival>;
 
 impl Arrival {
@@ -93,10 +93,10 @@ impl Arrival {
     }
 }
 
-/// Into plain memory, told at once.
+/// A sink of plain memory, which reports frames at once.
 pub(super) fn plain(tell: Told) -> Arc<dyn TextureSink> {
     Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
-        // Nobody listens once the last turn is over.
+        // Fails after the last turn, when the channel is closed.
         let _ = tell.send(Arrival::of(frame, frame.done_at()));
     }))
 }
@@ -112,7 +112,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Frames are received into plain memory.
+    /// Opens a stream that receives into plain memory.
     pub(super) fn open(setup: &Setup) -> anyhow::Result<Self> {
         Self::open_into(setup, plain)
     }
@@ -124,7 +124,7 @@ impl Stream {
         Self::open_between(setup, |gate| Ok(Box::new(gate)), sink)
     }
 
-    /// With another source around the one that has the pictures.
+    /// Opens a stream with another source around the one with the pictures.
     pub(super) fn open_between(
         setup: &Setup,
         source: impl FnOnce(Gate) -> anyhow::Result<Box<dyn Source>>,
@@ -152,12 +152,12 @@ impl Stream {
         Ok(Self { ask, arrivals, client, server, asked: 0, sent: Vec::new() })
     }
 
-    /// Octets of a packet behind its header.
+    /// Octets of a packet after its header.
     pub(super) fn payload(&self) -> Option<usize> {
         Some(self.client.shape()?.plan().payload())
     }
 
-    /// Sends one frame; what came of it, `None` if nothing did in time.
+    /// Sends one frame; returns its arrival, `None` if it did not arrive in time.
     pub(super) fn turn(&mut self) -> Option<Arrival> {
         let frame = self.asked;
         self.asked += 1;
@@ -173,9 +173,9 @@ impl Stream {
         }
     }
 
-    /// Ends both sides; what the server knows of the frames.
+    /// Ends both sides; returns the server's records of the frames.
     pub(super) fn close(mut self) -> Vec<SentFrame> {
-        // The last frame's figures go by way of the control connection's thread.
+        // The server's record of the last frame comes from the thread of the control connection.
         let until = Instant::now() + PATIENCE;
         let is_missing =
             |sent: &[SentFrame], last: u64| sent.last().is_none_or(|sent| sent.frame < last);
@@ -184,7 +184,7 @@ impl Stream {
             self.sent.extend(self.server.take_frames());
         }
         self.client.stop();
-        // Its source waits for the next question: without anybody to ask, it ends.
+        // The source waits for the next request, and ends when the channel is closed.
         drop(self.ask);
         drop(self.server);
         self.sent

@@ -6,7 +6,7 @@ use super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::{Bench, Kind, delivery, name, named, point};
 use crate::report::{Across, Cell, Figure, Plot};
 
-/// The thesis's frame of 99.5 MB, and one of 8.3 MB.
+/// A frame of 8.3 MB, and the thesis's frame of 99.5 MB.
 const CASES: [(Resolution, Format); 2] = [(UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
 
 const UNITS: [usize; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
@@ -20,7 +20,7 @@ const DATAGRAMS_QUICK: [usize; 3] = [512, 1_408, 65_000];
 const CHUNKS: [usize; 7] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
 const CHUNKS_QUICK: [usize; 3] = [16 << 10, 256 << 10, 1 << 20];
 
-/// What is varied.
+/// The varied parameter.
 struct Sweep {
     name: &'static str,
     title: &'static str,
@@ -50,7 +50,7 @@ pub(super) fn packet_sizes(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let values = |transport| match (transport, bench.args.settings.quick) {
         (Transport::Tcp, false) => &CHUNKS[..],
         (Transport::Tcp, true) => &CHUNKS_QUICK,
-        // Longer packets would not fit a network's, and RTP's are made to.
+        // RTP packets are made to fit in those of a network.
         (Transport::Rtp, _) => &DATAGRAMS[..3],
         (Transport::Udp, false) => &DATAGRAMS,
         (Transport::Udp, true) => &DATAGRAMS_QUICK,

@@ -1,4 +1,4 @@
-//! Where the time of a frame goes (table 5.2 of the thesis), and what the thesis had.
+//! The parts of a frame's latency (table 5.2 of the thesis), and the results of the thesis.
 
 use rushes::texture::{Format, Transport};
 
@@ -7,7 +7,7 @@ use super::point::{Measured, Timed, Turns, measure as measure_point, percentile}
 use super::{Bench, Kind, delivery, name, named};
 use crate::report::{Cell, Figure};
 
-/// What the thesis measured: milliseconds, and Gbit/s for each of the sixteen cores that sent and
+/// The results of the thesis: milliseconds, and Gbit/s for each of the sixteen cores that sent and
 /// received.
 #[derive(Clone, Copy)]
 struct Thesis {
@@ -15,7 +15,7 @@ struct Thesis {
     per_core: f64,
 }
 
-/// What should be measured, with the longest median by UDP and by TCP that is aimed at.
+/// A case to measure, with the targets for the median in milliseconds, by UDP and by TCP.
 struct Case {
     resolution: Resolution,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! `rushes bench zero-copy`: what sending without a copy saves a sender.
+//! `rushes bench zero-copy`: the savings of a sender by zero-copy sending.
 
 #[cfg(target_os = "linux")]
 mod sink;
@@ -36,7 +36,7 @@ pub(crate) struct ZeroCopyArgs {
 }
 
 impl ZeroCopyArgs {
-    /// What `rushes bench` measures of it.
+    /// The arguments for a run of `rushes bench` without a command.
     pub(crate) fn of_all(settings: &Settings) -> Self {
         Self { turns: 15, amount: 128 << 20, settings: settings.clone() }
     }
@@ -50,18 +50,18 @@ impl ZeroCopyArgs {
     }
 }
 
-/// What was measured of one way of sending: medians.
+/// The results of one way of sending: medians.
 #[derive(Clone, Debug)]
 struct Row {
     what: &'static str,
     is_lent: bool,
-    /// CPU seconds for 10^9 octets of payload.
+    /// CPU seconds per 10^9 octets of payload.
     cpu: f64,
     /// Gbit/s of payload.
     gigabits: f64,
-    /// Messages that the kernel borrowed, and of those that it copied after all or would not have.
+    /// Messages lent to the kernel, and messages that it copied after all or refused.
     lent: (u64, u64),
-    /// Octets of a message as the device was given it.
+    /// Octets of a message when it reaches the device.
     message: f64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ZeroCopyArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// No rows where it cannot be measured, which is told.
+/// Without rows where it cannot be measured, which is reported.
 pub(crate) fn figures(args: &ZeroCopyArgs) -> Vec<Figure> {
     args.settings.progress(&format!("zero copy: {} turns", args.turns()));
     let rows = measure(args).unwrap_or_else(|why| {
@@ -83,7 +83,7 @@ pub(crate) fn figures(args: &ZeroCopyArgs) -> Vec<Figure> {
 #[cfg(target_os = "linux")]
 fn measure(args: &ZeroCopyArgs) -> anyhow::Result<Vec<Row>> {
     let (turns, amount) = (args.turns(), args.amount());
-    // A thread of its own, because it moves into the namespace and cannot come back.
+    // A separate thread, because it enters the namespace and cannot leave it.
     let measuring = std::thread::spawn(move || ways::measure(turns, amount));
     measuring.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the measuring thread panicked")))
 }

@@ -1,4 +1,4 @@
-//! A device that throws away what it is given, in a network namespace.
+//! A device that discards all packets, in a network namespace.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::leftovers::Leftover;
 
-/// Addresses for benchmarks (RFC 2544).
+/// Addresses reserved for benchmarks (RFC 2544).
 pub(super) const NEAR: &str = "198.18.0.1";
 pub(super) const FAR: &str = "198.18.0.2";
 
@@ -34,7 +34,7 @@ impl Sink {
         Ok(sink)
     }
 
-    /// Moves this thread into the namespace, for good.
+    /// Moves this thread into the namespace permanently.
     pub(super) fn enter(&self) -> anyhow::Result<()> {
         let path = format!("/run/netns/{}", self.name);
         let file = File::open(&path).with_context(|| format!("cannot open {path}"))?;
@@ -42,24 +42,24 @@ impl Sink {
             .with_context(|| format!("cannot enter {path}"))
     }
 
-    /// Messages that the device has thrown away.
+    /// Messages that the device has discarded.
     pub(super) fn messages(&self) -> anyhow::Result<u64> {
         let text = ip(&format!("-n {} -j -s link show dev {DEVICE}", self.name))?;
         let links: Value = serde_json::from_slice(&text)?;
         let count = |way: &str, what: &str| links[0]["stats64"][way][what].as_u64().unwrap_or(0);
-        // An `ifb` drops them, a `dummy` sends them.
+        // An `ifb` counts them as dropped, a `dummy` as sent.
         Ok(count("tx", "packets").max(count("rx", "dropped")))
     }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        // What cannot be removed now cannot be removed later either.
+        // There is nothing to do if this fails.
         let _ = ip(&format!("netns del {}", self.name));
     }
 }
 
-/// What `ip` prints.
+/// The output of `ip`.
 fn ip(line: &str) -> anyhow::Result<Vec<u8>> {
     let mut command = Command::new("ip");
     command.args(line.split(' ')).stdin(Stdio::null());

@@ -1,4 +1,4 @@
-//! Ways of sending, and what each costs.
+//! Ways of sending, and the cost of each.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,23 +12,23 @@ use super::Row;
 use super::sink::{FAR, NEAR, Sink};
 use crate::report::median;
 
-/// Datagrams of one slab, and their octets.
+/// Datagrams in one slab, and octets of each.
 const PACKETS: usize = 46;
 const PACKET: u16 = 1_412;
 
-/// Slabs that are sent in turn, as by a stream.
+/// Number of slabs that are sent in turn, as by a stream.
 const SLABS: usize = 8;
 
-/// Octets of a frame: some 1.2 Gbit/s at 60 frames a second.
+/// Octets of a frame: about 1.2 Gbit/s at 60 frames per second.
 const FRAME: usize = 2_500_000;
 
-/// Everything the kernel is waited for comes long before.
+/// Timeout for the kernel, much longer than any normal wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A way of sending.
 #[allow(clippy::large_enum_variant, reason = "there are six in all")]
 enum Way {
-    /// Slabs that are ready, straight to the socket.
+    /// Prepared slabs, straight to the socket.
     Slabs { socket: UdpSocket, queue: SendQueue, free: Vec<Loan> },
     /// Frames, by a stream.
     Frames { stream: MediaStream, frame: Vec<u8> },
@@ -58,7 +58,7 @@ fn frames(zero_copy: bool, suite: Option<Suite>) -> anyhow::Result<Way> {
 }
 
 impl Way {
-    /// Sends so many octets of payload, or a few more; how many.
+    /// Sends `octets` octets of payload, or a few more; returns how many.
     fn send(&mut self, octets: usize) -> anyhow::Result<usize> {
         let mut sent = 0;
         match self {
@@ -93,13 +93,13 @@ impl Way {
     }
 }
 
-/// CPU time of this thread. What the kernel does for it while it sends is in it.
+/// CPU time of this thread, including the kernel's work for it while sending.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Measures every way, `turns` times `octets` octets each, in turn. Moves this thread into the
+/// Measures all ways in turns, `turns` times with `octets` octets each. Moves this thread into the
 /// sink's namespace.
 pub(super) fn measure(turns: usize, octets: usize) -> anyhow::Result<Vec<Row>> {
     let sink = Sink::new()?;

@@ -1,5 +1,5 @@
-//! What a gigabyte costs through Rust: the twin of throughput.cpp, line by line.
-//! `throughput OCTETS FRAMES` prints CPU seconds a gigabyte.
+//! The CPU time for a gigabyte through Rust: the counterpart of throughput.cpp, line by line.
+//! `throughput OCTETS FRAMES` prints CPU seconds per gigabyte.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sender = options.remote_port(receiver.local_address().port()).open()?;
     let before = cpu_seconds()?;
     let mut received = 0;
-    // One at a time, so that no socket overflows.
+    // One frame at a time, so that no socket buffer overflows.
     for _ in 0..frames {
         sender.push_frame(&frame, None)?;
         if let Some(got) = receiver.pull_frame(Duration::from_secs(1))? {

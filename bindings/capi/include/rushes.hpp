@@ -1,10 +1,11 @@
 // Rushes: video and audio between machines in real time. C++17, header only, over rushes.h.
 //
-// Objects own what they stand for: they move, are not copied, and close it when they go; where it
-// cannot be closed, as from its own hook, that ends the process (std::terminate). What fails throws
-// rushes::error. Frames are lent by the stream, and go back when the frame object goes.
+// Objects own their handles: they are movable, not copyable, and close the handle on destruction;
+// where it cannot be closed, as from its own hook, destruction ends the process (std::terminate).
+// Errors are thrown as rushes::error. Frames are lent by the stream, and return to it when the
+// frame object is destroyed.
 //
-// Threads: every function may be called from any thread, as rushes.h says; an object itself must
+// Threads: every function may be called on any thread, as rushes.h specifies; an object itself must
 // not be moved or destroyed while another thread uses it. Hooks are called by the library's threads
 // or within calls; a hook that throws ends the process (std::terminate).
 #ifndef RUSHES_HPP
@@ -27,7 +28,7 @@
 
 namespace rushes {
 
-// Elements that lie one behind the other and belong to somebody else. std::span is C++20.
+// A view of contiguous elements that it does not own. std::span is C++20.
 template <class T> class span {
 public:
     constexpr span() noexcept = default;
@@ -48,16 +49,16 @@ private:
     std::size_t size_ = 0;
 };
 
-// Octets that are only read.
+// Read-only octets.
 using bytes = span<const std::uint8_t>;
 
-// A length of time; milliseconds and so on convert to it.
+// A duration; milliseconds and so on convert to it.
 using duration = std::chrono::nanoseconds;
 
-// Waits without end.
+// A timeout without limit.
 inline constexpr duration forever = duration::max();
 
-// What went wrong: what() says it in words, code() is a rushes_status below 0.
+// An error of the library: what() describes it, code() is a rushes_status below 0.
 class error : public std::runtime_error {
 public:
     error(rushes_status code, const char *words) : std::runtime_error(words), code_(code) {}
@@ -69,13 +70,13 @@ private:
 
 namespace detail {
 
-// Throws what an outcome says; false if nothing came in time.
+// Throws the error of a status; false on RUSHES_TIMEOUT.
 inline bool check(rushes_status status) {
     if (status < 0) throw error(status, rushes_last_error_message());
     return status != RUSHES_TIMEOUT;
 }
 
-// All that ask(index, place) gives, up to the index that there is not.
+// All results of ask(index, place), up to the first index that is out of range.
 template <class T, class F> std::vector<T> every(F &&ask) {
     std::vector<T> all;
     for (;;) {
@@ -92,7 +93,7 @@ inline std::uint64_t nanos(duration time) noexcept {
     return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
 }
 
-// A handle that is closed when it goes.
+// A handle that is closed on destruction.
 template <class T, rushes_status (*Close)(T *)> class handle {
 public:
     handle() noexcept = default;
@@ -114,7 +115,7 @@ public:
         reset();
         return &raw_;
     }
-    // The number stays, so that other threads may use it meanwhile: it stands for nothing any more.
+    // The number stays, so that other threads may still use it: it is invalid from now on.
     void close() {
         if (!raw_) return;
         const rushes_status status = Close(raw_);
@@ -122,7 +123,7 @@ public:
     }
 
 private:
-    // Left open, its hooks would call into what is gone.
+    // If it stayed open, its hooks would use destroyed objects.
     void reset() noexcept {
         if (raw_ && Close(std::exchange(raw_, nullptr)) == RUSHES_ERROR_BUSY) std::terminate();
     }
@@ -131,7 +132,7 @@ private:
 
 template <class F> void release(void *user) noexcept { delete static_cast<F *>(user); }
 
-// A function object where a hook's `user` will find it; the library releases it.
+// Copies a function object to memory for a hook's `user`; the library releases it.
 template <class F> void *keep(F &&hook) {
     return new std::decay_t<F>(std::forward<F>(hook));
 }
@@ -180,7 +181,7 @@ enum class key_frame : std::int32_t {
     full_intra = RUSHES_KEY_FRAME_FULL_INTRA,
 };
 
-// What a SAS hook found out.
+// The result of a SAS hook.
 enum class sas_answer : std::int32_t { differs = -1, not_compared = 0, equal = 1 };
 
 // The short authentication string of a session.
@@ -189,7 +190,7 @@ struct sas {
     bool is_verified;
 };
 
-// Lent for the call of a hook; `kind` is a rushes_event_kind or rushes_rtcp_event_kind.
+// Valid for the call of a hook; `kind` is a rushes_event_kind or rushes_rtcp_event_kind.
 using event = rushes_event;
 using rtcp_event = rushes_rtcp_event;
 using texture_frame = rushes_texture_frame;
@@ -197,7 +198,7 @@ using statistics = rushes_statistics;
 using peer = rushes_peer;
 using source = rushes_source;
 
-// A received frame, lent by its stream until this object goes.
+// A received frame, lent by its stream until this object is destroyed.
 class frame {
 public:
     explicit frame(rushes_frame *raw) : handle_(raw), view_{} {
@@ -209,11 +210,11 @@ public:
     // The sampling instant in ticks of the stream's clock rate.
     std::uint32_t timestamp() const noexcept { return view_.timestamp; }
     std::uint32_t ssrc() const noexcept { return view_.ssrc; }
-    // NAL units in it; 1 for formats without.
+    // The number of NAL units in it; 1 for formats without NAL units.
     std::uint32_t units() const noexcept { return view_.units; }
     // Whether it ends an access unit.
     bool marker() const noexcept { return view_.marker; }
-    // How long ago its last datagram came in.
+    // How long ago its last datagram arrived.
     duration age() const {
         std::uint64_t age = 0;
         detail::check(rushes_frame_age(handle_.get(), &age));
@@ -229,7 +230,7 @@ private:
 class rtcp {
 public:
     // Calls hook(const rtcp_event &) for every report and request, on whichever thread reads the
-    // port. See rushes_stream_on_rtcp() for what it may do.
+    // port. See rushes_stream_on_rtcp() for the calls that it may make.
     template <class F> void install_hook(F &&hook) {
         using function = std::decay_t<F>;
         detail::check(rushes_stream_on_rtcp(
@@ -264,7 +265,7 @@ public:
             return rushes_stream_peer(stream_, index, one, sizeof *one);
         });
     }
-    // When a frame was captured, by its sender's clock, as an NTP time stamp; none before the
+    // When a frame was captured, by its sender's clock, as an NTP timestamp; none before the
     // sender's first report.
     std::optional<std::uint64_t> capture_time(std::uint32_t ssrc, std::uint32_t timestamp) const {
         std::uint64_t ntp = 0;
@@ -287,14 +288,14 @@ private:
     rushes_stream *stream_;
 };
 
-// One stream of media to and from a peer. Closed when it goes.
+// A media stream to and from a peer. Closed on destruction.
 class media_stream {
 public:
-    // Takes over a handle of C's.
+    // Takes ownership of a C handle.
     explicit media_stream(rushes_stream *raw) noexcept : handle_(raw) {}
 
-    // Sends one frame; returns when the kernel has all of it. Without a timestamp it follows the
-    // frame before by one frame interval.
+    // Sends one frame; returns when the kernel has accepted all of it. Without a timestamp it is
+    // one frame interval after the previous frame.
     void push_frame(bytes data, std::optional<std::uint32_t> timestamp = {}) {
         detail::check(rushes_stream_push_frame(get(), data.data(), data.size(),
                                                timestamp ? &*timestamp : nullptr));
@@ -325,10 +326,10 @@ public:
                                                      timestamp ? &*timestamp : nullptr));
     }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
-    // Waits, answering requests and reports meanwhile: for who only sends, between frames.
+    // Waits, answering requests and reports meanwhile: for programs that only send, between frames.
     void wait(duration time) { detail::check(rushes_stream_wait(get(), detail::nanos(time))); }
 
-    // The next frame; none if it does not come in time.
+    // The next frame; none if it does not arrive in time.
     std::optional<frame> pull_frame(duration timeout = forever) {
         rushes_frame *raw = nullptr;
         if (!detail::check(rushes_stream_pull_frame(get(), detail::nanos(timeout), &raw))) {
@@ -336,7 +337,7 @@ public:
         }
         return frame(raw);
     }
-    // Calls hook(rushes::frame) for every frame from now on, on a thread of the stream's own.
+    // Calls hook(rushes::frame) for every frame from now on, on a dedicated thread of the stream.
     template <class F> void install_receive_hook(F &&hook) {
         using function = std::decay_t<F>;
         detail::check(rushes_stream_on_frame(
@@ -347,7 +348,7 @@ public:
             },
             detail::keep(std::forward<F>(hook)), detail::release<function>));
     }
-    // Calls hook(const event &) when packets are lost, and so on; before install_receive_hook.
+    // Calls hook(const event &) for lost packets and other events; before install_receive_hook.
     template <class F> void install_event_hook(F &&hook) {
         using function = std::decay_t<F>;
         detail::check(rushes_stream_on_event(
@@ -396,9 +397,9 @@ public:
         return timestamp;
     }
 
-    // Closes the stream before the object goes, and says if that cannot be.
+    // Closes the stream before destruction, and throws if that is not possible.
     void close() { handle_.close(); }
-    // The handle, for functions of rushes.h; still this object's.
+    // The handle, for functions of rushes.h; this object keeps ownership.
     rushes_stream *get() const noexcept { return handle_.get(); }
 
 private:
@@ -409,7 +410,7 @@ private:
 class opening {
 public:
     explicit opening(rushes_opening *raw) noexcept : handle_(raw) {}
-    // The stream, once both ends have agreed; none if they have not by then: wait again.
+    // The stream, once both ends have agreed; none on timeout, and wait() may be called again.
     std::optional<media_stream> wait(duration timeout) {
         rushes_stream *raw = nullptr;
         if (!detail::check(rushes_opening_wait(handle_.get(), detail::nanos(timeout), &raw))) {
@@ -427,7 +428,7 @@ private:
     detail::handle<rushes_opening, rushes_opening_close> handle_;
 };
 
-// Settings of streams; each has a default that works. Calls can be chained, up to open().
+// Settings of streams; each has a working default. Calls can be chained, up to open().
 class stream_options {
 public:
     stream_options(rushes_session *session, codec codec) {
@@ -506,7 +507,7 @@ public:
     RUSHES_OPTION(zrtp_policy, (rushes::zrtp_policy policy), (get(), static_cast<std::int32_t>(policy)))
 #undef RUSHES_OPTION
 
-    // Keys of one length, for what is sent and for what is received.
+    // Keys of the same length for sending and for receiving.
     stream_options &srtp_separate(srtp_suite suite, bytes send, bytes receive) {
         if (send.size() != receive.size()) {
             throw error(RUSHES_ERROR_KEY, "the two keys are not of one length");
@@ -517,7 +518,7 @@ public:
         return *this;
     }
     // Calls hook(const std::string &sas, bool is_verified), which returns a sas_answer, when a
-    // stream has agreed on its keys and before it is there.
+    // stream has agreed on its keys and before it is returned.
     template <class F> stream_options &zrtp_sas_hook(F &&hook) {
         using function = std::decay_t<F>;
         detail::check(rushes_stream_options_zrtp_sas_hook(
@@ -548,12 +549,12 @@ private:
     detail::handle<rushes_stream_options, rushes_stream_options_close> handle_;
 };
 
-// One peer, and the streams with it.
+// One peer, and the streams exchanged with it.
 class session {
 public:
     explicit session(rushes_session *raw) noexcept : handle_(raw) {}
 
-    // A stream to be set up and opened.
+    // Settings for a stream of this session.
     stream_options stream(codec codec) const { return stream_options(get(), codec); }
     // A stream from one port to another, with all defaults; a remote port of 0 receives only.
     media_stream create_stream(std::uint16_t local_port, std::uint16_t remote_port,
@@ -569,7 +570,7 @@ public:
         if (!detail::check(rushes_session_sas(get(), &now, sizeof now))) return {};
         return rushes::sas{now.text, now.is_verified};
     }
-    // Tells whether both ends found their strings equal.
+    // Reports whether both ends found their strings equal.
     void verify_sas(bool are_equal) {
         detail::check(rushes_session_verify_sas(get(), are_equal));
     }
@@ -579,7 +580,7 @@ private:
     detail::handle<rushes_session, rushes_session_close> handle_;
 };
 
-// The application's place among its peers: where a program starts.
+// The common identity of an application's streams, from which sessions are made.
 class context {
 public:
     context() { detail::check(rushes_context_new(nullptr, handle_.place())); }
@@ -594,7 +595,7 @@ public:
     session create_session(const std::string &local, const std::string &remote) const {
         return make(remote.c_str(), local.c_str());
     }
-    // A session that receives from anyone and sends to no one.
+    // A session that receives from any host and does not send.
     session create_session() const { return make(nullptr, nullptr); }
     rushes_context *get() const noexcept { return handle_.get(); }
 
@@ -607,7 +608,7 @@ private:
     detail::handle<rushes_context, rushes_context_close> handle_;
 };
 
-// Settings of texture servers and clients; each has a default that works.
+// Settings of texture servers and clients; each has a working default.
 class texture_options {
 public:
     texture_options() { detail::check(rushes_texture_options_new(handle_.place())); }
@@ -640,7 +641,7 @@ private:
     detail::handle<rushes_texture_options, rushes_texture_options_close> handle_;
 };
 
-// Sends a source's pictures to whoever asks.
+// Sends a source's pictures to every client that connects.
 class texture_server {
 public:
     // Listens on `local` ("127.0.0.1:7000"); `pictures` is a file or "pattern:3840x2160@60".
@@ -649,8 +650,8 @@ public:
         detail::check(rushes_texture_serve(local.c_str(), pictures.c_str(), options.get(),
                                            handle_.place()));
     }
-    // Sends pictures that fill(span<std::uint8_t> octets, bool rewind) makes: it returns whether
-    // there was one.
+    // Sends pictures made by fill(span<std::uint8_t> octets, bool rewind), which returns whether it
+    // made one.
     template <class F>
     texture_server(const std::string &local, const std::string &format, std::uint32_t width,
                    std::uint32_t height, std::uint32_t frames_per_second, F &&fill,
@@ -696,7 +697,7 @@ public:
             },
             detail::keep(std::forward<F>(hook)), detail::release<function>, handle_.place()));
     }
-    // Waits for the end, at most so long; how it ended, if it has.
+    // Waits for the end, at most for `timeout`; returns why the stream ended, if it has.
     std::optional<std::string> wait(duration timeout) const {
         const rushes_status status =
             rushes_texture_client_wait(handle_.get(), detail::nanos(timeout));

@@ -8,12 +8,12 @@ use crate::handle;
 use crate::handle::kept;
 use crate::pointer;
 
-/// The application's place among its peers: one canonical name, one wall clock.
+/// The streams' common identity: one canonical name, one wall clock.
 #[derive(Debug)]
 pub struct Context(pub(crate) rushes::Context);
 kept!(Context, 1, "context");
 
-/// The library's version, such as "0.1.0". Static: never to be freed.
+/// The library's version, such as "0.1.0", in static memory: never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -21,7 +21,7 @@ pub extern "C" fn rushes_version() -> *const c_char {
 }
 
 /// Makes a context, to be closed by rushes_context_close(). `cname` is the canonical name that its
-/// streams tell their peers (1 to 255 octets), or NULL for a random one.
+/// streams announce to their peers (1 to 255 octets), or NULL for a random one.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_context_new(cname: *const c_char, context: *mut *mut Context) -> Status {
     guard(|| {
@@ -34,7 +34,7 @@ pub extern "C" fn rushes_context_new(cname: *const c_char, context: *mut *mut Co
     })
 }
 
-/// Closes a context. Sessions made from it stay as they are.
+/// Closes a context. Sessions made from it stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_context_close(context: *mut Context) -> Status {
     guard(|| handle::take(context).map(drop))

@@ -1,4 +1,4 @@
-//! RTCP: what peers report, and what is asked of them.
+//! RTCP: events from peers, and requests to them.
 
 use std::ffi::c_char;
 use std::ffi::c_void;
@@ -23,7 +23,7 @@ use crate::pointer;
 use crate::stream::Stream;
 use crate::turn::Turn;
 
-/// A stream's RTCP hook, which can be changed and taken away while reports come.
+/// A stream's RTCP hook, which can be replaced and removed while reports arrive.
 #[derive(Debug)]
 pub(crate) struct RtcpTurn {
     callback: Turn<Option<Callback<RtcpHook>>>,
@@ -35,33 +35,34 @@ impl RtcpTurn {
         Self { callback: Turn::default(), listening: Once::new() }
     }
 
-    /// Sets the hook, unless the stream is closed; the one before is to be dropped without the turn.
+    /// Sets the hook, unless the stream is closed. The caller must drop the previous hook after the
+    /// turn.
     fn replace(
         &self,
         stream: &Stream,
         callback: Callback<RtcpHook>,
     ) -> Result<Option<Callback<RtcpHook>>, Failure> {
         let mut hook = self.callback.wait()?;
-        // Looked at in turn: who closes it later takes the hook away again.
+        // Checked while the turn is held: a later close removes the hook again.
         stream.check_open()?;
         Ok(hook.replace(callback))
     }
 
-    /// Takes the hook away, once it is not running.
+    /// Removes the hook, once it is not running.
     pub(crate) fn end(&self) {
         let callback = self.callback.wait().map(|mut callback| callback.take());
         drop(callback);
     }
 }
 
-/// Sets a function to be told of every report and request, on whichever thread reads the stream's
-/// port: the one that pulls, pushes, waits or runs the receive hook. Until it is set they wait, the
-/// last 256 of them. It takes the place of an earlier one. `user` is passed to it, and to `release`
-/// (may be NULL) once it will not be called any more.
+/// Sets a function that receives every RTCP report and request, on whichever thread reads the
+/// stream's port: the one that pulls, pushes, waits or runs the receive hook. Until it is set, the
+/// latest 256 events are queued. It replaces an earlier one. `user` is passed to it, and to
+/// `release` (may be NULL) once it will not be called any more.
 ///
-/// The hook may ask for reports and push to other streams. A call that would have to wait for
-/// another, such as pushing to the stream whose push called the hook, is RUSHES_ERROR_BUSY: leave it
-/// to the thread that pushes. It must not throw: that ends the process.
+/// The hook may request reports and push to other streams. A call that would have to wait for
+/// another, such as pushing to the stream whose push called the hook, is RUSHES_ERROR_BUSY: leave
+/// it to the thread that pushes. It must not throw: that ends the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_on_rtcp(
     stream: *const Stream,
@@ -87,7 +88,7 @@ pub extern "C" fn rushes_stream_on_rtcp(
 }
 
 fn tell(turn: &Arc<RtcpTurn>, event: &rushes::ControlEvent) {
-    // Busy while the hook is changed: nobody is there to be told.
+    // Busy while the hook is replaced: there is none to call.
     let Ok(callback) = turn.callback.wait() else { return };
     if let Some(callback) = &*callback {
         callback.call(|hook, user| {
@@ -98,19 +99,19 @@ fn tell(turn: &Arc<RtcpTurn>, event: &rushes::ControlEvent) {
     }
 }
 
-/// How a key frame is asked for.
+/// The kind of a key frame request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum KeyFrame {
     /// Pictures were lost (PLI).
     PictureLoss = 1,
-    /// A decoder refresh point is needed, as when someone joins (FIR).
+    /// A decoder refresh point is needed, for example when a receiver joins (FIR).
     FullIntra = 2,
 }
 
-/// Asks every media source for a key frame; `request` is a rushes_key_frame. With feedback
-/// (rushes_stream_options_feedback()) it goes at once, otherwise with the next report, up to some
-/// seconds later. Any thread may.
+/// Requests a key frame of every media source; `request` is a rushes_key_frame. With feedback
+/// (rushes_stream_options_feedback()) it is sent at once, otherwise with the next report, up to
+/// some seconds later. May be called on any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_request_key_frame(stream: *const Stream, request: i32) -> Status {
     guard(|| {
@@ -123,8 +124,8 @@ pub extern "C" fn rushes_stream_request_key_frame(stream: *const Stream, request
     })
 }
 
-/// Asks the media source `ssrc` to keep to a bit rate (TMMBR, RFC 5104), each packet counted with
-/// `overhead` octets of header (0..=511).
+/// Requests that the media source `ssrc` limit its bit rate (TMMBR, RFC 5104), where each packet
+/// counts with `overhead` octets of header (0..=511).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_request_bit_rate(
     stream: *const Stream,
@@ -138,7 +139,8 @@ pub extern "C" fn rushes_stream_request_bit_rate(
     })
 }
 
-/// Tells `count` media sources what the path is estimated to carry together (REMB).
+/// Sends `count` media sources an estimate of the bit rate that the path carries for all of them
+/// (REMB).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_estimate(
     stream: *const Stream,
@@ -152,9 +154,9 @@ pub extern "C" fn rushes_stream_send_estimate(
     })
 }
 
-/// Sends an application's own packet with the next report: `subtype` is 0..=31, `name` has four ASCII
-/// characters, and zeros fill the `len` octets of data up to a multiple of four. RUSHES_ERROR_BUSY if
-/// 64 such packets wait already.
+/// Sends an application-defined packet with the next report: `subtype` is 0..=31, `name` has four
+/// ASCII characters, and zeros pad the `len` octets of data to a multiple of four.
+/// RUSHES_ERROR_BUSY if 64 such packets are queued already.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_app(
     stream: *const Stream,
@@ -176,8 +178,8 @@ pub extern "C" fn rushes_stream_send_app(
     })
 }
 
-/// Leaves: says BYE, with a reason or NULL, at once in sessions of fewer than 50. Closing the stream
-/// does so too.
+/// Leaves the session: sends BYE, with a reason or NULL, at once in sessions of fewer than 50
+/// participants. Closing the stream does so too.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_bye(stream: *const Stream, reason: *const c_char) -> Status {
     guard(|| {
@@ -204,7 +206,7 @@ mod tests {
         let session = rushes::Context::new().session("127.0.0.1").unwrap();
         let stream = session.stream(rushes::Codec::Generic).open().unwrap();
         let handle = handle::keep(Stream::new(stream).unwrap()).unwrap();
-        // As a call on another thread has it that began before the stream was closed.
+        // As in a call on another thread that began before the stream was closed.
         let stream = handle::get(handle).unwrap();
         let callback = || Callback::<RtcpHook>::new(None, std::ptr::null_mut(), Some(count));
         assert!(stream.rtcp_hook.replace(&stream, callback()).unwrap().is_none());

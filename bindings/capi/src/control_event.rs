@@ -1,4 +1,4 @@
-//! What peers report and ask for.
+//! RTCP events: reports and requests of peers.
 
 use std::ffi::CString;
 use std::ffi::c_char;
@@ -13,11 +13,11 @@ use rushes::proto::rtcp::PacketReport;
 use crate::control::KeyFrame;
 use crate::options_control;
 
-/// What a peer said, or what became of one.
+/// The kind of an RTCP event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum RtcpEventKind {
-    /// Something that this version does not tell.
+    /// An event that this version does not know.
     Other = 0,
     /// A sender report: `ntp`, `timestamp`, `packets`, `octets`.
     SenderReport = 1,
@@ -27,41 +27,42 @@ pub enum RtcpEventKind {
     RoundTrip = 3,
     /// A source description that is new: `items`, `item_count`.
     SourceDescription = 4,
-    /// A participant leaves: `text`.
+    /// A participant has left: `text`.
     Bye = 5,
-    /// A participant was silent for so long that it counts as gone.
+    /// A participant has timed out.
     TimedOut = 6,
-    /// An application's own packet: `subtype`, `text` (four characters), `data`, `data_len`.
+    /// An application-defined packet: `subtype`, `text` (four characters), `data`, `data_len`.
     App = 7,
     /// A receiver needs a key frame: `request`.
     KeyFrameRequested = 8,
-    /// Packets of ours did not reach a receiver: `sequences`, `sequence_count`.
+    /// Packets that we sent did not reach a receiver: `sequences`, `sequence_count`.
     PacketsLost = 9,
     /// Parts of a picture did not reach a receiver.
     SlicesLost = 10,
-    /// A receiver says which picture it has: `data`, `data_len`.
+    /// A receiver reports which picture it has: `data`, `data_len`.
     ReferencePicture = 11,
-    /// A receiver wants at most `bit_rate`. It is answered by itself.
+    /// A receiver requests at most `bit_rate`. The library answers it.
     BitRateRequested = 12,
-    /// A sender names the limits that it keeps.
+    /// A sender announces the limits that it observes.
     BitRateNotified = 13,
     /// A receiver estimates what the path can carry: `bit_rate`.
     Estimate = 14,
-    /// When our packets reached a receiver: `ntp` (middle 32 bits), `arrivals`, `arrival_count`.
+    /// When packets that we sent reached a receiver: `ntp` (middle 32 bits), `arrivals`,
+    /// `arrival_count`.
     Arrivals = 15,
-    /// Datagrams were refused because they are not authentic: `count` since this was last told.
+    /// Datagrams were refused because they are not authentic: `count` since the last such event.
     Refused = 16,
-    /// A master key has a sixteenth of its lifetime left, or less: `count` packets.
+    /// A sixteenth or less of a master key's lifetime is left: `count` packets.
     KeyExpiring = 17,
-    /// A master key is used up.
+    /// A master key is exhausted.
     KeyExpired = 18,
-    /// Our SSRC is another's too: it was `from`, and is `ssrc` from now on.
+    /// Another participant uses our SSRC: it was `from`, and is `ssrc` from now on.
     Collision = 19,
     /// Our own packets come back to us.
     Loop = 20,
 }
 
-/// What a participant received of a source (RFC 3550 section 6.4.1).
+/// A reception report about one source (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ReportBlock {
@@ -69,15 +70,15 @@ pub struct ReportBlock {
     pub ssrc: u32,
     /// The share of packets lost since the last report, in 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start; below 0 if duplicates came.
+    /// Packets lost since the start; negative if duplicates arrived.
     pub cumulative_lost: i32,
     /// The highest sequence number received, with its wraps in the upper 16 bits.
     pub highest: u32,
     /// The jitter of arrivals, in ticks of the media's clock.
     pub jitter: u32,
-    /// The middle 32 bits of the NTP time of the last sender report; 0 if none came.
+    /// The middle 32 bits of the NTP time of the last sender report; 0 if none arrived.
     pub last_sender_report: u32,
-    /// The time since that report came, in 1/65536 s; 0 if none came.
+    /// The time since that report arrived, in 1/65536 s; 0 if none arrived.
     pub delay: u32,
 }
 
@@ -99,41 +100,41 @@ impl From<&rushes::proto::rtcp::ReportBlock> for ReportBlock {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SdesText {
-    /// What it is: a rushes_sdes_item, or another number of RFC 3550's.
+    /// A rushes_sdes_item, or another number of RFC 3550's.
     pub item: i32,
-    /// What it says.
+    /// The item's text.
     pub text: *const c_char,
 }
 
-/// When one of our packets came.
+/// The arrival of one packet that we sent.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PacketArrival {
     /// The packet's sequence number.
     pub sequence: u16,
-    /// Whether it came.
+    /// Whether it arrived.
     pub has_arrived: bool,
-    /// Its mark of congestion (RFC 3168), 0..=3.
+    /// Its ECN codepoint (RFC 3168), 0..=3.
     pub ecn: u8,
-    /// Nanoseconds before the instant of the report; UINT64_MAX if longer than can be told, or not
-    /// known.
+    /// Nanoseconds before the instant of the report; UINT64_MAX if unknown or out of the report's
+    /// range.
     pub before: u64,
 }
 
-/// What a peer said. What the kind does not name is 0 or NULL.
+/// An RTCP event. Fields that the kind does not name are 0 or NULL.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ControlEvent {
-    /// What: a rushes_rtcp_event_kind.
+    /// A rushes_rtcp_event_kind.
     pub kind: i32,
-    /// Who said it.
+    /// The SSRC of the participant that sent it.
     pub from: u32,
     /// Another source, where the kind has one.
     pub ssrc: u32,
     /// A sampling instant, in ticks of the media's clock.
     pub timestamp: u32,
-    /// The same instant on the wall clock, as an NTP time stamp (RFC 5905): seconds since 1900 in the
-    /// upper 32 bits.
+    /// The same instant on the wall clock, as an NTP timestamp (RFC 5905): seconds since 1900 in
+    /// the upper 32 bits.
     pub ntp: u64,
     /// Packets sent, modulo 2^32.
     pub packets: u32,
@@ -143,35 +144,35 @@ pub struct ControlEvent {
     pub round_trip: u64,
     /// A report about our media.
     pub report: ReportBlock,
-    /// How a key frame is asked for: a rushes_key_frame.
+    /// The kind of key frame request: a rushes_key_frame.
     pub request: i32,
     /// Bits per second.
     pub bit_rate: u64,
-    /// How many, where the kind says of what.
+    /// A count; the kind specifies of what.
     pub count: u64,
-    /// Which of an application's packets it is, 0..=31.
+    /// The subtype of an application-defined packet, 0..=31.
     pub subtype: u8,
     /// A reason or a name.
     pub text: *const c_char,
     /// Octets.
     pub data: *const u8,
-    /// How many there are.
+    /// The number of octets.
     pub data_len: usize,
     /// Sequence numbers.
     pub sequences: *const u16,
-    /// How many there are.
+    /// The number of sequence numbers.
     pub sequence_count: usize,
     /// Items of a source description.
     pub items: *const SdesText,
-    /// How many there are.
+    /// The number of items.
     pub item_count: usize,
-    /// When packets came.
+    /// The arrivals of packets.
     pub arrivals: *const PacketArrival,
-    /// How many there are.
+    /// The number of arrivals.
     pub arrival_count: usize,
 }
 
-/// What an event points to.
+/// Memory that an event points to.
 #[derive(Default)]
 struct Lent {
     text: Option<CString>,
@@ -208,7 +209,7 @@ fn empty() -> ControlEvent {
     }
 }
 
-/// A text for C, without what no text of C's can hold.
+/// A C string, without zero octets in its text.
 fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
@@ -217,7 +218,7 @@ pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Lends an event to `take`.
+/// Passes an event to `take`; it is valid for the call only.
 pub(crate) fn with(event: &Told, take: impl FnOnce(*const ControlEvent)) {
     let mut lent = Lent::default();
     let event = fill_media(event, &mut lent)
@@ -292,7 +293,8 @@ fn arrival(report: &PacketReport) -> PacketArrival {
     PacketArrival { sequence: report.sequence.0, has_arrived, ecn, before }
 }
 
-/// What participants say of themselves and to each other.
+/// Events about participants: descriptions, goodbyes, application-defined packets, reference
+/// pictures.
 fn fill_people(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
     Some(match event {
         Told::SourceDescription { from, items } => {

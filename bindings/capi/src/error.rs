@@ -1,4 +1,4 @@
-//! What a function says of its outcome, and why it failed.
+//! Status codes and error messages.
 
 use std::ffi::CStr;
 use std::ffi::c_char;
@@ -9,36 +9,36 @@ use rushes::texture::TextureError;
 
 use crate::guard;
 
-/// What every function returns. Negative values are errors, of which rushes_last_error_message()
-/// says more. Later versions may have further ones.
+/// The result of every function. Negative values are errors, which rushes_last_error_message()
+/// describes. Later versions may add values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum Status {
-    /// Done.
+    /// Success.
     Ok = 0,
-    /// Nothing came in the time given. Not an error.
+    /// Nothing arrived in the given time. Not an error.
     Timeout = 1,
-    /// A pointer is null that must not be.
+    /// A pointer is null where that is not allowed.
     Null = -1,
-    /// This is no handle of that kind.
+    /// Not a handle of this kind.
     Handle = -2,
     /// The handle was closed or released before.
     Closed = -3,
     /// An argument is outside its range.
     Argument = -4,
-    /// A text is not UTF-8.
+    /// A string is not UTF-8.
     Text = -5,
     /// The buffer given is too small.
     Buffer = -6,
-    /// Another thread, or the caller further up, is in a call that excludes this one.
+    /// Another thread, or a caller further up on this thread, is in a call that excludes this one.
     Busy = -7,
-    /// The library failed: an error of its own, which it caught.
+    /// An internal error: the library panicked, and the panic was caught.
     Panic = -8,
-    /// The stream's frames go to a hook.
+    /// The stream's frames are delivered to a hook.
     Hooked = -9,
     /// The frame cannot be sent in the stream's format.
     Frame = -10,
-    /// The network refused something.
+    /// A network operation failed.
     Net = -11,
     /// The port is in use.
     AddressInUse = -12,
@@ -48,23 +48,23 @@ pub enum Status {
     NoRtcp = -14,
     /// Part of a frame could not be sent.
     Send = -15,
-    /// A key is of no use here, or used up.
+    /// A key cannot be used here, or is exhausted.
     Key = -16,
-    /// There was no agreement on keys (ZRTP).
+    /// Key agreement by ZRTP failed.
     Zrtp = -17,
-    /// The application said that the short authentication strings differ.
+    /// The application reported that the short authentication strings differ.
     Sas = -18,
-    /// Not to be had in this build, on this system or in this state.
+    /// Not available in this build, on this system or in this state.
     Unsupported = -19,
-    /// The operating system has no threads or no random numbers left.
+    /// The operating system could not provide a thread or random numbers.
     System = -20,
-    /// Texture video could not begin.
+    /// Texture video could not start.
     Texture = -21,
     /// Texture video has ended.
     Ended = -22,
 }
 
-/// Why something was not done.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: Status,
@@ -77,7 +77,7 @@ impl Failure {
     }
 }
 
-/// An error and what caused it, each said once.
+/// An error and its causes, each mentioned once.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -153,8 +153,8 @@ impl From<TextureError> for Failure {
     }
 }
 
-/// The name of a status, such as "closed"; "unknown" for a number that is none. Static: never to be
-/// freed.
+/// The name of a status, such as "closed"; "unknown" for any other number. The text is static:
+/// never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
     let name: &CStr = match status {
@@ -187,8 +187,8 @@ pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
     name.as_ptr()
 }
 
-/// Why the last call of this thread that failed did so, in English; empty if none did. It stays
-/// as it is until the next failure on this thread, and is never to be freed.
+/// Why the last failed call on this thread failed, in English; empty if none failed. The text stays
+/// valid until the next failure on this thread; never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_last_error_message() -> *const c_char {
     guard::last_message()

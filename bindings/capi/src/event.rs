@@ -1,58 +1,58 @@
-//! What a receiver tells besides frames.
+//! Events of a receiver.
 
 use std::ffi::CString;
 use std::ffi::c_char;
 use std::ptr;
 
-/// What happened to a receiver.
+/// The kind of a receiver's event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum EventKind {
-    /// One of a later version.
+    /// An event of a later version.
     Other = 0,
     /// A frame was begun and cannot be completed: `ssrc`, `timestamp`.
     FrameDropped = 1,
-    /// A source is used from another address too, which is not listened to: `ssrc`.
+    /// A second address also sends with this SSRC; its packets are ignored: `ssrc`.
     Conflict = 2,
-    /// A master key has a sixteenth of its lifetime left, or less: `count` packets.
+    /// A sixteenth or less of a master key's lifetime is left: `count` packets.
     KeyExpiring = 3,
-    /// A master key is used up.
+    /// A master key is exhausted.
     KeyExpired = 4,
-    /// Packets are missing and no longer waited for: `ssrc`, `first`, `count`.
+    /// Packets are missing and no longer awaited: `ssrc`, `first`, `count`.
     PacketsLost = 5,
-    /// Packets of a secured stream were refused: `reason`, `count` since this was last told.
+    /// Packets of a secured stream were refused: `reason`, and `count` since the last such event.
     Refused = 6,
-    /// A source has ended: it said goodbye, was silent for long, or gave way to another: `ssrc`.
+    /// A source has ended: it sent BYE, timed out, or was evicted in favour of another: `ssrc`.
     SourceEnded = 7,
     /// A source has passed its probation: `ssrc`.
     SourceStarted = 8,
-    /// The receive hook's thread cannot read the socket: `reason`. Told at once, and once a second
-    /// while that lasts; who pulls gets the error itself.
+    /// The receive hook's thread cannot read the socket: `reason`. Reported at once, and once a
+    /// second while the error lasts; a call that pulls frames returns the error itself.
     Unreadable = 9,
-    /// A source goes on with sequence numbers far from those before, as one that was started again:
+    /// A source continues with sequence numbers far from its earlier ones, as after a restart:
     /// `ssrc`.
     SourceRestarted = 10,
 }
 
-/// Something that happened to a receiver. What the kind does not name is 0.
+/// An event of a receiver. Fields that the kind does not name are 0 or NULL.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Event {
-    /// What: a rushes_event_kind.
+    /// A rushes_event_kind.
     pub kind: i32,
     /// The source.
     pub ssrc: u32,
     /// The sampling instant of the frame, in ticks.
     pub timestamp: u32,
-    /// The first of the packets: its sequence number, with the wraps in the upper bits.
+    /// The extended sequence number of the first packet, with the wraps in the upper bits.
     pub first: u64,
-    /// How many packets.
+    /// The number of packets.
     pub count: u64,
-    /// Why packets were refused, or the socket cannot be read; else NULL.
+    /// Why packets were refused or the socket cannot be read; otherwise NULL.
     pub reason: *const c_char,
 }
 
-/// What the kind does not name.
+/// An event with every field empty.
 const NONE: Event = Event {
     kind: EventKind::Other as i32,
     ssrc: 0,
@@ -62,15 +62,15 @@ const NONE: Event = Event {
     reason: ptr::null(),
 };
 
-/// Lends the event of a socket that cannot be read to `take`.
+/// Passes the event of an unreadable socket to `take`.
 pub(crate) fn with_error(error: &rushes::Error, take: impl FnOnce(*const Event)) {
-    // No message has a zero in it.
+    // No message contains a zero octet.
     let words = CString::new(error.to_string()).unwrap_or_default();
     let event = Event { kind: EventKind::Unreadable as i32, reason: words.as_ptr(), ..NONE };
     take(&raw const event);
 }
 
-/// Lends an event to `take`.
+/// Passes an event to `take`; it is valid for the call only.
 pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
     use rushes::Event as Told;
     let of = |kind: EventKind| Event { kind: kind as i32, ..NONE };

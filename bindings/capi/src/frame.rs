@@ -10,11 +10,11 @@ use crate::handle;
 use crate::handle::kept;
 use crate::pointer;
 
-/// A received frame, lent by the stream: its octets are where the stream put them.
+/// A received frame, lent by the stream: its octets stay in the stream's memory.
 #[derive(Debug)]
 pub struct Frame {
     frame: rushes::Frame,
-    /// Whether it stays when the hook that it was given to has returned.
+    /// Whether the frame outlives the call of the hook that received it.
     is_kept: AtomicBool,
 }
 kept!(Frame, 4, "frame");
@@ -29,26 +29,27 @@ impl Frame {
     }
 }
 
-/// What a frame is. Later versions may have more at the end.
+/// A frame's data and properties. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FrameView {
     /// The frame's octets: NAL units with start codes, by default, or one frame of another format.
-    /// They stay until rushes_frame_release(), and must not be written to.
+    /// They are valid until rushes_frame_release(), and must not be written to.
     pub data: *const u8,
-    /// How many there are.
+    /// The number of octets.
     pub len: usize,
     /// The sampling instant, in ticks of the stream's clock rate.
     pub timestamp: u32,
     /// The source that sent it.
     pub ssrc: u32,
-    /// NAL units in it; 1 for formats without.
+    /// The number of NAL units; 1 for formats without NAL units.
     pub units: u32,
     /// Whether it ends an access unit.
     pub marker: bool,
 }
 
-/// Looks at a frame. `size` is sizeof(rushes_frame_view). Any thread may.
+/// Reads a frame's data and properties. `size` is sizeof(rushes_frame_view). May be called on any
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_look(
     frame: *const Frame,
@@ -70,7 +71,7 @@ pub extern "C" fn rushes_frame_look(
     })
 }
 
-/// Nanoseconds since the frame's last datagram came in.
+/// Nanoseconds since the frame's last datagram arrived.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status {
     guard(|| {
@@ -79,9 +80,9 @@ pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status
     })
 }
 
-/// Keeps a frame that a hook was given: from now on it is the application's, and stays until
-/// rushes_frame_release(). Nothing is copied. To be called within the hook; frames that were pulled
-/// are kept already.
+/// Keeps a frame that was passed to a hook: the application then owns it until
+/// rushes_frame_release(). Nothing is copied. Call it within the hook; pulled frames are kept
+/// already.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_keep(frame: *const Frame) -> Status {
     guard(|| {
@@ -90,8 +91,8 @@ pub extern "C" fn rushes_frame_keep(frame: *const Frame) -> Status {
     })
 }
 
-/// Gives a frame's memory back to the stream, also when that is closed. Any thread may. Its octets
-/// are not to be looked at any more.
+/// Returns a frame's memory to the stream, even if that is closed. May be called on any thread. The
+/// frame's octets must not be read afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_release(frame: *mut Frame) -> Status {
     guard(|| handle::take(frame).map(drop))

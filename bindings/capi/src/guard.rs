@@ -1,4 +1,4 @@
-//! Where calls from C come in and go out: panics become a status, failures leave a message.
+//! The boundary to C: panics become a status, failures leave a message.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -13,13 +13,13 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Does what a function of C's does; what went wrong is kept for
+/// Runs the body of a C function; a failure's message is kept for
 /// [`rushes_last_error_message`](crate::error::rushes_last_error_message).
 pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> Status {
     guard_with(|| act().map(|()| Status::Ok))
 }
 
-/// The same for functions that have more to say than [`Status::Ok`].
+/// The same for functions that return a status other than [`Status::Ok`] on success.
 pub(crate) fn guard_with(act: impl FnOnce() -> Result<Status, Failure>) -> Status {
     let outcome = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
@@ -36,7 +36,7 @@ fn keep(message: String) {
     let mut octets = message.into_bytes();
     octets.retain(|octet| *octet != 0);
     let message = CString::new(octets).unwrap_or_default();
-    // While a thread ends there is no place for it any more.
+    // During thread exit the thread-local may be gone.
     let _ = MESSAGE.try_with(|kept| *kept.borrow_mut() = message);
 }
 

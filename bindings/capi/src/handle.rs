@@ -1,7 +1,7 @@
-//! Handles: numbers in the clothes of pointers.
+//! Handles: numbers in the type of pointers.
 //!
-//! A handle names a place in a table and how often the place was taken, so that a stale, doubled or
-//! made-up one is recognised. It is odd, hence never the address of anything.
+//! A handle encodes a place in a table and the place's generation, so that a stale, reused or
+//! made-up handle is recognised. It is odd, so it is never the address of an aligned object.
 
 use std::ptr;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use std::sync::RwLock;
 use crate::error::Failure;
 use crate::error::Status;
 
-/// Bits for the place in a table.
+/// Bits of a handle for the place in a table.
 const PLACE_BITS: u32 = if usize::BITS >= 64 { 24 } else { 12 };
 
-/// Bits below: the kind, and one that is always set.
+/// The lowest bits of a handle: the kind, and one that is always set.
 const TAG_BITS: u32 = 5;
 
 const GENERATION_MAX: usize = usize::MAX >> (PLACE_BITS + TAG_BITS);
 
-/// Something that C holds handles of.
+/// A type that C refers to by handles.
 pub(crate) trait Kept: Sized + Send + Sync + 'static {
-    /// What it is called where a handle is none.
+    /// The name of the type in error messages.
     const NAME: &'static str;
-    /// What tells its handles from others', 0..=15.
+    /// Distinguishes its handles from those of other types, 0..=15.
     const KIND: usize;
     fn table() -> &'static Table<Self>;
 }
 
-/// Declares where the handles of a type are kept.
+/// Declares the handle table of a type.
 macro_rules! kept {
     ($kept:ty, $kind:expr, $name:expr) => {
         impl crate::handle::Kept for $kept {
@@ -76,16 +76,16 @@ impl<T> Places<T> {
     }
 }
 
-/// Keeps something under a new handle.
+/// Stores a value under a new handle.
 pub(crate) fn keep<T: Kept>(value: T) -> Result<*mut T, Failure> {
     keep_shared(Arc::new(value))
 }
 
-/// The same for something that others hold as well.
+/// The same for a shared value.
 pub(crate) fn keep_shared<T: Kept>(value: Arc<T>) -> Result<*mut T, Failure> {
     let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
     let Some(place) = table.claim(1 << PLACE_BITS) else {
-        // What is refused may hold hooks: it goes without the lock.
+        // The refused value may hold hooks: drop it without the lock.
         drop(table);
         drop(value);
         return Err(Failure::new(Status::System, format!("too many handles of a {}", T::NAME)));
@@ -96,7 +96,7 @@ pub(crate) fn keep_shared<T: Kept>(value: Arc<T>) -> Result<*mut T, Failure> {
     Ok(ptr::without_provenance_mut(number))
 }
 
-/// Where a handle points to.
+/// The place and generation encoded in a handle.
 struct Number {
     place: usize,
     generation: usize,
@@ -123,7 +123,7 @@ fn closed<T: Kept>() -> Failure {
     Failure::new(Status::Closed, format!("this {} was closed or released before", T::NAME))
 }
 
-/// What a handle stands for.
+/// The value of a handle.
 pub(crate) fn get<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
     let number = number(handle)?;
     let table = T::table().0.read().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ pub(crate) fn get<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
     place.value.clone().ok_or_else(closed::<T>)
 }
 
-/// Ends a handle; what it stood for.
+/// Closes a handle and returns its value.
 pub(crate) fn take<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
     let number = number(handle)?;
     let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(take(one).unwrap().0, 1);
         assert_eq!(status(get(one)), Some(Status::Closed));
         assert_eq!(status(take(one)), Some(Status::Closed));
-        // The place is taken again, and the old handle still stands for nothing.
+        // The place is reused, and the old handle stays invalid.
         let two = keep(Thing(2)).unwrap();
         assert_eq!(status(get(one)), Some(Status::Closed));
         assert_eq!(get(two).unwrap().0, 2);

@@ -1,4 +1,4 @@
-//! Functions of C's that the library calls.
+//! C callbacks.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -9,49 +9,50 @@ use crate::event::Event;
 use crate::frame::Frame;
 use crate::texture::TextureFrame;
 
-/// Is given a received frame. It is lent: it goes back when the hook returns, unless the hook called
-/// rushes_frame_keep(). `user` is what was given with the hook.
+/// Receives a frame. The frame is released when the hook returns, unless the hook called
+/// rushes_frame_keep(). `user` is the pointer given with the hook.
 pub type FrameHook = Option<extern "C-unwind" fn(user: *mut c_void, frame: *mut Frame)>;
 
-/// Is told of losses and sources. The event is lent for the call.
+/// Receives events about losses and sources. The event is valid during the call only.
 pub type EventHook = Option<extern "C-unwind" fn(user: *mut c_void, event: *const Event)>;
 
-/// Is told of reports and requests. The event, and what it points to, is lent for the call.
+/// Receives RTCP reports and requests. The event, and the memory it points to, is valid during the
+/// call only.
 pub type RtcpHook = Option<extern "C-unwind" fn(user: *mut c_void, event: *const ControlEvent)>;
 
-/// Is told the short authentication string on which both ends agreed by ZRTP, for people to compare:
-/// a text that is lent for the call, and whether it was compared in an earlier session that this one
-/// continues. It may take its time. It returns 1 if the strings are equal, 0 if nobody compared
-/// them (yet; see rushes_session_verify_sas()), and -1 if they differ: then somebody is in between,
-/// and the stream is not opened.
+/// Receives the short authentication string on which both ends agreed by ZRTP, for people to
+/// compare: a text that is valid during the call only, and whether it was compared in an earlier
+/// session that this one continues. It may block. It returns 1 if the strings are equal, 0 if they
+/// were not compared (yet; see rushes_session_verify_sas()), and -1 if they differ: then there is a
+/// man in the middle, and the stream is not opened.
 pub type SasHook = Option<
     extern "C-unwind" fn(user: *mut c_void, sas: *const std::ffi::c_char, verified: bool) -> i32,
 >;
 
-/// Is given a received frame of texture video, lent for the call. It is called by the threads that
-/// receive, one call at a time.
+/// Receives a frame of texture video, valid during the call only. It is called on the receiving
+/// threads, one call at a time.
 pub type TextureHook = Option<extern "C-unwind" fn(user: *mut c_void, frame: *const TextureFrame)>;
 
-/// Writes the next picture into `octets`, `len` of them, all of which it must set. It returns 1 if it
-/// did, 0 at the end, and -1 if it failed. It is called by a thread of the server's own, one call at
-/// a time; `rewind` says that the first picture is wanted (again).
+/// Writes the next picture into `octets`, `len` of them, all of which it must set. It returns 1 if
+/// it did, 0 at the end, and -1 on failure. It is called on a thread of the server, one call at a
+/// time; `rewind` requests the first picture (again).
 pub type TextureSourceHook = Option<
     extern "C-unwind" fn(user: *mut c_void, octets: *mut u8, len: usize, rewind: bool) -> i32,
 >;
 
-/// Is called once when the hook that it was given with will not be called any more: frees `user`.
+/// Frees `user`. Called once, when its hook will not be called any more.
 pub type Release = Option<extern "C-unwind" fn(user: *mut c_void)>;
 
 thread_local! {
-    /// The callbacks that this thread is in, by where they are.
+    /// Addresses of the callbacks that are running on this thread.
     static RUNNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A function of C's with what it is called with; released when it is dropped.
+/// A C function with its `user` pointer; released on drop.
 #[derive(Debug)]
 pub(crate) struct Callback<F> {
     function: F,
-    /// An address, which only C follows: so it may go to another thread.
+    /// An address that only C dereferences, so it may be sent to another thread.
     user: usize,
     release: Release,
 }
@@ -65,8 +66,8 @@ impl<F: Copy> Callback<F> {
         ptr::with_exposed_provenance_mut(self.user)
     }
 
-    /// Calls the function by `call`. What it throws ends the process: nothing of it may get into the
-    /// library.
+    /// Calls the function by means of `call`. An exception that it throws ends the process: it must
+    /// not unwind into the library.
     pub(crate) fn call<T>(&self, call: impl FnOnce(F, *mut c_void) -> T) -> Option<T> {
         let mut call = Some(call);
         let mut outcome = None;
@@ -79,7 +80,7 @@ impl<F: Copy> Callback<F> {
         outcome
     }
 
-    /// Whether this thread is in a call of it.
+    /// Whether a call of it is running on this thread.
     pub(crate) fn is_running_here(&self) -> bool {
         let this = ptr::from_ref(self).addr();
         RUNNING.try_with(|running| running.borrow().contains(&this)).unwrap_or(false)
@@ -97,7 +98,7 @@ impl<F> Drop for Callback<F> {
     }
 }
 
-/// What unwinds out of a function of C's convention aborts the process.
+/// Unwinding out of an `extern "C"` function aborts the process.
 #[allow(improper_ctypes_definitions, reason = "it is called from here only")]
 extern "C" fn without_unwinding(act: &mut dyn FnMut()) {
     act();

@@ -1,16 +1,16 @@
-//! The C interface of Rushes: what `include/rushes.h` declares, and `include/rushes.hpp` wraps.
+//! The C interface of Rushes: declared in `include/rushes.h`, wrapped by `include/rushes.hpp`.
 //!
-//! Every function is thin: it takes its arguments from C by `pointer.rs` and `handle.rs`, calls the
-//! library, and gives the outcome back by `guard.rs`, past which no panic goes.
+//! Every function is thin: it converts its C arguments with `pointer.rs` and `handle.rs`, calls the
+//! library, and returns the outcome through `guard.rs`, which lets no panic escape.
 //!
-//! **Invariant:** a handle is a number, never an address: nothing that C passes as one is followed.
+//! **Invariant:** a handle is a number, never an address, and is never dereferenced.
 //!
-//! **Invariant:** what follows addresses that C gave is in `pointer.rs`, and memory that both sides
-//! see in `texture/block.rs`; no other file contains unsafe code but the names of its functions.
+//! **Invariant:** only `pointer.rs` dereferences addresses passed by C, and only `texture/block.rs`
+//! accesses memory shared with C. Elsewhere, `unsafe` occurs in `#[unsafe(no_mangle)]` only.
 //!
-//! **Invariant:** no function can be called from Rust, where it would be safe and follow any address
-//! it is given: the modules are private. (There is an `rlib` because cargo builds the archive for the
-//! tests only with one.)
+//! **Invariant:** no function can be called from Rust, where it would be a safe function that
+//! dereferences any address it is given: the modules are private. (The `rlib` exists because cargo
+//! builds the archive for the tests only with one.)
 //!
 //! ```compile_fail,E0603
 //! rushes_capi::stream::rushes_stream_close(std::ptr::null_mut());
@@ -47,7 +47,7 @@ mod texture;
 mod turn;
 mod zrtp;
 
-// Numbers that C passes as such: what is no variant must not become an enum here.
+// Types that C passes as plain integers: a number that is no variant must not become an enum here.
 pub use options::Codec;
 pub use options_control::{RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};

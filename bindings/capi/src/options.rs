@@ -1,4 +1,4 @@
-//! What a stream is told before it is opened: media and time.
+//! Stream settings: media and timing.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ use crate::session::Session;
 use crate::stream::Stream;
 use crate::zrtp;
 
-/// Settings of streams that are to be opened. Every one has a default that works.
+/// Settings for opening streams. Each has a working default.
 #[derive(Debug)]
 pub struct StreamOptions(Mutex<Settings>);
 kept!(StreamOptions, 5, "stream's options");
 
-/// The settings, and what they need besides.
+/// The settings of the builder, and those kept beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) builder: StreamBuilder,
@@ -42,7 +42,7 @@ pub(crate) struct Settings {
     pub(crate) sas_hook: Option<Arc<zrtp::SasCallback>>,
 }
 
-/// What a stream carries.
+/// The payload format of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum Codec {
@@ -58,7 +58,7 @@ pub enum Codec {
     Generic = 5,
 }
 
-/// Says which argument is out of range.
+/// An error about an argument that is out of range.
 pub(crate) fn argument(words: impl Into<String>) -> Failure {
     Failure::new(Status::Argument, words)
 }
@@ -78,7 +78,7 @@ pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {
     PayloadType::new(number).ok_or_else(|| argument(format!("{number} is no payload type")))
 }
 
-/// The settings as they are now.
+/// A copy of the current settings.
 pub(crate) fn settings(options: *const StreamOptions) -> Result<Settings, Failure> {
     let options = handle::get(options)?;
     Ok(options.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
@@ -96,7 +96,7 @@ pub(crate) fn change_all(
     })
 }
 
-/// Changes what the library's builder knows of.
+/// Changes a setting of the library's builder.
 pub(crate) fn change(
     options: *const StreamOptions,
     act: impl FnOnce(StreamBuilder) -> Result<StreamBuilder, Failure>,
@@ -107,7 +107,7 @@ pub(crate) fn change(
     })
 }
 
-/// Makes the settings of streams of a session that carry `codec` (a rushes_codec); to be closed by
+/// Makes settings for streams of a session that carry `codec` (a rushes_codec); to be closed by
 /// rushes_stream_options_close(). They may be used for more than one stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_new(
@@ -125,16 +125,16 @@ pub extern "C" fn rushes_stream_options_new(
     })
 }
 
-/// Closes settings. Streams opened with them stay as they are.
+/// Closes settings. Streams opened with them stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_close(options: *mut StreamOptions) -> Status {
     guard(|| handle::take(options).map(drop))
 }
 
-/// Opens a stream, to be closed by rushes_stream_close(): checks every setting and binds the socket,
-/// unless a stream of the session on the same port has done so.
+/// Opens a stream, to be closed by rushes_stream_close(): checks every setting and binds the
+/// socket, unless the session has a stream on the same port already.
 ///
-/// With rushes_stream_options_zrtp() it waits until both ends have agreed on a key.
+/// With rushes_stream_options_zrtp() it blocks until both ends have agreed on a key.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_open(
     options: *const StreamOptions,
@@ -181,8 +181,8 @@ pub extern "C" fn rushes_stream_options_ssrc(options: *const StreamOptions, ssrc
     change(options, |builder| Ok(builder.ssrc(Ssrc(ssrc))))
 }
 
-/// The one source to accept, believed from its first packet on; by default any. Streams on one port
-/// need it, or payload types of their own.
+/// The only SSRC to accept, valid from its first packet on; by default any. Streams that share a
+/// port need it, or different payload types.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_remote_ssrc(
     options: *const StreamOptions,
@@ -191,9 +191,9 @@ pub extern "C" fn rushes_stream_options_remote_ssrc(
     change(options, |builder| Ok(builder.remote_ssrc(Ssrc(ssrc))))
 }
 
-/// The one host to listen to, as a name or an address, and the port that its media comes from; 0 for any
-/// port. What others send is counted (`foreign`) and looked at no further. By default the session's
-/// peer, if it has one that is no multicast group, and otherwise anybody.
+/// The only host to accept datagrams from, as a name or an address, and the port that its media
+/// comes from; 0 for any port. Datagrams from other hosts are counted (`foreign`) and ignored. By
+/// default the session's peer, if it has one that is not a multicast group, and otherwise any host.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_only_from(
     options: *const StreamOptions,
@@ -206,8 +206,8 @@ pub extern "C" fn rushes_stream_options_only_from(
     })
 }
 
-/// The rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000 for
-/// Opus.
+/// The clock rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000
+/// for Opus.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_clock_rate(
     options: *const StreamOptions,
@@ -220,7 +220,8 @@ pub extern "C" fn rushes_stream_options_clock_rate(
 }
 
 /// The rate of the frames to send, `frames` in `seconds` (30000 in 1001), neither 0: for automatic
-/// timestamps and for pacing. By default timestamps are 1/30 s apart and pacing follows the calls.
+/// timestamps and for pacing. By default timestamps are 1/30 s apart and pacing follows the
+/// intervals between the calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_frame_rate(
     options: *const StreamOptions,
@@ -248,8 +249,8 @@ pub extern "C" fn rushes_stream_options_pacing_share(
     change(options, |builder| Ok(builder.pacing(Pacing::Share(share))))
 }
 
-/// Sends at this rate, in bits of UDP payload per second, however large a frame is; a stream with a
-/// rate of 0 cannot be opened.
+/// Sends at this rate, in bits of UDP payload per second, regardless of the size of a frame; a
+/// stream with a rate of 0 cannot be opened.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_pacing_rate(
     options: *const StreamOptions,
@@ -258,7 +259,8 @@ pub extern "C" fn rushes_stream_options_pacing_rate(
     change(options, |builder| Ok(builder.pacing(Pacing::Rate(bits_per_second))))
 }
 
-/// Whether each NAL unit is delivered as soon as it is whole; by default whole access units are.
+/// Whether each NAL unit is delivered as soon as it is complete; by default complete access units
+/// are.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_deliver_units(
     options: *const StreamOptions,
@@ -268,8 +270,8 @@ pub extern "C" fn rushes_stream_options_deliver_units(
     change(options, |builder| Ok(builder.delivery(delivery)))
 }
 
-/// Whether NAL units are set apart by lengths of 4 octets, in frames pushed and pulled; by default by
-/// start codes (00 00 00 01).
+/// Whether NAL units are delimited by lengths of 4 octets, in frames pushed and pulled; by default
+/// by start codes (00 00 00 01).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_length_prefixed(
     options: *const StreamOptions,
@@ -289,8 +291,8 @@ pub extern "C" fn rushes_stream_options_frame_len_max(
 }
 
 /// sprop-max-don-diff of H.265 and H.266 (RFC 7798 section 7.1): if not 0, the default, NAL units
-/// travel with their decoding order numbers, and are put into decoding order where they are received.
-/// Both sides must agree.
+/// carry decoding order numbers, and the receiver restores their decoding order. Both sides must
+/// agree.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_max_don_diff(
     options: *const StreamOptions,
@@ -299,8 +301,8 @@ pub extern "C" fn rushes_stream_options_max_don_diff(
     change(options, |builder| Ok(builder.max_don_diff(max)))
 }
 
-/// sprop-depack-buf-nalus of H.265 (RFC 7798 section 7.1): the most NAL units sent before one that they
-/// follow in decoding order; 0, the default, if that is not known.
+/// sprop-depack-buf-nalus of H.265 (RFC 7798 section 7.1): the maximum number of NAL units sent
+/// before one that they follow in decoding order; 0, the default, if unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_depack_buf_nalus(
     options: *const StreamOptions,
@@ -309,8 +311,8 @@ pub extern "C" fn rushes_stream_options_depack_buf_nalus(
     change(options, |builder| Ok(builder.depack_buf_nalus(units)))
 }
 
-/// sprop-depack-buf-bytes of H.265 and H.266 (RFC 7798 section 7.1): octets of NAL units that wait for
-/// others at most; 0, the default, if that is not known.
+/// sprop-depack-buf-bytes of H.265 and H.266 (RFC 7798 section 7.1): the maximum number of octets
+/// of NAL units that wait for others; 0, the default, if unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_depack_buf_bytes(
     options: *const StreamOptions,
@@ -319,8 +321,8 @@ pub extern "C" fn rushes_stream_options_depack_buf_bytes(
     change(options, |builder| Ok(builder.depack_buf_bytes(octets)))
 }
 
-/// Nanoseconds that a missing packet is waited for, from the first packet after it: by default 50 ms;
-/// with recovery at least so long. It delays nothing while no packet is missing.
+/// Nanoseconds to wait for a missing packet, from the first packet after it: by default 50 ms, and
+/// with recovery at least that. It adds no delay while no packet is missing.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_reorder_time(
     options: *const StreamOptions,
@@ -329,8 +331,8 @@ pub extern "C" fn rushes_stream_options_reorder_time(
     change(options, |builder| Ok(builder.reorder_time(Duration::from_nanos(time))))
 }
 
-/// Nanoseconds that a frame may wait for packets that are asked for, by default 500 ms. They are waited
-/// for as long as four requests take; packets whose answer could not come in time are not asked for.
+/// Nanoseconds that a frame may wait for requested packets, by default 500 ms. The receiver waits
+/// for as long as four requests take, and does not request packets that could not arrive in time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_latency(
     options: *const StreamOptions,
@@ -339,8 +341,8 @@ pub extern "C" fn rushes_stream_options_latency(
     change(options, |builder| Ok(builder.latency(Duration::from_nanos(limit))))
 }
 
-/// Octets that unfinished frames and reorder windows of all sources may hold together, by default 64
-/// MiB more than the largest frame, which is the least.
+/// Octets that unfinished frames and reorder windows of all sources may hold together: by default
+/// 64 MiB more than the largest frame, and at least the size of that frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_memory(
     options: *const StreamOptions,
@@ -349,8 +351,8 @@ pub extern "C" fn rushes_stream_options_memory(
     change(options, |builder| Ok(builder.memory(octets)))
 }
 
-/// Packets that the reorder window spans at most (1..=16384), and octets that it holds; by default
-/// 512 (with recovery 4096) and 4 MiB.
+/// Maximum number of packets that the reorder window spans (1..=16384), and of octets that it
+/// holds; by default 512 (with recovery 4096) and 4 MiB.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_reorder_window(
     options: *const StreamOptions,
@@ -360,7 +362,8 @@ pub extern "C" fn rushes_stream_options_reorder_window(
     change(options, |builder| Ok(builder.reorder_window(packets, octets)))
 }
 
-/// Packets before a source is believed, by default 2; they are kept meanwhile. 1 believes at once.
+/// Packets before a source is accepted, by default 2; they are kept meanwhile. With 1 it is
+/// accepted at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_probation(
     options: *const StreamOptions,
@@ -369,8 +372,8 @@ pub extern "C" fn rushes_stream_options_probation(
     change(options, |builder| Ok(builder.probation(packets)))
 }
 
-/// Sources that are followed at once, by default 16, and nanoseconds that one may be silent before
-/// its place may go to another, by default 30 s.
+/// Maximum number of concurrent sources, by default 16, and nanoseconds of silence after which a
+/// source ends, by default 30 s.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_sources(
     options: *const StreamOptions,

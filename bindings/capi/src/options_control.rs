@@ -1,4 +1,4 @@
-//! What a stream is told before it is opened: RTCP, feedback, recovery.
+//! Stream settings: RTCP, feedback, recovery.
 
 use std::ffi::c_char;
 
@@ -14,19 +14,19 @@ use crate::options::change;
 use crate::options::payload_type;
 use crate::pointer;
 
-/// How lost packets are sent again.
+/// How lost packets are retransmitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum RecoveryMode {
-    /// They are not.
+    /// Not at all.
     Off = 0,
-    /// In a stream of their own (RFC 4588).
+    /// In a separate stream (RFC 4588).
     Rtx = 1,
-    /// As they were, in the stream they belong to: for peers that do not know RFC 4588.
+    /// Unchanged, in their original stream: for peers that do not support RFC 4588.
     Verbatim = 2,
 }
 
-/// What a source description says (RFC 3550 section 6.5); the values are the RFC's.
+/// The items of a source description (RFC 3550 section 6.5); the values are the RFC's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum SdesItem {
@@ -38,17 +38,17 @@ pub enum SdesItem {
     Email = 3,
     /// The user's telephone number.
     Phone = 4,
-    /// Where the user is.
+    /// The user's location.
     Location = 5,
     /// The application.
     Tool = 6,
-    /// What the user is doing.
+    /// The user's current activity.
     Note = 7,
-    /// An extension under a name of its own.
+    /// A private extension with its own name.
     Private = 8,
 }
 
-/// Whether RTCP is sent and read; by default it is, on the port above the stream's.
+/// Whether RTCP is sent and received; by default it is, on the port above the stream's.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtcp(options: *const StreamOptions, on: bool) -> Status {
     change(options, |builder| Ok(builder.rtcp(on)))
@@ -63,7 +63,7 @@ pub extern "C" fn rushes_stream_options_rtcp_mux(
     change(options, |builder| Ok(builder.rtcp_mux(on)))
 }
 
-/// The local port for RTCP, where it is not the one above the stream's.
+/// The local port for RTCP, if it is not the one above the stream's.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtcp_local_port(
     options: *const StreamOptions,
@@ -72,7 +72,7 @@ pub extern "C" fn rushes_stream_options_rtcp_local_port(
     change(options, |builder| Ok(builder.rtcp_local_port(port)))
 }
 
-/// The peer's port for RTCP, where it is not the one above its stream's.
+/// The peer's port for RTCP, if it is not the one above its stream's.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtcp_remote_port(
     options: *const StreamOptions,
@@ -81,8 +81,8 @@ pub extern "C" fn rushes_stream_options_rtcp_remote_port(
     change(options, |builder| Ok(builder.rtcp_remote_port(port)))
 }
 
-/// The session's bandwidth in bits per second, of which RTCP takes 5 % at most; by default
-/// 10 Mbit/s. All participants should be told the same.
+/// The session's bandwidth in bits per second, of which RTCP uses 5 % at most; by default 10
+/// Mbit/s. All participants should have the same setting.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_session_bandwidth(
     options: *const StreamOptions,
@@ -91,8 +91,8 @@ pub extern "C" fn rushes_stream_options_session_bandwidth(
     change(options, |builder| Ok(builder.session_bandwidth(bits_per_second)))
 }
 
-/// Whether requests go out at once (RFC 4585) rather than with the next report; by default only with
-/// recovery.
+/// Whether requests are sent at once (RFC 4585) rather than with the next report; by default only
+/// with recovery.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_feedback(
     options: *const StreamOptions,
@@ -101,8 +101,8 @@ pub extern "C" fn rushes_stream_options_feedback(
     change(options, |builder| Ok(builder.feedback(on)))
 }
 
-/// Whether feedback may go without a report before it (RFC 5506); by default not. Both sides must
-/// agree.
+/// Whether feedback may be sent without a preceding report (RFC 5506); by default not. Both sides
+/// must agree.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_reduced_size(
     options: *const StreamOptions,
@@ -111,8 +111,8 @@ pub extern "C" fn rushes_stream_options_reduced_size(
     change(options, |builder| Ok(builder.reduced_size(on)))
 }
 
-/// Whether the sender is told when each packet came (RFC 8888), as RUSHES_RTCP_EVENT_KIND_ARRIVALS;
-/// by default not.
+/// Whether the arrival time of each packet is reported to the sender (RFC 8888), which receives
+/// RUSHES_RTCP_EVENT_KIND_ARRIVALS; by default not.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_report_arrivals(
     options: *const StreamOptions,
@@ -121,8 +121,8 @@ pub extern "C" fn rushes_stream_options_report_arrivals(
     change(options, |builder| Ok(builder.report_arrivals(on)))
 }
 
-/// Something that reports say of this participant besides its canonical name; `item` is a
-/// rushes_sdes_item but the first, the text at most 255 octets.
+/// An item of this participant's source description besides the canonical name; `item` is any
+/// rushes_sdes_item except the first, the text at most 255 octets.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_describe(
     options: *const StreamOptions,
@@ -167,9 +167,9 @@ pub(crate) fn item(kind: SdesKind) -> i32 {
     }
 }
 
-/// Whether lost packets are asked for and sent again, by a rushes_recovery_mode; by default they are
-/// not. Both sides must agree, and need RTCP. `payload_type` is that of RUSHES_RECOVERY_MODE_RTX; 0
-/// lets it follow from the stream's (127 for 96, 126 for 97, and so on).
+/// Whether lost packets are requested and retransmitted, by a rushes_recovery_mode; by default they
+/// are not. Both sides must agree, and need RTCP. `payload_type` is that of
+/// RUSHES_RECOVERY_MODE_RTX; 0 derives it from the stream's (127 for 96, 126 for 97, and so on).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_recovery(
     options: *const StreamOptions,
@@ -188,7 +188,7 @@ pub extern "C" fn rushes_stream_options_recovery(
     })
 }
 
-/// The SSRC of the retransmissions that the stream sends, which must not be that of its media;
+/// The SSRC of the retransmissions that the stream sends, which must differ from that of its media;
 /// random by default. Only with RUSHES_RECOVERY_MODE_RTX.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtx_ssrc(
@@ -198,8 +198,8 @@ pub extern "C" fn rushes_stream_options_rtx_ssrc(
     change(options, |builder| Ok(builder.rtx_ssrc(Ssrc(ssrc))))
 }
 
-/// The one source to accept retransmissions of, which must not be that of the media; by default
-/// any. Only with RUSHES_RECOVERY_MODE_RTX.
+/// The only SSRC from which retransmissions are accepted, which must differ from that of the media;
+/// by default any. Only with RUSHES_RECOVERY_MODE_RTX.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_remote_rtx_ssrc(
     options: *const StreamOptions,
@@ -208,7 +208,7 @@ pub extern "C" fn rushes_stream_options_remote_rtx_ssrc(
     change(options, |builder| Ok(builder.remote_rtx_ssrc(Ssrc(ssrc))))
 }
 
-/// Octets of sent packets that are kept to be sent again, by default 4 MiB; only with recovery.
+/// Octets of sent packets that are kept for retransmission, by default 4 MiB; only with recovery.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_history(
     options: *const StreamOptions,

@@ -1,4 +1,4 @@
-//! Keys: given, or agreed on by ZRTP.
+//! Keys: set by the application, or agreed on by ZRTP.
 
 use std::ffi::c_char;
 use std::ffi::c_void;
@@ -30,7 +30,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum SrtpSuite {
-    /// AES-128 in counter mode, tags of 80 bits: the suite that everybody must have.
+    /// AES-128 in counter mode, tags of 80 bits: mandatory to implement.
     AesCm128HmacSha1Tag80 = 1,
     /// The same with tags of 32 bits on media.
     AesCm128HmacSha1Tag32 = 2,
@@ -48,22 +48,22 @@ pub enum SrtpSuite {
     AeadAes256Gcm = 8,
     /// No encryption, tags of 80 bits.
     NullHmacSha1Tag80 = 9,
-    /// AES-128 in counter mode and no tag on media: anybody on the path can change what arrives.
+    /// AES-128 in counter mode and no tag on media: anyone on the path can change the packets.
     AesCm128NullAuth = 10,
 }
 
-/// Which peers keys are agreed on with by ZRTP.
+/// Which peers ZRTP may agree on keys with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum ZrtpPolicy {
     /// Any.
     Allow = 0,
-    /// Any but one with whom the strings were compared in an earlier session and that has lost that
-    /// session's secret.
+    /// Any except a peer with which the strings were compared in an earlier session and which has
+    /// lost that session's secret.
     RefuseChanged = 1,
-    /// Only those with whom the strings were compared in an earlier session.
+    /// Only peers with which the strings were compared in an earlier session.
     RefuseUnverified = 2,
-    /// Only those that know the secret of rushes_stream_options_zrtp_aux_secret().
+    /// Only peers that know the secret of rushes_stream_options_zrtp_aux_secret().
     RequireSecret = 3,
 }
 
@@ -87,7 +87,7 @@ const SUITES: [Suite; 10] = [
     Suite::AesCm128NullAuth,
 ];
 
-/// How streams are secured, as far as it was said.
+/// The security settings made so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
     keys: Option<Security>,
@@ -99,7 +99,7 @@ impl Secrets {
         self.zrtp.clone().map(Security::Zrtp).or_else(|| self.keys.clone())
     }
 
-    /// How long to wait for an agreement on keys, if there is to be one.
+    /// The time limit of the key agreement, if there is to be one.
     pub(crate) fn zrtp_timeout(&self) -> Option<Duration> {
         self.zrtp.as_ref().map(|config| config.timeout)
     }
@@ -108,7 +108,7 @@ impl Secrets {
         self.zrtp.get_or_insert_default()
     }
 
-    /// Keys for what is sent and received; the same if there is one only.
+    /// Sets the keys for sending and receiving; the same key for both if there is only one.
     pub(crate) fn set_keys(
         &mut self,
         suite: i32,
@@ -125,9 +125,9 @@ impl Secrets {
     }
 }
 
-/// Secures the stream with a master key that both ends have, the same both ways: for streams whose
-/// media goes one way and whose reports come back. `suite` is a rushes_srtp_suite; `key` is the key
-/// with its salt behind it, `len` octets, which are copied.
+/// Secures the stream with a master key that both ends have, the same in both directions: for
+/// streams whose media goes one way and whose reports return. `suite` is a rushes_srtp_suite; `key`
+/// is the key followed by its salt, `len` octets, which are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_srtp(
     options: *const StreamOptions,
@@ -140,8 +140,8 @@ pub extern "C" fn rushes_stream_options_srtp(
     })
 }
 
-/// Secures the stream with master keys of their own for what is sent and for what is received, each
-/// of `len` octets: for streams whose media goes both ways.
+/// Secures the stream with separate master keys for sending and receiving, each of `len` octets:
+/// for streams whose media goes both ways.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_srtp_separate(
     options: *const StreamOptions,
@@ -156,8 +156,9 @@ pub extern "C" fn rushes_stream_options_srtp_separate(
     })
 }
 
-/// Lets both ends agree on keys (ZRTP, RFC 6189) when the stream is opened, on its own port. Without a
-/// remote port this end waits for whoever speaks to it. The first stream of a session decides how.
+/// Lets both ends agree on keys (ZRTP, RFC 6189) when the stream is opened, on its own port.
+/// Without a remote port this end waits for a peer to contact it. The ZRTP settings of a session's
+/// first stream apply to the whole session.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp(options: *const StreamOptions) -> Status {
     change_all(options, |settings| {
@@ -166,8 +167,8 @@ pub extern "C" fn rushes_stream_options_zrtp(options: *const StreamOptions) -> S
     })
 }
 
-/// A file for this end's name and what is kept of earlier sessions, so that strings that were
-/// compared once need not be compared again. Turns ZRTP on, as the following do.
+/// A file for this end's ZRTP identifier and the secrets of earlier sessions, so that strings that
+/// were compared once need not be compared again. Enables ZRTP, like the following functions.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_cache(
     options: *const StreamOptions,
@@ -191,7 +192,8 @@ pub extern "C" fn rushes_stream_options_zrtp_timeout(
     })
 }
 
-/// Whether this end never begins an agreement; by default it may.
+/// Whether this end only responds to key agreements and never initiates one; by default it may
+/// initiate.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_passive(
     options: *const StreamOptions,
@@ -203,7 +205,7 @@ pub extern "C" fn rushes_stream_options_zrtp_passive(
     })
 }
 
-/// A secret that both ends got by other means, `len` octets, which are copied.
+/// A secret that both ends obtained by other means, `len` octets, which are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_aux_secret(
     options: *const StreamOptions,
@@ -217,8 +219,9 @@ pub extern "C" fn rushes_stream_options_zrtp_aux_secret(
     })
 }
 
-/// Which peers keys are agreed on with, a rushes_zrtp_policy. By default any, or with a cache any but
-/// one that was compared with and has lost the secret of that session.
+/// Which peers keys are agreed on with, a rushes_zrtp_policy. By default any; with a cache, any
+/// except a peer with which the strings were compared and which has lost the secret of that
+/// session.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_policy(
     options: *const StreamOptions,
@@ -236,9 +239,10 @@ pub extern "C" fn rushes_stream_options_zrtp_policy(
     })
 }
 
-/// Sets a function to be told the short authentication string when a stream opened with these
-/// settings has agreed on its keys, on the thread that opens it, before the stream is there. `user`
-/// is passed to it, and to `release` (may be NULL) once it will not be called any more.
+/// Sets a function that receives the short authentication string when a stream opened with these
+/// settings has agreed on its keys. It is called on the thread that opens the stream, before the
+/// stream is returned. `user` is passed to it, and to `release` (may be NULL) once it will not be
+/// called any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_sas_hook(
     options: *const StreamOptions,
@@ -255,12 +259,13 @@ pub extern "C" fn rushes_stream_options_zrtp_sas_hook(
         std::mem::swap(&mut settings.sas_hook, &mut callback);
         Ok(())
     });
-    // The one before, or a refused one: its release may want something of the settings.
+    // The previous or refused callback: its release function may use the settings, so drop it
+    // unlocked.
     drop(callback);
     status
 }
 
-/// A key with the identifier that tells it from others, if it has any.
+/// A key with its master key identifier, if it has one.
 fn master_key(
     suite: i32,
     (key, len): (*const u8, usize),
@@ -272,8 +277,8 @@ fn master_key(
 }
 
 /// Sends under another master key from the next packet and report on; the peer should accept it
-/// already. `suite` must be the stream's; `mki` is the key's identifier, NULL and 0 for none. Any
-/// thread may, while others push.
+/// already. `suite` must be the stream's; `mki` is the master key identifier, NULL and 0 for none.
+/// May be called on any thread, while others push.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_set_send_key(
     stream: *const Stream,
@@ -289,8 +294,8 @@ pub extern "C" fn rushes_stream_set_send_key(
     })
 }
 
-/// Accepts packets and reports under another master key too, from now on. As
-/// rushes_stream_set_send_key().
+/// Also accepts packets and reports under another master key from now on. The arguments are those
+/// of rushes_stream_set_send_key().
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_add_receive_key(
     stream: *const Stream,
@@ -306,8 +311,8 @@ pub extern "C" fn rushes_stream_add_receive_key(
     })
 }
 
-/// Expects the next packet of `source` in the round `roc` (RFC 3711 section 3.3.1): needed to join a
-/// secured stream that has run for more than 65536 packets.
+/// Sets the roll-over counter `roc` of the next packet of `source` (RFC 3711 section 3.3.1): needed
+/// to join a secured stream that has run for more than 65536 packets.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_set_roll_over_counter(
     stream: *const Stream,
@@ -317,8 +322,8 @@ pub extern "C" fn rushes_stream_set_roll_over_counter(
     guard(|| Ok(handle::get(stream)?.handle.set_roll_over_counter(Ssrc(source), roc)?))
 }
 
-/// The roll-over counter of what this end sends, for those who join late; 0 before the first packet
-/// and if the stream is not secured.
+/// The roll-over counter of the packets that this end sends, for receivers that join late; 0 before
+/// the first packet and if the stream is not secured.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_roll_over_counter(stream: *const Stream, roc: *mut u32) -> Status {
     guard(|| {

@@ -1,4 +1,4 @@
-//! What a stream is told before it is opened: sockets.
+//! Stream settings: sockets.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::options::change;
 use crate::options::change_all;
 use crate::pointer;
 
-/// Octets in the largest IP packet to send, headers included: 100..=65535, by default 1500. What is
-/// received may be of any size.
+/// Octets in the largest IP packet to send, headers included: 100..=65535, by default 1500.
+/// Received packets may be of any size.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_mtu(
     options: *const StreamOptions,
@@ -33,8 +33,8 @@ pub extern "C" fn rushes_stream_options_socket_buffer(
     change(options, |builder| Ok(builder.socket_buffer(octets)))
 }
 
-/// Nanoseconds that rushes_stream_pull_frame() asks again and again before it sleeps, by default 0:
-/// it burns a core for a few microseconds of latency.
+/// Nanoseconds that rushes_stream_pull_frame() spins before it sleeps, by default 0. Spinning
+/// occupies a core and saves a few microseconds of latency.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_spin(options: *const StreamOptions, time: u64) -> Status {
     change(options, |builder| Ok(builder.spin(Duration::from_nanos(time))))
@@ -49,7 +49,7 @@ pub extern "C" fn rushes_stream_options_send_timeout(
     change(options, |builder| Ok(builder.send_timeout(Duration::from_nanos(timeout))))
 }
 
-/// How datagrams are given to the kernel: "auto", the default, "gso", "sendmmsg" or "single".
+/// How datagrams are passed to the kernel: "auto", the default, "gso", "sendmmsg" or "single".
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_send_path(
     options: *const StreamOptions,
@@ -61,7 +61,7 @@ pub extern "C" fn rushes_stream_options_send_path(
     })
 }
 
-/// How datagrams are taken from the kernel: "auto", the default, "gro", "recvmmsg" or "single".
+/// How datagrams are received from the kernel: "auto", the default, "gro", "recvmmsg" or "single".
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_receive_path(
     options: *const StreamOptions,
@@ -77,8 +77,8 @@ fn wrong(error: &rushes::net::UnknownPath) -> crate::error::Failure {
     argument(error.to_string())
 }
 
-/// Whether the kernel and the device read what is sent where it lies (MSG_ZEROCOPY); by default not.
-/// For real network devices and frames of 16 KiB and more.
+/// Whether the kernel and the device read sent data in place (MSG_ZEROCOPY); by default not. For
+/// real network devices and frames of 16 KiB and more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zero_copy(
     options: *const StreamOptions,
@@ -87,7 +87,7 @@ pub extern "C" fn rushes_stream_options_zero_copy(
     change(options, |builder| Ok(builder.zero_copy(on)))
 }
 
-/// The differentiated services code point of what is sent, 0..=63 (RFC 2474).
+/// The differentiated services code point of sent packets, 0..=63 (RFC 2474).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_dscp(options: *const StreamOptions, dscp: u8) -> Status {
     change(options, |builder| Ok(builder.dscp(dscp)))
@@ -102,8 +102,9 @@ pub extern "C" fn rushes_stream_options_interface(
     change(options, |builder| Ok(builder.interface(pointer::text(name)?)))
 }
 
-/// How far packets to the session's multicast group go, in hops (1 by default), and whether this host
-/// hears them too (it does by default). RUSHES_ERROR_ARGUMENT if the peer is no multicast group.
+/// The hop limit of packets to the session's multicast group (1 by default), and whether this host
+/// receives them too (it does by default). RUSHES_ERROR_ARGUMENT if the peer is not a multicast
+/// group.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_multicast(
     options: *const StreamOptions,
@@ -120,9 +121,9 @@ pub extern "C" fn rushes_stream_options_multicast(
     })
 }
 
-/// Sends an empty datagram at once and whenever nothing was sent for `interval` nanoseconds, so that
-/// address translators keep the path to us open (RFC 6263); by default never. It needs a remote port,
-/// and a thread that pulls or waits.
+/// Sends an empty datagram at once, and whenever nothing was sent for `interval` nanoseconds, so
+/// that address translators keep the path to this host open (RFC 6263); by default never. It needs
+/// a remote port, and a thread that pulls or waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_keep_alive(
     options: *const StreamOptions,

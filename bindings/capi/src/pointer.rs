@@ -1,8 +1,8 @@
-//! Addresses that C gives: what is read and written there.
+//! Reads and writes at addresses that C passes.
 //!
-//! The one promise that C makes, and that every function of the header asks for: a pointer that is
-//! not null points to as much memory as its function says, which nobody else changes during the
-//! call. Null is looked at here.
+//! The functions of the header require one guarantee of C: a pointer that is not null points to as
+//! much memory as its function specifies, and no other thread changes that memory during the call.
+//! Null is checked here.
 
 use std::ffi::CStr;
 use std::ffi::c_char;
@@ -16,7 +16,7 @@ fn null() -> Failure {
     Failure::new(Status::Null, "a pointer is null that must not be")
 }
 
-/// Octets or numbers that C lends for the call; null will do for none.
+/// Octets or numbers that C lends for the call; null is allowed if `count` is 0.
 pub(crate) fn slice<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);
@@ -27,12 +27,12 @@ pub(crate) fn slice<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Fail
     if !data.is_aligned() || count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(Failure::new(Status::Argument, format!("no array has {count} elements there")));
     }
-    // SAFETY: C promises that so many are there and stay; it is not null, aligned, and no longer
-    // than memory can be.
+    // SAFETY: C guarantees that `count` elements are there and stay; the pointer is not null, is
+    // aligned, and the slice is no longer than memory can be.
     Ok(unsafe { slice::from_raw_parts(data, count) })
 }
 
-/// Octets that C lends to be written to.
+/// Octets that C lends for writing.
 pub(crate) fn slice_mut<'a>(data: *mut u8, count: usize) -> Result<&'a mut [u8], Failure> {
     if count == 0 {
         return Ok(&mut []);
@@ -43,30 +43,30 @@ pub(crate) fn slice_mut<'a>(data: *mut u8, count: usize) -> Result<&'a mut [u8],
     if count > isize::MAX as usize {
         return Err(Failure::new(Status::Argument, format!("no array has {count} octets")));
     }
-    // Rust reads nothing that was not written.
-    // SAFETY: C promises that so many are there and nobody else's for the call.
+    // They are zeroed first, as Rust must not read uninitialised memory.
+    // SAFETY: C guarantees `count` octets, which no other thread uses during the call.
     unsafe { ptr::write_bytes(data, 0, count) };
-    // SAFETY: the same, and all of them are written.
+    // SAFETY: the same, and all of them are initialised now.
     Ok(unsafe { slice::from_raw_parts_mut(data, count) })
 }
 
-/// A text that C lends for the call.
+/// A string that C lends for the call.
 pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     optional_text(text)?.ok_or_else(null)
 }
 
-/// The same, where null stands for none.
+/// The same; null means none.
 pub(crate) fn optional_text<'a>(text: *const c_char) -> Result<Option<&'a str>, Failure> {
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: C promises that a text ends with a zero octet.
+    // SAFETY: C guarantees that a string ends with a zero octet.
     let text = unsafe { CStr::from_ptr(text) };
     let wrong = |_| Failure::new(Status::Text, "a text is not UTF-8");
     text.to_str().map(Some).map_err(wrong)
 }
 
-/// A number that C lends, where null stands for none.
+/// A number that C lends; null means none.
 pub(crate) fn optional<T: Copy>(value: *const T) -> Result<Option<T>, Failure> {
     if value.is_null() {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(crate) fn optional<T: Copy>(value: *const T) -> Result<Option<T>, Failure> {
     Ok(slice(value, 1)?.first().copied())
 }
 
-/// Checks that there is a place for an answer, before anything is done.
+/// Checks the address of a result before any work is done.
 pub(crate) fn check<T>(place: *mut T) -> Result<(), Failure> {
     if place.is_null() {
         return Err(null());
@@ -85,32 +85,33 @@ pub(crate) fn check<T>(place: *mut T) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives C an answer.
+/// Writes a result to C's memory.
 pub(crate) fn give<T: Copy>(place: *mut T, value: T) -> Result<(), Failure> {
     check(place)?;
-    // SAFETY: C promises that there is a place for it, which is not null and aligned.
+    // SAFETY: C guarantees memory for it; the pointer is not null and is aligned.
     unsafe { ptr::write(place, value) };
     Ok(())
 }
 
-/// Octets by which a struct may have grown in a later version; a larger `size` is no struct's.
+/// Maximum number of octets by which a later version may have grown a struct. A larger `size` is
+/// invalid: no further octets are written.
 const GROWTH_MAX: usize = 4096;
 
-/// Gives C as much of a struct as it knows of: `size` octets of what only grows at its end. A caller
-/// that knows of more, from a later version's header, finds zeros there.
+/// Writes the first `size` octets of a struct, the part that the caller's version of the header
+/// declares; structs only grow at their end. Fields of a later version are set to zero.
 pub(crate) fn give_part<T: Copy>(place: *mut T, size: usize, value: T) -> Result<(), Failure> {
     check(place)?;
     let len = size.min(size_of::<T>());
     let more = (size - len).min(GROWTH_MAX);
     let (from, to) = ((&raw const value).cast::<u8>(), place.cast::<u8>());
-    // SAFETY: C promises `size` octets there; they are another's than the value's.
+    // SAFETY: C guarantees `size` octets there, which do not overlap with `value`.
     unsafe { ptr::copy_nonoverlapping(from, to, len) };
-    // SAFETY: the same octets, from the `len`th on.
+    // SAFETY: the same memory, from octet `len` on.
     unsafe { ptr::write_bytes(to.wrapping_add(len), 0, more) };
     Ok(())
 }
 
-/// Gives C a text with a zero octet at its end, into `size` octets.
+/// Writes a string and a terminating zero octet into `size` octets.
 pub(crate) fn give_text(place: *mut c_char, size: usize, text: &str) -> Result<(), Failure> {
     check(place)?;
     if text.len() >= size {
@@ -127,7 +128,7 @@ fn character(octet: u8) -> c_char {
     octet as c_char
 }
 
-/// A text in an array of a struct, cut where the array ends, with a zero octet at its end.
+/// A string as an array for a struct, truncated to fit, with a zero octet at its end.
 pub(crate) fn text_array<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     let fits = (0..N).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);

@@ -13,7 +13,7 @@ use crate::handle;
 use crate::handle::kept;
 use crate::pointer;
 
-/// One peer, and the streams with it.
+/// One peer, and the streams exchanged with it.
 #[derive(Debug)]
 pub struct Session(pub(crate) rushes::Session);
 kept!(Session, 2, "session");
@@ -22,14 +22,14 @@ kept!(Session, 2, "session");
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Sas {
-    /// What two people read to each other, with a zero octet at its end.
+    /// The string for two people to read to each other, with a zero octet at its end.
     pub text: [c_char; 64],
-    /// The whole hash of which it is the beginning.
+    /// The complete hash; the string is derived from its beginning.
     pub hash: [u8; 32],
     /// Whether both ends have compared it, in this session or one that it continues.
     pub is_verified: bool,
-    /// Whether both ends have the same secret (rushes_stream_options_zrtp_aux_secret()): nothing need
-    /// be compared then.
+    /// Whether both ends have the same secret (rushes_stream_options_zrtp_aux_secret()): then no
+    /// comparison is needed.
     pub shares_secret: bool,
 }
 
@@ -41,35 +41,35 @@ impl From<&rushes::zrtp::SasStatus> for Sas {
     }
 }
 
-/// Something that is not as it should be with a session's key agreement by ZRTP.
+/// A problem with a session's key agreement by ZRTP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum ZrtpWarning {
     /// None.
     None = 0,
-    /// A secret of an earlier session is not known to the peer: compare the strings.
+    /// The peer does not know a secret of an earlier session: compare the strings.
     CacheMismatch = 1,
-    /// The same, and the strings were compared before: likelier that somebody is in between.
+    /// The same, and the strings were compared before: a man in the middle is more likely.
     VerifiedBefore = 2,
-    /// The secret got by other means is not the peer's.
+    /// The auxiliary secret differs from the peer's.
     AuxMismatch = 3,
-    /// The peer discloses what it hears to others.
+    /// The peer discloses the session to third parties.
     Disclosure = 4,
     /// The peer signed the string, which is not verified here.
     Signature = 5,
-    /// A message of somebody else, or a changed one: it was not used.
+    /// A message was forged or modified, and was discarded.
     Forged = 6,
-    /// A Hello that is not the one that was announced.
+    /// A Hello does not match the announced one.
     HelloHash = 7,
-    /// Another, of a later version.
+    /// A warning of a later version.
     Other = 8,
 }
 
 /// Makes a session with one peer, to be closed by rushes_session_close().
 ///
-/// `peer` is a host name, an IPv4 or IPv6 address or a multicast group: streams send there, and take
-/// datagrams from there only (from everybody in a group). NULL receives from anyone and sends to no
-/// one. `local` is the local address to bind to, or NULL for all.
+/// `peer` is a host name, an IPv4 or IPv6 address or a multicast group: streams send there, and
+/// accept datagrams from there only (in a group, from every host). With NULL they receive from any
+/// host and do not send. `local` is the local address to bind to, or NULL for all.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_new(
     context: *const Context,
@@ -98,7 +98,7 @@ pub extern "C" fn rushes_session_close(session: *mut Session) -> Status {
 }
 
 /// The session's short authentication string, once its first stream has agreed on a key by ZRTP;
-/// before, RUSHES_TIMEOUT and nothing is written. `size` is sizeof(rushes_sas).
+/// before that, RUSHES_TIMEOUT, and nothing is written. `size` is sizeof(rushes_sas).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_sas(
     session: *const Session,
@@ -113,9 +113,9 @@ pub extern "C" fn rushes_session_sas(
     })
 }
 
-/// Tells whether both ends found their short authentication strings equal. If they were, later
+/// Reports whether both ends found their short authentication strings equal. If they were, later
 /// sessions with the peer need no comparison, as long as both ends keep a cache
-/// (rushes_stream_options_zrtp_cache()); if not, somebody is in between: close the streams.
+/// (rushes_stream_options_zrtp_cache()); if not, there is a man in the middle: close the streams.
 /// RUSHES_ERROR_UNSUPPORTED if there is no string yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_verify_sas(session: *const Session, are_equal: bool) -> Status {

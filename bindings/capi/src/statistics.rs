@@ -1,4 +1,4 @@
-//! What a stream has done so far, and what is known of its peers.
+//! Counters of a stream, its sources and its RTCP peers.
 
 use std::ffi::c_char;
 
@@ -12,19 +12,19 @@ use crate::handle;
 use crate::pointer;
 use crate::stream::Stream;
 
-/// A stream's counters at one moment. Later versions may have more at the end.
+/// A stream's counters at one moment. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Statistics {
-    /// Frames taken to be sent.
+    /// Frames accepted for sending.
     pub frames_sent: u64,
     /// Octets of them, as given.
     pub frame_octets_sent: u64,
-    /// Packets made.
+    /// Packets created.
     pub packets_sent: u64,
     /// Octets of RTP payload in them.
     pub payload_octets_sent: u64,
-    /// Packets sent once more because they were asked for.
+    /// Packets retransmitted on request.
     pub retransmitted: u64,
     /// Frames (or NAL units) delivered.
     pub frames_received: u64,
@@ -34,49 +34,49 @@ pub struct Statistics {
     pub packets_received: u64,
     /// Octets of RTP payload in them.
     pub payload_octets_received: u64,
-    /// Packets that were missing when they were no longer waited for.
+    /// Packets that were missing when the receiver stopped waiting for them.
     pub packets_lost: u64,
-    /// Packets that came after a later one.
+    /// Packets that arrived after a later one.
     pub packets_reordered: u64,
-    /// Requests made for missing packets.
+    /// Requests sent for missing packets.
     pub requested: u64,
-    /// Missing packets that came after they were asked for.
+    /// Missing packets that arrived after they were requested.
     pub recovered: u64,
-    /// Datagrams that were of no use.
+    /// Datagrams that were discarded.
     pub discarded: u64,
-    /// Octets of memory held for what is not delivered yet.
+    /// Octets of memory held for frames that are not delivered yet.
     pub held_octets: u64,
-    /// Datagrams from other hosts than the session's peer, ignored; by socket.
+    /// Datagrams from hosts other than the session's peer, ignored; by socket.
     pub foreign: u64,
-    /// Datagrams that no stream on the port takes; by socket.
+    /// Datagrams that no stream on the port accepts; by socket.
     pub unrouted: u64,
-    /// Datagrams turned away because finished frames were not collected.
+    /// Datagrams discarded because finished frames were not pulled.
     pub uncollected: u64,
-    /// System calls made to send; by socket, like those that follow up to `buffer_full_waits`.
+    /// System calls made to send; by socket, like the following counters up to `buffer_full_waits`.
     pub send_calls: u64,
     /// System calls made to receive.
     pub receive_calls: u64,
-    /// Times that a thread waited for the socket.
+    /// Times that a thread waited on the socket.
     pub wait_calls: u64,
     /// Messages that the kernel dropped because the receive buffer was full (Linux).
     pub kernel_drops: u64,
-    /// Times that sending met a full send buffer.
+    /// Times that the send buffer was full.
     pub buffer_full_waits: u64,
-    /// Frames of the stream that were not sent to their end.
+    /// Frames that were not sent completely.
     pub frames_cut: u64,
-    /// NAL units left out of the stream's frames, because their type has no place in RTP.
+    /// NAL units omitted from the stream's frames, because their type has no place in RTP.
     pub units_left_out: u64,
-    /// Missing packets that were asked for and did not come in time.
+    /// Missing packets that were requested and did not arrive in time.
     pub unanswered: u64,
-    /// Missing packets that were not asked for, because an answer could not have come in time.
+    /// Missing packets that were not requested, because an answer could not have arrived in time.
     pub not_requested: u64,
-    /// First frames of a source, among those dropped, that may lack their beginning.
+    /// Dropped frames that were the first of their source and may lack their beginning.
     pub frames_unsure: u64,
-    /// Frames dropped because their source had to give way in the memory of all sources.
+    /// Frames dropped to free memory for other sources.
     pub frames_displaced: u64,
 }
 
-/// What a stream knows of one source that it receives. Later versions may have more at the end.
+/// Reception statistics of one source. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Source {
@@ -84,19 +84,19 @@ pub struct Source {
     pub ssrc: u32,
     /// Packets received, late ones and duplicates included.
     pub received: u64,
-    /// Packets that should have come so far.
+    /// Packets that should have arrived so far.
     pub expected: u64,
     /// Packets expected less those received.
     pub cumulative_lost: i64,
-    /// The newest packet: its sequence number, with the wraps in the upper bits.
+    /// The extended sequence number of the newest packet, with the wraps in the upper bits.
     pub highest: u64,
     /// Interarrival jitter (RFC 3550 appendix A.8) in nanoseconds.
     pub jitter: u64,
-    /// Nanoseconds since its last packet came.
+    /// Nanoseconds since its last packet arrived.
     pub silence: u64,
-    /// Packets accepted: in time, for the first time.
+    /// Packets accepted: in time and not duplicates.
     pub packets: u64,
-    /// Packets that were missing when they were no longer waited for.
+    /// Packets that were missing when the receiver stopped waiting for them.
     pub packets_lost: u64,
     /// Frames (or units) delivered.
     pub frames: u64,
@@ -104,13 +104,13 @@ pub struct Source {
     pub frames_dropped: u64,
 }
 
-/// What a stream's RTCP knows of one peer. Later versions may have more at the end.
+/// RTCP state of one peer. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Peer {
     /// Its synchronisation source.
     pub ssrc: u32,
-    /// Whether it said BYE.
+    /// Whether it sent BYE.
     pub has_left: bool,
     /// Whether it has reported about our media: `report`.
     pub has_reported: bool,
@@ -118,7 +118,7 @@ pub struct Peer {
     pub report: ReportBlock,
     /// The last round-trip time to it in nanoseconds; 0 if it is not known.
     pub round_trip: u64,
-    /// Its canonical name, with a zero octet at its end; empty before it was told.
+    /// Its canonical name, with a zero octet at its end; empty until the peer announces it.
     pub cname: [c_char; 256],
 }
 
@@ -157,8 +157,8 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
     }
 }
 
-/// The stream's counters; `size` is sizeof(rushes_statistics). Any thread may ask, while others push
-/// and pull.
+/// The stream's counters; `size` is sizeof(rushes_statistics). May be called on any thread, while
+/// others push and pull.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_statistics(
     stream: *const Stream,
@@ -171,8 +171,8 @@ pub extern "C" fn rushes_stream_statistics(
     })
 }
 
-/// Datagrams that were of no use for the reason called `reason`, such as "duplicate", "late" or
-/// "authentication failed"; 0 for a reason that there is not.
+/// The number of datagrams discarded for the reason named `reason`, such as "duplicate", "late" or
+/// "authentication failed"; 0 for an unknown reason.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_discarded(
     stream: *const Stream,
@@ -188,8 +188,8 @@ pub extern "C" fn rushes_stream_discarded(
     })
 }
 
-/// The source at `index` of those that the stream follows; RUSHES_ERROR_ARGUMENT if there are not so
-/// many. `size` is sizeof(rushes_source).
+/// The source at `index` among those that the stream tracks; RUSHES_ERROR_ARGUMENT if `index` is
+/// out of range. `size` is sizeof(rushes_source).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_source(
     stream: *const Stream,
@@ -217,8 +217,8 @@ pub extern "C" fn rushes_stream_source(
     })
 }
 
-/// The peer at `index` of those that the stream's RTCP knows; RUSHES_ERROR_ARGUMENT if there are not
-/// so many. `size` is sizeof(rushes_peer).
+/// The peer at `index` among those that the stream's RTCP knows; RUSHES_ERROR_ARGUMENT if `index`
+/// is out of range. `size` is sizeof(rushes_peer).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_peer(
     stream: *const Stream,
@@ -241,9 +241,9 @@ pub extern "C" fn rushes_stream_peer(
     })
 }
 
-/// When a frame of the source `ssrc` was captured, by the sender's wall clock: as an NTP time stamp
-/// (RFC 5905), the same clock for all streams of one sender. RUSHES_TIMEOUT before its first sender
-/// report.
+/// When a frame of the source `ssrc` was captured, by the sender's wall clock: an NTP timestamp
+/// (RFC 5905), by the same clock for all streams of one sender. RUSHES_TIMEOUT before its first
+/// sender report.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_capture_time(
     stream: *const Stream,

@@ -1,4 +1,4 @@
-//! Streams: frames out and in.
+//! Streams: sending and receiving frames.
 
 use std::ffi::c_char;
 use std::ffi::c_void;
@@ -36,13 +36,13 @@ use crate::turn::Turn;
 use crate::turn::busy;
 use crate::turn::is_within_call;
 
-/// How long a call waits before it looks whether the stream was closed meanwhile.
+/// How long a call waits before it checks whether the stream was closed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a wait may keep the port of a stream that was closed meanwhile.
+/// How long a wait may hold the port of a stream that was closed.
 const WAIT_SLICE: Duration = Duration::from_millis(5);
 
-/// A stream of media to and from a peer.
+/// A media stream to and from a peer.
 pub struct Stream {
     sender: Turn<Sending>,
     receiver: Turn<Receiving>,
@@ -55,11 +55,11 @@ kept!(Stream, 3, "stream");
 
 struct Sending {
     sender: StreamSender,
-    /// Where frames in parts are put together.
+    /// The buffer in which frames pushed in parts are assembled.
     whole: Vec<u8>,
 }
 
-/// Where received frames go.
+/// The destination of received frames.
 enum Receiving {
     /// With its event hook, which the receiver owns.
     Pulled(StreamReceiver, Weak<Callback<EventHook>>),
@@ -94,7 +94,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Why there is no receiver to use.
+    /// The error of a call that finds no receiver.
     fn taken(&self) -> Failure {
         self.check_open().err().unwrap_or_else(|| rushes::Error::Hooked.into())
     }
@@ -104,7 +104,7 @@ impl Stream {
         let Receiving::Pulled(receiver, _) = &mut *receiver else {
             return Err(self.taken());
         };
-        // Most frames are there in the first slice, and the clock need not be read.
+        // Most frames arrive in the first slice, and the clock need not be read.
         let mut slice = timeout.min(PATIENCE);
         let mut deadline = None;
         loop {
@@ -135,7 +135,7 @@ impl Stream {
         Ok(sending.sender.push_frame_captured(frame, timestamp, captured)?)
     }
 
-    /// Gives its frames to a hook.
+    /// Delivers the stream's frames to a hook.
     fn start_hook(
         &self,
         hook: extern "C-unwind" fn(*mut c_void, *mut Frame),
@@ -156,13 +156,14 @@ impl Stream {
             }
         });
         let outcome = started.map(|started| *receiving = Receiving::Hooked(started));
-        // If no thread started, the receiver has gone: its hooks are released without the turn.
+        // If no thread was started, the receiver was dropped: its hooks are released without the
+        // turn.
         drop(receiving);
         drop(event_hook);
         Ok(outcome?)
     }
 
-    /// Sets an event hook; the one before is to be dropped without the turn.
+    /// Sets an event hook. The caller must drop the previous one after the turn.
     fn replace_event_hook(
         &self,
         hook: extern "C-unwind" fn(*mut c_void, *const event::Event),
@@ -188,27 +189,28 @@ impl Stream {
         Ok(before)
     }
 
-    /// Ends its hooks, and with the last call in progress the stream.
+    /// Ends the stream's hooks, and with the last call in progress the stream.
     fn close(&self) {
         self.is_closed.store(true, Relaxed);
-        // A call in progress on another thread sees it, and ends soon.
+        // A call in progress on another thread checks this flag, and ends soon.
         let receiving = self
             .receiver
             .wait()
             .map(|mut receiving| std::mem::replace(&mut *receiving, Receiving::Nowhere));
-        // Without the turn, as its hook may want something of the stream.
+        // Without the turn, as its hook may use the stream.
         drop(receiving);
         self.rtcp_hook.end();
     }
 }
 
-/// Closes a stream: says goodbye, ends its hooks and gives its port back.
+/// Closes a stream: sends BYE, ends its hooks and releases its port.
 ///
-/// When it returns no hook of the stream is running or will be called. On other threads a pull or a
-/// wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push goes on to its end, which
-/// then gives the port back. It may be called from the stream's receive hook, or from the event hook
-/// beside one, and that is the last call of either. From an RTCP hook, or an event hook of a stream
-/// that is pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two hooks must not close each
+/// When it returns, no hook of the stream is running or will be called. On other threads a pull or
+/// a wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push runs to its end, which
+/// then releases the port. It may be called from the stream's receive hook, or from the event hook
+/// of a stream that has one, and that is the last call of either. From an RTCP hook, or from an
+/// event hook of a stream that is pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two
+/// hooks must not close each other's streams at the same time: each would wait for the other.
 /// other's streams at the same time: each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
@@ -224,14 +226,14 @@ pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
     })
 }
 
-/// Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's codec
-/// calls a frame. Returns when the kernel has all of it; the octets are the caller's again, and
-/// unchanged.
+/// Sends one frame: an access unit with start codes, an Opus packet, or a frame as the stream's
+/// codec defines it. Returns when the kernel has accepted all of it; the octets are unchanged and
+/// may be reused.
 ///
-/// `timestamp` is the sampling instant in ticks of the stream's clock rate; with NULL it follows the
-/// frame before by one frame interval. With pacing (rushes_stream_options_pacing_share()) a large
-/// frame takes its share of the frame interval. Any thread may push; frames that several push at once
-/// go out one after the other.
+/// `timestamp` is the sampling instant in ticks of the stream's clock rate; with NULL it is one
+/// frame interval after the previous frame. With pacing (rushes_stream_options_pacing_share()) a
+/// large frame takes its share of the frame interval. Any thread may push; frames pushed at the
+/// same time are sent one after the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_push_frame(
     stream: *const Stream,
@@ -245,8 +247,8 @@ pub extern "C" fn rushes_stream_push_frame(
     })
 }
 
-/// As rushes_stream_push_frame(), of a frame that was captured `age` nanoseconds ago: the receiver
-/// learns it from reports and presents streams of several devices in step.
+/// As rushes_stream_push_frame(), for a frame that was captured `age` nanoseconds ago: reports
+/// carry this to the receiver, which can then synchronise streams of several devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_push_frame_captured(
     stream: *const Stream,
@@ -272,8 +274,9 @@ pub struct Part {
     pub len: usize,
 }
 
-/// As rushes_stream_push_frame(), of a frame in `count` parts that lie in different places, such as
-/// parameter sets and a slice. More than one part are copied once, into memory that the stream keeps.
+/// As rushes_stream_push_frame(), for a frame in `count` parts that lie in different places, such
+/// as parameter sets and a slice. Two or more parts are copied once, into memory that the stream
+/// keeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_push_frame_parts(
     stream: *const Stream,
@@ -298,15 +301,15 @@ pub extern "C" fn rushes_stream_push_frame_parts(
     })
 }
 
-/// Sends one packet without payload, from which receivers learn of packets lost before it: good at
+/// Sends one packet without payload, by which receivers detect packets lost before it: useful at
 /// the end of a stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_keep_alive(stream: *const Stream) -> Status {
     guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.send_keep_alive()?))
 }
 
-/// Waits for `time` nanoseconds, answering requests and reports meanwhile: what who only sends should
-/// do between frames. Others may push meanwhile.
+/// Waits for `time` nanoseconds, answering requests and reports meanwhile: an application that only
+/// sends should call it between frames. Other threads may push meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status {
     guard(|| {
@@ -325,9 +328,10 @@ pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status
 }
 
 /// Waits for the next frame, at most for `timeout` nanoseconds (RUSHES_FOREVER: until the stream is
-/// closed); with 0 it takes what is there. RUSHES_TIMEOUT, and NULL in `*frame`, if none came.
+/// closed); with 0 it returns a frame only if one is ready. RUSHES_TIMEOUT, and NULL in `*frame`,
+/// if none arrived.
 ///
-/// Frames of one source come in order, each whole, each once. The frame is lent until
+/// Frames of one source are delivered in order, complete and once each. The frame is lent until
 /// rushes_frame_release(). One thread pulls at a time: another gets RUSHES_ERROR_BUSY.
 /// RUSHES_ERROR_HOOKED if the frames go to a hook.
 #[unsafe(no_mangle)]
@@ -348,12 +352,12 @@ pub extern "C" fn rushes_stream_pull_frame(
     })
 }
 
-/// Gives every frame from now on to `hook`, on one thread of the stream's own. `user` is passed to
-/// it, and to `release` (may be NULL) once the hook will not be called any more; if this fails,
-/// `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
+/// Delivers every frame from now on to `hook`, on a dedicated thread of the stream. `user` is
+/// passed to it, and to `release` (may be NULL) once the hook will not be called any more; if this
+/// fails, `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
 ///
-/// The hook may call every function of the library, also rushes_stream_close() of its own stream. It
-/// must not throw: that ends the process.
+/// The hook may call every function of the library, including rushes_stream_close() on its own
+/// stream. It must not throw: that ends the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_on_frame(
     stream: *const Stream,
@@ -378,16 +382,16 @@ fn lend(
     let Ok(lent) = handle::keep_shared(frame.clone()) else { return };
     callback.call(|_, user| hook(user, lent));
     if !frame.is_kept() {
-        // Unless the hook has released it itself.
+        // Fails if the hook has released it itself.
         let _ = handle::take(lent);
     }
 }
 
-/// Sets a function to be told of packets lost, frames dropped and sources that come and go, on the
-/// thread that pulls or runs the receive hook, and of a socket that the latter cannot read; to be set
-/// before rushes_stream_on_frame(). `user` and `release` are as there. Called from within a pull, it
-/// may push and ask for reports; a call that would have to wait for another thread is
-/// RUSHES_ERROR_BUSY then.
+/// Sets a function that receives events about lost packets, dropped frames and sources that start
+/// or end, on the thread that pulls or runs the receive hook, and about a socket that the latter
+/// cannot read; to be set before rushes_stream_on_frame(). `user` and `release` are as for that
+/// function. Called from within a pull, it may push and request reports; a call that would have to
+/// wait for another thread is RUSHES_ERROR_BUSY then.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_on_event(
     stream: *const Stream,
@@ -404,7 +408,7 @@ pub extern "C" fn rushes_stream_on_event(
     })
 }
 
-/// The stream's own synchronisation source. A collision may change it.
+/// The stream's own SSRC. A collision may change it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_ssrc(stream: *const Stream, ssrc: *mut u32) -> Status {
     guard(|| {
@@ -436,7 +440,7 @@ pub extern "C" fn rushes_stream_local_address(
     })
 }
 
-/// The timestamp of the next frame that is given none, in ticks.
+/// The timestamp that the next frame gets if none is given, in ticks.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_next_timestamp(
     stream: *const Stream,

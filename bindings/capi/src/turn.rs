@@ -1,4 +1,4 @@
-//! Who may use something now: locks that a hook cannot lock itself out by.
+//! Exclusive access: locks on which a hook cannot deadlock its own thread.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -12,11 +12,11 @@ use crate::error::Failure;
 use crate::error::Status;
 
 thread_local! {
-    /// Turns that this thread has.
+    /// The number of turns that this thread holds.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Whether this thread has a turn: it is in a hook that is called from within a call.
+/// Whether this thread holds a turn, that is, it runs a hook called from within a call.
 pub(crate) fn is_within_call() -> bool {
     HELD.try_with(Cell::get).is_ok_and(|held| held > 0)
 }
@@ -25,9 +25,9 @@ pub(crate) fn busy(what: &str) -> Failure {
     Failure::new(Status::Busy, what)
 }
 
-/// Something that one thread uses at a time.
+/// A value that one thread uses at a time.
 ///
-/// **Invariant:** a thread that has a turn waits for no other: that could be for ever.
+/// **Invariant:** a thread that holds a turn never waits for another turn, which could deadlock.
 #[derive(Debug, Default)]
 pub(crate) struct Turn<T>(Mutex<T>);
 
@@ -36,7 +36,7 @@ impl<T> Turn<T> {
         Self(Mutex::new(value))
     }
 
-    /// Waits for the turn, except within a call of this thread's.
+    /// Waits for the turn, unless this thread holds one already; then it is [`take`](Self::take).
     pub(crate) fn wait(&self) -> Result<Taken<'_, T>, Failure> {
         if is_within_call() {
             return self.take();
@@ -44,7 +44,7 @@ impl<T> Turn<T> {
         Ok(Taken::new(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Takes the turn if nobody has it.
+    /// Takes the turn if it is free.
     pub(crate) fn take(&self) -> Result<Taken<'_, T>, Failure> {
         match self.0.try_lock() {
             Ok(guard) => Ok(Taken::new(guard)),
@@ -57,7 +57,7 @@ impl<T> Turn<T> {
     }
 }
 
-/// The turn, until it is dropped.
+/// The turn, held until this is dropped.
 pub(crate) struct Taken<'a, T>(MutexGuard<'a, T>);
 
 impl<'a, T> Taken<'a, T> {

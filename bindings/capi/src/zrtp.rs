@@ -1,4 +1,4 @@
-//! Streams whose keys are agreed on first.
+//! Opening streams with keys agreed on by ZRTP.
 
 use std::ffi::CString;
 use std::fmt;
@@ -26,10 +26,10 @@ use crate::pointer;
 use crate::stream::Stream;
 use crate::turn::Turn;
 
-/// How long a wait goes on before it looks whether the opening was closed meanwhile.
+/// How long a wait blocks before it checks whether the opening was closed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A SAS hook with what it is called with.
+/// A SAS hook with its `user` pointer.
 pub(crate) type SasCallback = Callback<SasHook>;
 
 /// A stream whose keys are being agreed on.
@@ -68,7 +68,7 @@ impl Opening {
     }
 }
 
-/// Who is asked whether the short authentication strings are the same.
+/// Approves a key agreement through the SAS hook.
 struct Approval {
     session: rushes::Session,
     hook: Option<Arc<SasCallback>>,
@@ -104,7 +104,7 @@ fn begin(settings: Settings) -> Result<(rushes::zrtp::Opening, Approval), Failur
     Ok((opening, Approval { session, hook: sas_hook }))
 }
 
-/// Opens a stream, and agrees on its keys if that is to be.
+/// Opens a stream, and agrees on its keys by ZRTP if that is configured.
 pub(crate) fn open(settings: Settings) -> Result<MediaStream, Failure> {
     let Some(timeout) = settings.secrets.zrtp_timeout() else {
         let builder = settings.builder;
@@ -121,8 +121,8 @@ pub(crate) fn open(settings: Settings) -> Result<MediaStream, Failure> {
     Ok(stream)
 }
 
-/// Begins to open a stream with rushes_stream_options_zrtp(): says Hello to the peer, or waits for
-/// one. To be closed by rushes_opening_close(), also when the stream is there.
+/// Begins to open a stream with rushes_stream_options_zrtp(): sends a Hello to the peer, or waits
+/// for one. To be closed by rushes_opening_close(), even after the stream is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_begin(
     options: *const StreamOptions,
@@ -144,8 +144,9 @@ pub extern "C" fn rushes_opening_local_port(opening: *const Opening, port: *mut 
     guard(|| pointer::give(port, handle::get(opening)?.local_port))
 }
 
-/// Waits until the keys are agreed on, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if they are
-/// not by then, and it may be called again. The stream is to be closed by rushes_stream_close().
+/// Waits until the keys are agreed on, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if they
+/// are not by then, and it may be called again. The stream is to be closed by
+/// rushes_stream_close().
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_opening_wait(
     opening: *const Opening,
@@ -163,8 +164,8 @@ pub extern "C" fn rushes_opening_wait(
     })
 }
 
-/// Closes an opening; if there is no stream yet there will be none. A wait in progress on another thread
-/// ends within 0.1 s with RUSHES_ERROR_CLOSED.
+/// Closes an opening. If the stream is not open yet, it will not be opened. A wait in progress on
+/// another thread ends within 0.1 s with RUSHES_ERROR_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_opening_close(opening: *mut Opening) -> Status {
     guard(|| {

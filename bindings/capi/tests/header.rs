@@ -1,6 +1,6 @@
-//! The C header is the one that the functions' declarations make.
+//! The committed C header equals the one generated from the functions' declarations.
 //!
-//! `RUSHES_WRITE_HEADER=1 cargo test -p rushes-capi --test header` writes it anew.
+//! `RUSHES_WRITE_HEADER=1 cargo test -p rushes-capi --test header` regenerates it.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::path::Path;
@@ -30,7 +30,7 @@ const SOURCES: [&str; 18] = [
     "texture/client",
 ];
 
-/// What types are called in C.
+/// The names of the types in C.
 const NAMES: [(&str, &str); 41] = [
     ("Status", "status"),
     ("Context", "context"),
@@ -135,7 +135,7 @@ fn generated() -> String {
     }
     let mut header = Vec::new();
     builder.generate().unwrap().write(&mut header);
-    // A status is an error unless it is one of two.
+    // Every status except OK and TIMEOUT is an error.
     String::from_utf8(header)
         .unwrap()
         .replace("RUSHES_STATUS_OK", "RUSHES_OK")

@@ -13,8 +13,8 @@
 >>> bytes(frame)[4:]
 b'&\\x01\\x80first'
 
-Frames are buffers: nothing is copied on the way in, nor, from ``bytes``, on the way out. Waiting and
-sending release the interpreter lock. Everything that goes wrong is a ``rushes.Error``.
+Frames are buffers: received frames are not copied, nor are ``bytes`` that are sent. Waiting and
+sending release the interpreter lock. All exceptions of the library derive from ``rushes.Error``.
 """
 
 import atexit as _atexit
@@ -120,5 +120,5 @@ __all__ = [
     "texture_formats",
 ]
 
-# Threads of the library must not call an interpreter that is going.
+# Threads of the library must not call the interpreter while it shuts down.
 _atexit.register(close_all)

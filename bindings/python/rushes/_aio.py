@@ -11,21 +11,21 @@ from rushes._rushes import ClosedError, Frame, Stream, _Taker
 
 __all__ = ["AsyncFrames"]
 
-#: How long the thread waits before it looks whether anybody still wants a frame, in seconds.
+#: How long the thread waits before it checks whether a frame is still wanted, in seconds.
 _PATIENCE = 0.1
 
 
 class _Request:
-    """A frame that somebody waits for in an event loop."""
+    """A request for a frame by tasks of an event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.waiting: set[asyncio.Future[None]] = set()
-        #: Whether one is kept, or why not; ``None`` until it is known.
+        #: Whether a frame is kept, or the exception; ``None`` until it is known.
         self.outcome: bool | Exception | None = None
 
     def settle(self, outcome: bool | Exception) -> None:
-        """Wakes whoever waits, in the event loop."""
+        """Sets the outcome and wakes the waiting tasks, in the event loop."""
         self.outcome = outcome
         for waiting in self.waiting:
             if not waiting.done():
@@ -38,13 +38,13 @@ _Requests = queue.SimpleQueue[_Request | None]
 class AsyncFrames:
     """The frames of a stream as an asynchronous iterator; ``aiter(stream)`` makes one.
 
-    A frame is asked for when one is awaited, and kept with the stream until one is given it. So none
-    is lost between two loops over one stream, nor when a wait is cancelled: the next one gets what
-    came. It ends when the stream is closed. One task at a time may wait.
+    A frame is requested when one is awaited, and kept with the stream until it is delivered. So
+    none is lost between two loops over one stream, nor when a wait is cancelled: the next wait gets
+    it. The iteration ends when the stream is closed. One task at a time may wait.
 
-    A thread waits and wakes the event loop. Only where frames follow each other within half a
-    millisecond does the loop wait itself, for no longer than that, and other tasks have their turn
-    between every few of them.
+    A thread waits and wakes the event loop. Only while frames follow each other within half a
+    millisecond does the loop itself wait, for no longer than that, and other tasks get a turn
+    every few frames.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -60,13 +60,13 @@ class AsyncFrames:
         return self
 
     async def __anext__(self) -> Frame:
-        # Hardly anything, as this is all there is to it where frames come thick and fast.
+        # Kept short, as this is the whole path while frames arrive in quick succession.
         frame = self._take()
         return await self._next() if frame is None else frame
 
     async def _next(self) -> Frame:
         if self._taker.is_turn_of_others():
-            # Before a frame is taken: who is cancelled here loses none.
+            # Before a frame is taken, so that a cancellation here loses none.
             await asyncio.sleep(0)
             self._taker.go_on()
             if (frame := self._take()) is not None:
@@ -79,18 +79,18 @@ class AsyncFrames:
         raise StopAsyncIteration
 
     async def _wait(self) -> bool:
-        """Waits until a frame may be there; whether more may come."""
+        """Waits until a frame may be ready; returns whether more may arrive."""
         loop = asyncio.get_running_loop()
         request = self._pending
-        # A loop that has ended has left its own behind.
+        # The pending request may be left over from a loop that has ended.
         if request is None or request.loop is not loop:
             self._start()
             self._pending = request = _Request(loop)
             self._requests.put(request)
             if self._given_up.is_set():
-                # The thread may have ended before it came to that.
+                # The thread may have ended before it read the request.
                 return False
-        # It stays where the wait is cancelled.
+        # The request stays pending if the wait is cancelled.
         if request.outcome is None:
             waiting = loop.create_future()
             request.waiting.add(waiting)
@@ -111,12 +111,12 @@ class AsyncFrames:
 
     def _start(self) -> None:
         if self._thread is None:
-            # It keeps neither the iterator nor the interpreter alive.
+            # The thread keeps neither the iterator nor the interpreter alive.
             arguments = (self._stream, self._requests, self._given_up)
             thread = threading.Thread(
                 target=_pump, args=arguments, name="rushes-async", daemon=True
             )
-            # Who cannot have one is told so, and may try again.
+            # Raises if no thread can be started; the caller may try again.
             thread.start()
             self._thread = thread
 
@@ -129,7 +129,7 @@ class AsyncFrames:
 
 
 def _pump(stream: Stream, requests: _Requests, given_up: threading.Event) -> None:
-    """Answers each request when a frame is kept."""
+    """Settles each request when a frame is kept."""
     while (request := requests.get()) is not None:
         outcome: bool | Exception = False
         try:
@@ -137,7 +137,7 @@ def _pump(stream: Stream, requests: _Requests, given_up: threading.Event) -> Non
                 outcome = stream._keep_frame(_PATIENCE)
         except ClosedError:
             pass
-        except Exception as exception:  # noqa: BLE001 - whoever awaits it is told
+        except Exception as exception:  # noqa: BLE001 - raised where it is awaited
             outcome = exception
-        with suppress(RuntimeError):  # The event loop is closed: nobody waits there any more.
+        with suppress(RuntimeError):  # The event loop is closed: no task waits there any more.
             request.loop.call_soon_threadsafe(request.settle, outcome)

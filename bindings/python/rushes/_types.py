@@ -1,4 +1,4 @@
-"""Names for what annotations need: settings and words that have a few values."""
+"""Types for annotations: settings, and strings with a few allowed values."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = [
 
 
 class HasBuffer(Protocol):
-    """Whatever has octets that others may look at."""
+    """An object that exports its octets as a buffer."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 
 class HasArray(Protocol):
-    """An array, whose annotations say nothing of its buffer before Python 3.12."""
+    """An array, whose annotations do not declare its buffer before Python 3.12."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
@@ -46,11 +46,11 @@ class HasArray(Protocol):
 BytesLike: TypeAlias = HasBuffer | HasArray
 #: A host and a port.
 Address: TypeAlias = tuple[str, int]
-#: What a stream carries.
+#: The payload format of a stream.
 Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "generic"]
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
 Rate: TypeAlias = int | float | Fraction
-#: How tiles travel.
+#: The transport of tiles.
 Transport: TypeAlias = Literal["udp", "tcp", "rtp"]
 #: When pictures are taken from a source.
 Timing: TypeAlias = Literal["live", "every-frame", "flat-out"]
@@ -154,7 +154,7 @@ class TextureClientOptions(TypedDict, total=False):
 
 
 class SenderReport(TypedDict):
-    """What a sender says of itself: its clocks at one instant, and what it has sent."""
+    """A sender report: the sender's clocks at one instant, and what it has sent."""
 
     wall_clock: float
     timestamp: int
@@ -163,7 +163,7 @@ class SenderReport(TypedDict):
 
 
 class ReportBlock(TypedDict):
-    """What a receiver says of our media."""
+    """A receiver's report on our media."""
 
     ssrc: int
     fraction_lost: float

@@ -1,4 +1,4 @@
-//! Frames for an event loop, which had better not wait.
+//! Frames for an event loop, which should not block.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,36 +11,36 @@ use crate::frame::Frame;
 use crate::stream::Stream;
 use crate::wait::lock;
 
-/// How long the event loop waits for a frame itself where they come thick and fast. To be woken by a
-/// thread would cost it a tenth of that in processor time, and more.
+/// How long the event loop itself waits for a frame when frames arrive in quick succession. Waking
+/// it from a thread would cost at least a tenth of that in processor time.
 const BRIEFLY: Duration = Duration::from_micros(500);
 
-/// So many frames that came within that time make up for a wait of the loop in vain.
+/// Number of frames within that time that make up for one unsuccessful wait of the loop.
 const QUICK: u32 = 8;
 
-/// As many such waits may be saved up.
+/// Maximum number of unsuccessful waits that can be made up for in advance.
 const SAVED: u32 = 8;
 
-/// After so long without a wait other tasks have their turn: a fifth of what a thread of Python's may
-/// take by itself, in dozens of frames.
+/// How long frames are taken without a wait before other tasks get a turn: less than half of
+/// Python's default thread switch interval of 5 ms, and time for dozens of frames.
 const TURN: Duration = Duration::from_millis(2);
 
-/// Takes frames for one asynchronous loop over a stream, those that are there or about to come.
+/// Takes frames that are ready or about to arrive, for one asynchronous loop over a stream.
 #[pyclass(frozen, name = "_Taker", module = "rushes")]
 pub(crate) struct Taker {
     stream: Py<Stream>,
     pace: Mutex<Pace>,
 }
 
-/// How frames come.
+/// The pace at which frames arrive.
 struct Pace {
-    /// Since when one is asked for.
+    /// When the pending frame was first requested.
     asked: Option<Instant>,
-    /// Frames that came soon after they were asked for, less those that waits in vain have cost.
+    /// Frames that arrived soon after they were requested, less the cost of unsuccessful waits.
     quick: u32,
-    /// When other tasks had their turn.
+    /// When other tasks last had a turn.
     turned: Instant,
-    /// Whether no frame is taken before they have had another.
+    /// Whether other tasks must have a turn before the next frame is taken.
     due: bool,
     stopped: bool,
 }
@@ -54,8 +54,8 @@ impl Taker {
         Self { stream, pace: Mutex::new(pace) }
     }
 
-    /// A frame that is there, or comes as soon as those before. `None` also where it is the turn of
-    /// others, where another thread receives, and where the stream is closed.
+    /// A frame that is ready, or arrives as quickly as those before. `None` also if other tasks are
+    /// due a turn, if another thread receives, and if the stream is closed.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Py<Frame>>> {
         let Some(patience) = lock(&self.pace).begin() else { return Ok(None) };
         let inner = &self.stream.get().inner;
@@ -72,36 +72,36 @@ impl Taker {
         Frame::wrap(py, frame).map(Some)
     }
 
-    /// Whether it is the turn of others, who have to be given it before a frame is taken.
+    /// Whether other tasks must have a turn before the next frame is taken.
     fn is_turn_of_others(&self) -> bool {
         lock(&self.pace).due
     }
 
-    /// Others have had their turn.
+    /// Records that other tasks have had a turn.
     fn go_on(&self) {
         let mut pace = lock(&self.pace);
         (pace.turned, pace.due) = (Instant::now(), false);
     }
 
-    /// Nothing is taken any more.
+    /// Stops taking frames.
     fn stop(&self) {
         lock(&self.pace).stopped = true;
     }
 
-    /// Frames that came soon after they were asked for, less those that waits in vain have cost.
+    /// Frames that arrived soon after they were requested, less the cost of unsuccessful waits.
     #[getter]
     fn quick(&self) -> u32 {
         lock(&self.pace).quick
     }
 
-    /// So many of them are needed for the loop to wait itself.
+    /// The value of `quick` from which on the loop itself waits.
     #[classattr]
     #[allow(non_upper_case_globals, reason = "as Python names it")]
     const needed: u32 = QUICK;
 }
 
 impl Pace {
-    /// How long to wait for a frame, if one may be taken.
+    /// How long to wait for a frame, or `None` if none may be taken.
     fn begin(&mut self) -> Option<Duration> {
         if self.asked.is_none() {
             self.asked = Some(Instant::now());

@@ -1,4 +1,4 @@
-//! Memory that Python looks at where it lies: the buffer protocol, and all the package's `unsafe`.
+//! Memory that Python reads in place: the buffer protocol, and all of the package's `unsafe`.
 
 use std::ffi::c_int;
 use std::ffi::c_void;
@@ -10,22 +10,22 @@ use pyo3::prelude::*;
 
 use crate::texture::Pooled;
 
-/// What is looked at. It never changes while somebody can.
+/// The exported memory. It never changes while it can be read.
 pub(crate) enum Memory {
     Media(rushes::Frame),
     Texture(Pooled),
 }
 
-/// Octets in memory of the library's own, to be looked at without a copy.
+/// Octets in the library's memory, readable without a copy.
 ///
-/// `memoryview(frame)`, `numpy.asarray(frame)` and `bytes(frame)` take it; the first two look at the
-/// memory itself, which is read-only and lives as long as the last view of it.
+/// `memoryview(frame)`, `numpy.asarray(frame)` and `bytes(frame)` accept it; the first two read the
+/// memory itself, which is read-only and lives as long as its last view.
 #[pyclass(frozen, subclass, module = "rushes")]
 pub(crate) struct Octets {
     memory: Memory,
     /// Items along each axis, the slowest first.
     shape: Vec<ffi::Py_ssize_t>,
-    /// Octets from an item to the next along each axis.
+    /// Octets between consecutive items along each axis.
     strides: Vec<ffi::Py_ssize_t>,
 }
 
@@ -35,7 +35,7 @@ impl Octets {
         Self { memory: Memory::Media(frame), shape, strides: vec![1] }
     }
 
-    /// Octets of `shape`; as they lie, if that makes another number of them.
+    /// Octets of `shape`; flat if the shape has a different number of octets.
     pub(crate) fn of_texture(memory: Pooled, shape: &[usize]) -> Self {
         let len = memory.octets().len();
         let fits = shape.iter().product::<usize>() == len;
@@ -72,7 +72,7 @@ impl Octets {
         self.shape.first().map_or(0, |&items| items.unsigned_abs())
     }
 
-    /// How many octets there are.
+    /// The number of octets.
     #[getter]
     fn nbytes(&self) -> usize {
         self.octets().len()
@@ -81,7 +81,7 @@ impl Octets {
     /// The buffer protocol: read-only octets, C-contiguous.
     ///
     /// # Safety
-    /// `view` points to a `Py_buffer` that this call may fill, as the interpreter promises.
+    /// `view` points to a `Py_buffer` that this call may fill, as the interpreter guarantees.
     #[allow(unsafe_code, reason = "the interpreter hands over a raw structure to be filled")]
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
@@ -93,16 +93,17 @@ impl Octets {
         }
         let this = slf.get();
         let axes = c_int::try_from(this.shape.len())?;
-        // Some ask for nothing but columns first, which one axis is as well.
+        // Some callers accept column-major order only, which memory with one axis also satisfies.
         if axes > 1 && flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS {
             return Err(PyBufferError::new_err("the octets lie row by row"));
         }
         let octets = this.octets();
         let (start, len) = (octets.as_ptr().cast_mut().cast::<c_void>(), octets.len());
-        // SAFETY: the view may be filled, says the caller. The octets stay where they are, and as
-        // they are, for as long as the object lives: it is frozen, and nothing hands out a way to
-        // change its memory. The view keeps the object alive, as this call takes a reference to it.
-        // Whoever asks to write is refused, as the octets are said to be read-only.
+        // SAFETY: the caller guarantees that the view may be filled. The octets stay where they
+        // are, and as they are, for as long as the object lives: it is frozen, and nothing provides
+        // a way to change its memory. The view keeps the object alive, as this call takes a
+        // reference to it. A request for write access is refused, as the octets are declared
+        // read-only.
         let outcome = unsafe {
             ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, len.cast_signed(), 1, flags)
         };

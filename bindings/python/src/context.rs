@@ -1,14 +1,14 @@
-//! Where an application starts.
+//! The root object of an application.
 
 use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::session::Session;
 
-/// The application's place among its peers; sessions are made from it.
+/// The common identity of an application's streams; sessions are made from it.
 ///
-/// All its streams tell their peers one canonical name and one wall clock, so that a receiver can
-/// present them in step. `cname` is that name, 1 to 255 octets; by default a random one.
+/// All its streams announce one canonical name and one wall clock, so that a receiver can
+/// synchronise them. `cname` is that name, 1 to 255 octets; by default a random one.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Context(rushes::Context);
@@ -30,9 +30,9 @@ impl Context {
 
     /// A session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
     ///
-    /// Its streams send to this host and, unless it is a group, take datagrams from its address
-    /// only. With `None` they receive from anyone and send to no one. Their sockets are bound to
-    /// `local_address`; by default to all of this machine's.
+    /// Its streams send to this host and, unless it is a group, accept datagrams from its address
+    /// only. With `None` they receive from any host and do not send. Their sockets are bound to
+    /// `local_address`; by default to all addresses of this machine.
     #[pyo3(signature = (peer, *, local_address = None))]
     fn session(
         &self,
@@ -40,7 +40,7 @@ impl Context {
         peer: Option<&str>,
         local_address: Option<&str>,
     ) -> PyResult<Session> {
-        // A name may take a while to be resolved.
+        // Resolving a host name may block.
         let session = py.detach(|| {
             let session = match peer {
                 Some(peer) => self.0.session(peer)?,

@@ -1,4 +1,4 @@
-//! Exceptions: the library's own words, in classes by what to do about them.
+//! Exceptions: the library's messages, in classes by how to handle them.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -50,11 +50,11 @@ create_exception!(
 create_exception!(rushes, ClosedError, StateError, "It was closed.");
 create_exception!(rushes, TextureError, Error, "Texture video does not begin, or has ended.");
 
-/// Why something was not done, before Python is told.
+/// An error, before it becomes a Python exception.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Closed,
-    /// A hook called what is waiting for it, be it by way of other threads.
+    /// A hook called an object that waits for it, directly or through other threads.
     Reentered,
     Rushes(rushes::Error),
     Security(String),
@@ -138,7 +138,7 @@ fn of_texture(error: &Texture) -> PyErr {
     }
 }
 
-/// Tells `sys.unraisablehook` what a hook has raised. Ctrl-C is for the main thread: it gets it.
+/// Passes a hook's exception to `sys.unraisablehook`; `KeyboardInterrupt` goes to the main thread.
 pub(crate) fn tell_of(py: Python<'_>, error: PyErr, hook: &Bound<'_, PyAny>) {
     if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) {
         let again = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));

@@ -1,4 +1,4 @@
-//! What a stream tells besides frames.
+//! Events of streams and of RTCP.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -6,10 +6,11 @@ use pyo3::types::{PyBytes, PyDict};
 use rushes::proto::rtcp::{Arrival, PacketReport, ReportBlock, SenderInfo};
 use rushes::{ControlEvent, KeyFrameRequest};
 
-/// Something that happened to a stream, or that a peer said by RTCP.
+/// An event of a stream, or a report or request of a peer by RTCP.
 ///
-/// `kind` says what, `ssrc` whose it is, if it is anybody's, and `details` the rest, by name; the
-/// page "from Python" lists them. `event["packets"]` is short for `event.details["packets"]`.
+/// `kind` is the name of the event, `ssrc` the source or participant that it concerns, if any, and
+/// `details` the rest, by name; the page "from Python" lists them. `event["packets"]` is short for
+/// `event.details["packets"]`.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Event {
@@ -20,19 +21,19 @@ pub(crate) struct Event {
 
 #[pymethods]
 impl Event {
-    /// What happened, in lower-case words joined by hyphens.
+    /// The kind of event, in lower-case words joined by hyphens.
     #[getter]
     fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The source or participant that it is about, if any.
+    /// The source or participant that it concerns, if any.
     #[getter]
     fn ssrc(&self) -> Option<u32> {
         self.ssrc
     }
 
-    /// Everything else about it, by name.
+    /// All other details, by name.
     #[getter]
     fn details(&self, py: Python<'_>) -> Py<PyDict> {
         self.details.clone_ref(py)
@@ -91,7 +92,7 @@ pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event
     .done())
 }
 
-/// A socket that cannot be read.
+/// The event of a socket that cannot be read.
 pub(crate) fn of_error(py: Python<'_>, error: &rushes::Error) -> PyResult<Event> {
     Ok(Draft::new(py, "unreadable", None).with("text", error.to_string())?.done())
 }
@@ -163,8 +164,8 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
     .done())
 }
 
-/// A packet's sequence number, whether it came, how many seconds before the report's instant, if that
-/// is known, and its mark of congestion.
+/// A packet's sequence number, whether it arrived, how many seconds before the report's instant, if
+/// known, and its ECN codepoint.
 fn arrival(packet: &PacketReport) -> (u16, bool, Option<f64>, u8) {
     let sequence = packet.sequence.0;
     match packet.arrival {
@@ -174,7 +175,7 @@ fn arrival(packet: &PacketReport) -> (u16, bool, Option<f64>, u8) {
     }
 }
 
-/// What a sender says of itself, as a dictionary.
+/// A sender report, as a dictionary.
 pub(crate) fn sender<'py>(py: Python<'py>, info: &SenderInfo) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("wall_clock", info.ntp.unix().as_secs_f64())?;
@@ -184,7 +185,7 @@ pub(crate) fn sender<'py>(py: Python<'py>, info: &SenderInfo) -> PyResult<Bound<
     Ok(dict)
 }
 
-/// What a receiver says of our media, as a dictionary.
+/// A receiver's report on our media, as a dictionary.
 pub(crate) fn report<'py>(py: Python<'py>, block: &ReportBlock) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("ssrc", block.ssrc.0)?;

@@ -14,8 +14,8 @@ use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
 use crate::options::codec;
 
-/// A lock that its owner keeps while it reads or writes without the interpreter's: so nobody may wait
-/// for it with that.
+/// Locks a mutex that is held during I/O without the interpreter lock; a thread that holds the
+/// interpreter lock must not wait for it.
 fn attached<'a, T>(mutex: &'a Mutex<T>, py: Python<'_>) -> MutexGuard<'a, T> {
     mutex.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
@@ -24,7 +24,7 @@ fn failed(error: rushes::file::FileError) -> PyErr {
     FileError::new_err(error.to_string())
 }
 
-/// The codec of a file, by what was said or by its name.
+/// The codec of a file, by the given format or else by its name.
 fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
     if let Some(format) = format {
         return codec(format);
@@ -36,11 +36,11 @@ fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
     codec_of(path).ok_or_else(unknown)
 }
 
-/// The frames of a media file, one by one, as `bytes`: access units of H.264, H.265 and H.266 (Annex
-/// B, or "length-prefixed"), Opus packets of an Ogg file, or pieces of `frame_len` octets of anything
-/// else.
+/// The frames of a media file, one by one, as `bytes`: access units of H.264, H.265 and H.266
+/// (Annex B, or "length-prefixed"), Opus packets of an Ogg file, or pieces of `frame_len` octets of
+/// any other file.
 ///
-/// `format` is by default what the file's name promises.
+/// `format` is by default derived from the file's name.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaReader(Mutex<Reader>);
@@ -67,7 +67,7 @@ impl MediaReader {
         };
         options.frame_len = frame_len;
         let codec = codec_for(&path, format)?;
-        // It may be a pipe that nobody writes to yet.
+        // Opening blocks on a pipe that has no writer yet.
         let reader = py.detach(|| Reader::open(&path, codec, options));
         Ok(Self(Mutex::new(reader.map_err(failed)?)))
     }
@@ -84,8 +84,8 @@ impl MediaReader {
     }
 }
 
-/// Writes frames to a media file, which takes its name when it is finished and vanishes when it is
-/// not: leaving a `with` block finishes it, unless by an exception.
+/// Writes frames to a media file. The file appears under its name when it is finished, and is
+/// deleted otherwise: leaving a `with` block finishes it, unless by an exception.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
@@ -100,8 +100,8 @@ impl MediaWriter {
         Ok(Self(Mutex::new(Some(writer.map_err(failed)?))))
     }
 
-    /// Writes one frame; `timestamp` is its sampling instant in ticks of its clock, by default what a
-    /// received frame says.
+    /// Writes one frame; `timestamp` is its sampling instant in ticks of its clock, by default that
+    /// of a received frame.
     #[pyo3(signature = (frame, timestamp = None))]
     fn write(
         &self,
@@ -120,7 +120,7 @@ impl MediaWriter {
         py.detach(|| writer.write(octets.octets(), timestamp)).map_err(failed)
     }
 
-    /// Ends the file and gives it its name.
+    /// Finishes the file and gives it its name.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let writer = attached(&self.0, py).take();
         py.detach(|| writer.map_or(Ok(()), Writer::finish)).map_err(failed)

@@ -6,11 +6,12 @@ use pyo3::prelude::*;
 
 use crate::buffer::{Memory, Octets};
 
-/// A received frame: an access unit, a NAL unit or whatever the stream's format calls a frame, whole.
+/// A received frame, complete: an access unit, a NAL unit or a frame as the stream's format defines
+/// it.
 ///
-/// It is its octets: `memoryview(frame)` and `numpy.asarray(frame)` look at them without a
-/// copy, `bytes(frame)` copies them. Its memory goes back to the stream with the frame and its last
-/// view, and a stream goes on receiving whatever is kept.
+/// It is a buffer of its octets: `memoryview(frame)` and `numpy.asarray(frame)` read them without a
+/// copy, `bytes(frame)` copies them. Its memory returns to the stream with the frame and its last
+/// view; frames that are kept do not stop a stream from receiving.
 #[pyclass(frozen, extends = Octets, module = "rushes")]
 pub(crate) struct Frame;
 
@@ -42,19 +43,19 @@ impl Frame {
         frame(slf).map_or(0, |frame| frame.ssrc().0)
     }
 
-    /// NAL units in it; 1 for formats without.
+    /// The number of NAL units in it; 1 for formats without NAL units.
     #[getter]
     fn units(slf: &Bound<'_, Self>) -> u32 {
         frame(slf).map_or(0, rushes::Frame::units)
     }
 
-    /// Whether it ends an access unit: always so where whole access units are delivered.
+    /// Whether it ends an access unit; always true if whole access units are delivered.
     #[getter]
     fn marker(slf: &Bound<'_, Self>) -> bool {
         frame(slf).is_some_and(rushes::Frame::marker)
     }
 
-    /// When its last datagram came in, in seconds of `time.monotonic()`.
+    /// When its last datagram arrived, in seconds of `time.monotonic()`.
     #[getter]
     fn arrival(slf: &Bound<'_, Self>) -> PyResult<f64> {
         let arrival = frame(slf).map_or_else(Instant::now, rushes::Frame::arrival);
@@ -68,7 +69,7 @@ impl Frame {
     }
 }
 
-/// An instant of the past in seconds of `time.monotonic()`.
+/// A past instant in seconds of `time.monotonic()`.
 pub(crate) fn monotonic(py: Python<'_>, instant: Instant) -> PyResult<f64> {
     let now: f64 = py.import("time")?.call_method0("monotonic")?.extract()?;
     Ok(now - instant.elapsed().as_secs_f64())

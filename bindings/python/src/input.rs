@@ -1,4 +1,4 @@
-//! What Python gives to be sent: looked at where it lies, if nobody can write to it.
+//! Data that Python passes for sending: read in place if it is immutable.
 
 use std::ops::Range;
 
@@ -10,11 +10,10 @@ use pyo3::types::{PyBytes, PyMemoryView};
 
 use crate::buffer::Octets;
 
-/// Octets from Python that nobody changes while they are used, with or without the interpreter
-/// lock.
+/// Octets from Python that do not change while they are used, with or without the interpreter lock.
 ///
-/// `bytes`, received frames and views of either never change, so they are used where they lie.
-/// Anything else might be written to by another thread meanwhile: it is copied once.
+/// `bytes`, received frames and views of either never change, so they are read in place. Other
+/// buffers might be written to by another thread meanwhile: they are copied once.
 pub(crate) enum Input {
     Bytes(PyBackedBytes, Range<usize>),
     Octets(Py<Octets>, Range<usize>),
@@ -48,7 +47,7 @@ impl Input {
         Ok(Self::Copied(copy, len))
     }
 
-    /// `data`, or the part of it at this address with this length, if it never changes.
+    /// `data`, or the part of it with this address and length, if it is immutable.
     fn lasting(data: &Bound<'_, PyAny>, part: Option<(usize, usize)>) -> Option<Self> {
         let range = |octets: &[u8]| match part {
             None => Some(0..octets.len()),
@@ -75,7 +74,7 @@ impl Input {
         }
     }
 
-    /// The memory of a copy, to be used again.
+    /// The memory of a copy, for reuse.
     pub(crate) fn into_scratch(self) -> Option<Vec<u8>> {
         match self {
             Self::Copied(copy, _) => Some(copy),

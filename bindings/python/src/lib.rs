@@ -1,8 +1,8 @@
-//! The Python package `rushes`: the library's nouns as Python's classes.
+//! The Python package `rushes`: the library's types as Python classes.
 //!
-//! Each file is the one of the same name in the library, said in Python. What waits or sends does so
-//! without the interpreter lock, and no lock of the library is waited for with it: a hook that runs
-//! under the one may want the other.
+//! Each file corresponds to the library's file of the same name. Waiting and sending release the
+//! interpreter lock, and no thread waits for a lock of the library while it holds that lock: a hook
+//! that runs under one of the two may need the other.
 #![deny(unsafe_code)]
 #![allow(clippy::needless_pass_by_value, reason = "what Python gives is given by value")]
 #![allow(clippy::unused_self, reason = "methods of Python")]
@@ -26,7 +26,7 @@ mod texture;
 mod wait;
 mod zrtp;
 
-/// What `rushes/__init__.py` shows.
+/// The names that `rushes/__init__.py` exports.
 #[pyo3::pymodule]
 mod _rushes {
     #[pymodule_export]

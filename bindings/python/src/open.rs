@@ -1,5 +1,5 @@
-//! What is open, so that it can be closed before the interpreter goes: threads of the library must
-//! not call what is no longer there.
+//! Registry of open objects, so that they can be closed before the interpreter ends: threads of the
+//! library must not call it afterwards.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -11,25 +11,25 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 use crate::wait::lock;
 
-/// Something that is closed at the end.
+/// An object that is closed at the end.
 pub(crate) trait Close: Send + Sync {
     /// Closes it, if it is open; to be called without the interpreter lock.
     ///
     /// # Errors
-    /// [`Failure::Reentered`] if a hook asks for it that a call in this thread runs; it stays open.
+    /// [`Failure::Reentered`] if called from a hook that a call on this thread runs; it stays open.
     fn close(&self) -> Result<(), Failure>;
 }
 
-/// Closes what nobody has any more: a hook is not told that it may not, another thread does it.
+/// Closes an object that has been dropped. Where a hook may not close it, another thread does.
 pub(crate) fn close_unwatched(open: &Arc<impl Close + 'static>) {
     if open.close().is_err() {
         let open = Arc::clone(open);
-        // Without a thread it stays open until everything is closed.
+        // If no thread can be started, it stays open until everything is closed.
         let _ = thread::Builder::new().spawn(move || open.close());
     }
 }
 
-/// Everything that is open.
+/// A list of open objects.
 #[derive(Default)]
 pub(crate) struct Open(Mutex<Vec<Weak<dyn Close>>>);
 
@@ -45,7 +45,7 @@ impl Open {
         list.push(Arc::downgrade(&open));
     }
 
-    /// Closes all of it; what refuses stays open and in the list.
+    /// Closes all of them; an object that refuses stays open and in the list.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         let list = std::mem::take(&mut *lock(&self.0));
         let mut outcome = Ok(());
@@ -63,10 +63,10 @@ impl Open {
     }
 }
 
-/// Everything in this process.
+/// All open objects of this process.
 pub(crate) static OPEN: Open = Open::new();
 
-/// Closes every stream, server and client there is, as the interpreter does at its end.
+/// Closes every open stream, server and client, as happens when the interpreter ends.
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     Ok(py.detach(|| OPEN.close())?)

@@ -15,7 +15,7 @@ use rushes::{
 use crate::error::ConfigError;
 use crate::security::Security;
 
-/// A setting's value, with its name for what is wrong with it.
+/// A setting's value, with its name for error messages.
 pub(crate) struct Setting<'a, 'py> {
     pub(crate) name: &'a str,
     pub(crate) value: Bound<'py, PyAny>,
@@ -57,7 +57,7 @@ impl<'py> Setting<'_, 'py> {
         PayloadType::new(value).ok_or_else(|| self.wrong(format!("{value} is outside 0 to 127")))
     }
 
-    /// One of some words.
+    /// One of a set of words.
     pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)]) -> PyResult<T> {
         let word = self.get::<String>()?;
         let found = words.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
@@ -66,7 +66,7 @@ impl<'py> Setting<'_, 'py> {
     }
 }
 
-/// The codec of a name.
+/// The codec with this name.
 pub(crate) fn codec(name: &str) -> PyResult<Codec> {
     Ok(match name {
         "h264" => Codec::H264,
@@ -238,7 +238,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
     }))
 }
 
-/// A stream with every setting of `options`; `None` stands for a setting's default.
+/// A builder with every setting of `options`; `None` stands for a setting's default.
 pub(crate) fn apply(
     mut builder: StreamBuilder,
     options: Option<&Bound<'_, PyDict>>,

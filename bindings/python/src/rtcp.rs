@@ -1,4 +1,4 @@
-//! RTCP as the application meets it.
+//! The application's interface to RTCP.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::stats::RtcpStatistics;
 use crate::stream::{Stream, call, callable};
 use crate::wait::Call;
 
-/// A stream's RTCP: what its peers report, and what it asks of them; `Stream.rtcp`.
+/// A stream's RTCP: reports of its peers, and requests to them; `Stream.rtcp`.
 ///
-/// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook.
+/// Reports are sent automatically, on the thread that pulls, pushes or runs the stream's hook.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Rtcp {
     pub(crate) stream: Py<Stream>,
@@ -39,11 +39,11 @@ impl Rtcp {
 }
 
 thread_local! {
-    /// The streams whose hooks this thread runs, by an address.
+    /// The streams whose hooks are running on this thread, by address.
     static TOLD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While a hook of a stream runs.
+/// Marks that a hook of a stream is running.
 struct Telling;
 
 impl Telling {
@@ -69,9 +69,10 @@ impl Drop for Telling {
 
 #[pymethods]
 impl Rtcp {
-    /// Sets a function to be told of every report and request, on whichever thread reads the
-    /// stream's port. Without one, events wait for `poll_event`. One that runs is waited for; a hook
-    /// that a call runs may set its own stream's only.
+    /// Sets a function that receives every report and request, on whichever thread reads the
+    /// stream's port. Without one, events are queued for `poll_event`. If a previous hook is
+    /// running, this waits until it returns; a hook that is run by a call may replace that of its
+    /// own stream only.
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let stream = Arc::as_ptr(&self.stream.get().inner) as usize;
@@ -94,15 +95,15 @@ impl Rtcp {
         event.map(|event| events::of_rtcp(py, &event)).transpose()
     }
 
-    /// What is known of each peer.
+    /// The state of each peer.
     fn peers(&self, py: Python<'_>) -> PyResult<Vec<Peer>> {
         let peers = self.act(py, |rtcp| Ok(rtcp.peers()))?;
         Ok(peers.into_iter().map(Peer).collect())
     }
 
-    /// Seconds since media of `timestamp` was captured, by the clock that its source reports and
-    /// ours; `None` before its first report, and if the clocks are an hour or more apart: some
-    /// sources do not report wall-clock time.
+    /// Seconds since media of `timestamp` was captured, by its source's reported clock and ours;
+    /// `None` before its first report, and if the clocks are an hour or more apart: some sources do
+    /// not report wall-clock time.
     fn capture_latency(&self, py: Python<'_>, ssrc: u32, timestamp: u32) -> PyResult<Option<f64>> {
         let timestamp = RtpTimestamp(timestamp);
         let nanos = self.act(py, |rtcp| Ok(rtcp.capture_latency(Ssrc(ssrc), timestamp)))?;
@@ -114,7 +115,7 @@ impl Rtcp {
         self.act(py, |rtcp| Ok(RtcpStatistics::of(&rtcp.statistics())))
     }
 
-    /// Asks every media source for a key frame: "pli" for pictures lost, "fir" for a new viewer.
+    /// Requests a key frame of every media source: "pli" for lost pictures, "fir" for a new viewer.
     #[pyo3(signature = (request = "pli"))]
     fn request_key_frame(&self, py: Python<'_>, request: &str) -> PyResult<()> {
         let request = match request {
@@ -125,7 +126,7 @@ impl Rtcp {
         self.act(py, |rtcp| rtcp.request_key_frame(request))
     }
 
-    /// Asks a media source to keep to a bit rate, headers of `overhead` octets counted (TMMBR).
+    /// Limits a source's bit rate, counting `overhead` octets of header per packet (TMMBR).
     #[pyo3(signature = (ssrc, bit_rate, *, overhead = 0))]
     fn request_bit_rate(
         &self,
@@ -138,13 +139,13 @@ impl Rtcp {
         self.act(py, |rtcp| rtcp.request_bit_rate(limit))
     }
 
-    /// Tells media sources what the path is estimated to carry together, in bits per second (REMB).
+    /// Sends sources an estimate of what the path carries for all, in bits per second (REMB).
     fn send_estimate(&self, py: Python<'_>, bit_rate: u64, sources: Vec<u32>) -> PyResult<()> {
         let sources: Vec<Ssrc> = sources.into_iter().map(Ssrc).collect();
         self.act(py, |rtcp| rtcp.send_estimate(bit_rate, &sources))
     }
 
-    /// Sends an application's own packet with the next report: `name` is four ASCII characters,
+    /// Sends an application-defined packet with the next report: `name` is four ASCII characters,
     /// `subtype` 0 to 31.
     #[pyo3(signature = (name, data, *, subtype = 0))]
     fn send_app(&self, py: Python<'_>, name: &str, data: &[u8], subtype: u8) -> PyResult<()> {
@@ -155,33 +156,33 @@ impl Rtcp {
         self.act(py, |rtcp| rtcp.send_app(app))
     }
 
-    /// Leaves: says BYE. Closing the stream does so too, without a reason.
+    /// Leaves the session: sends BYE. Closing the stream does so too, without a reason.
     #[pyo3(signature = (reason = ""))]
     fn send_bye(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
         self.act(py, |rtcp| rtcp.send_bye(reason))
     }
 }
 
-/// What is known of another participant.
+/// The state of another participant.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Peer(RemoteStatistics);
 
 #[pymethods]
 impl Peer {
-    /// Its synchronisation source.
+    /// Its SSRC.
     #[getter]
     fn ssrc(&self) -> u32 {
         self.0.ssrc.0
     }
 
-    /// Whether it said BYE.
+    /// Whether it sent BYE.
     #[getter]
     fn left(&self) -> bool {
         self.0.left
     }
 
-    /// Its canonical name; empty before it was told.
+    /// Its canonical name; empty until the peer announces it.
     #[getter]
     fn cname(&self) -> &str {
         &self.0.cname
@@ -206,8 +207,8 @@ impl Peer {
         self.0.reported.as_ref().map(|block| events::report(py, block)).transpose()
     }
 
-    /// When media of `timestamp` was captured, on its wall clock in seconds since 1970; `None`
-    /// before it sent a report. Streams of one canonical name share that clock.
+    /// When media of `timestamp` was captured, by the peer's wall clock in seconds since 1970;
+    /// `None` before its first report. Streams with the same canonical name share that clock.
     fn wall_clock(&self, timestamp: u32) -> Option<f64> {
         Some(self.0.clock?.to_ntp(RtpTimestamp(timestamp)).unix().as_secs_f64())
     }

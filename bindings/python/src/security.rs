@@ -1,4 +1,4 @@
-//! How a stream is secured: which keys, under which policy.
+//! How a stream is secured: its keys and its policy.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ fn suite_named(name: &str) -> PyResult<Suite> {
     name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
 }
 
-/// A master key of SRTP with its salt, its identifier and how long it is good.
+/// A master key of SRTP with its salt, its identifier and its lifetime.
 ///
-/// `key_and_salt` holds the key and then the salt: 30 octets for `AES_CM_128_HMAC_SHA1_80`, 28 for
-/// `AEAD_AES_128_GCM`. The library erases its own copy; Python does not erase the one that was given.
+/// `key_and_salt` holds the key followed by the salt: 30 octets for `AES_CM_128_HMAC_SHA1_80`, 28
+/// for `AEAD_AES_128_GCM`. The library erases its own copy; Python does not erase the given one.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Clone, Debug)]
 pub(crate) struct MasterKey {
@@ -44,7 +44,7 @@ impl MasterKey {
         Ok(Self { suite, key })
     }
 
-    /// The suite that it is for.
+    /// The name of its suite.
     #[getter]
     fn suite(&self) -> &'static str {
         self.suite.name()
@@ -65,12 +65,12 @@ fn suite_of(name: &Bound<'_, PyAny>) -> PyResult<Suite> {
     suite_named(name.extract::<&str>()?)
 }
 
-/// Where a secured stream's keys come from. Shows none of them.
+/// The source of a secured stream's keys. Its `repr` shows none of them.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Security {
     pub(crate) security: rushes::Security,
-    /// Asked whether the short authentication string is the peer's.
+    /// The function that compares the short authentication string with the peer's.
     pub(crate) on_sas: Option<Py<PyAny>>,
 }
 
@@ -82,14 +82,14 @@ impl Security {
 
 #[pymethods]
 impl Security {
-    /// The same master key both ways, for streams whose media goes one way.
+    /// The same master key in both directions, for streams whose media goes one way.
     #[staticmethod]
     fn shared(suite: &str, key_and_salt: &[u8]) -> PyResult<Self> {
         let security = rushes::Security::shared(suite_named(suite)?, key_and_salt);
         Ok(Self::of(security.map_err(Failure::from)?))
     }
 
-    /// Master keys of their own for what is sent and for what is received.
+    /// Separate master keys for sending and for receiving.
     #[staticmethod]
     fn separate(suite: &str, send: &[u8], receive: &[u8]) -> PyResult<Self> {
         let security = rushes::Security::separate(suite_named(suite)?, send, receive);
@@ -131,16 +131,16 @@ impl Security {
         })
     }
 
-    /// The ends agree on keys, on the media's own ports (RFC 6189).
+    /// Keys that both ends agree on by ZRTP, on the media's own ports (RFC 6189).
     ///
     /// `on_sas` is called with the session's `Sas` when the first stream is about to be opened, and
-    /// its answer holds for all of the session: `True` says that the peer's is the same, `False`
-    /// that it is not, and no stream is opened; with `None` nobody has compared them yet. If it
-    /// raises, the stream is not opened, and the next one's function is asked.
+    /// its result applies to the whole session: `True` if the peer's string is the same; `False` if
+    /// it differs, and no stream is opened; `None` if they were not compared yet. If it raises, the
+    /// stream is not opened, and the function of the next stream is called.
     ///
-    /// `policy` says which peers keys are agreed on with: with `"require_secret"` only those that
-    /// know `aux_secret`. By default any, or with a `cache` any but one that was compared with and
-    /// has lost the secret of that session.
+    /// `policy` selects the peers that keys are agreed on with: with `"require_secret"` only those
+    /// that know `aux_secret`. By default any; with a `cache`, any except a peer with which the
+    /// strings were compared and which has lost the secret of that session.
     #[staticmethod]
     #[allow(clippy::too_many_arguments, reason = "each has a name in Python")]
     #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,

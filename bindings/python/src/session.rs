@@ -1,4 +1,4 @@
-//! A session: one peer and the streams with it.
+//! A session: one peer and the streams exchanged with it.
 
 use std::sync::Arc;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::stream::Stream;
 use crate::wait::{in_slices, lock};
 use crate::zrtp::{Opening, Sas, ask, warning};
 
-/// One peer, and the streams with it; made by `Context.session`.
+/// One peer, and the streams exchanged with it; made by `Context.session`.
 ///
 /// Streams on the same local port share one socket. Leaving a `with` block closes all of them.
 #[pyclass(frozen, module = "rushes")]
@@ -26,25 +26,25 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What a session's streams and openings keep of it.
+/// The state of a session that its streams and openings share.
 pub(crate) struct Shared {
     pub(crate) session: rushes::Session,
     pub(crate) open: Open,
     comparison: Mutex<Comparison>,
-    /// Tells that `comparison` is another one.
+    /// Notified when `comparison` changes.
     compared: Condvar,
 }
 
-/// What is known of whether both ends have the same short authentication string.
+/// The state of the comparison of the short authentication strings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
-    /// Nobody was asked yet, or nobody answered.
+    /// No function was called yet, or it raised an exception.
     Unasked,
-    /// A function of Python's is asked on this thread.
+    /// A Python function is being called on this thread.
     Asking(ThreadId),
     Equal,
     Differs,
-    /// Whoever was asked cannot say.
+    /// The function could not tell.
     NotCompared,
 }
 
@@ -76,11 +76,11 @@ impl Session {
     }
 }
 
-/// What opening a stream takes besides its settings.
+/// Parameters of opening a stream besides its settings.
 #[derive(Default)]
 struct Patience {
     on_sas: Option<Py<PyAny>>,
-    /// How long keys may be agreed on.
+    /// The time limit of the key agreement.
     timeout: Option<Duration>,
 }
 
@@ -94,10 +94,10 @@ impl Session {
 
     /// Opens a stream of `format`: "h264", "h265", "h266", "opus" or "generic".
     ///
-    /// Every setting has a default that works; those of the library are keywords here, times in
-    /// seconds. The most used: `remote_port`, without which the stream only receives; `local_port`;
-    /// `frame_rate`; `security`; `recovery`. A stream that agrees on its keys by ZRTP waits for the
-    /// peer; see `begin`.
+    /// Each setting has a working default; the library's settings are keywords here, with times in
+    /// seconds. The most common: `remote_port`, without which the stream only receives;
+    /// `local_port`; `frame_rate`; `security`; `recovery`. A stream that agrees on its keys by ZRTP
+    /// waits for the peer; see `begin`.
     #[pyo3(signature = (format, **options))]
     fn stream(
         &self,
@@ -117,8 +117,8 @@ impl Session {
         Stream::new(stream, &self.shared)
     }
 
-    /// Begins to open a stream whose keys are agreed on by ZRTP: says Hello to the peer, or waits
-    /// for one. `Opening.wait` gives the stream.
+    /// Begins to open a stream whose keys are agreed on by ZRTP: sends a Hello to the peer, or
+    /// waits for one. `Opening.wait` returns the stream.
     #[pyo3(signature = (format, **options))]
     fn begin(
         &self,
@@ -137,13 +137,13 @@ impl Session {
         py.detach(|| self.shared.session.sas()).map(Sas)
     }
 
-    /// Tells whether the strings of both ends were found equal. If not, somebody is in between:
-    /// close the streams. `False` if there is no string yet.
+    /// Reports whether the strings of both ends were found equal. If not, there is a man in the
+    /// middle: close the streams. Returns `False` if there is no string yet.
     fn verify_sas(&self, py: Python<'_>, are_equal: bool) -> bool {
         py.detach(|| self.shared.session.verify_sas(are_equal))
     }
 
-    /// What is not as it should be with the key agreement, each told once.
+    /// Warnings about the key agreement, each returned once.
     fn zrtp_warnings(&self, py: Python<'_>) -> Vec<String> {
         let session = &self.shared.session;
         py.detach(|| std::iter::from_fn(|| session.poll_zrtp_warning()).map(warning).collect())
@@ -170,7 +170,7 @@ impl Session {
 }
 
 impl Shared {
-    /// Has the strings compared, if nobody has answered yet.
+    /// Has the strings compared, unless the result is known already.
     pub(crate) fn compare(&self, py: Python<'_>, on_sas: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(hook) = on_sas else { return allowed(*lock(&self.comparison)) };
         let Some(sas) = py.detach(|| self.session.sas()) else { return Ok(()) };
@@ -192,7 +192,7 @@ impl Shared {
         allowed(answer)
     }
 
-    /// What is known; `Unasked` where this thread is to ask, `None` if another is asking still.
+    /// The known result; `Unasked` if this thread must ask, `None` if another is still asking.
     fn known_within(&self, slice: Duration) -> Result<Option<Comparison>, Failure> {
         let me = thread::current().id();
         let mut comparison = lock(&self.comparison);
@@ -223,7 +223,8 @@ fn allowed(comparison: Comparison) -> PyResult<()> {
     Err(ZrtpError::new_err(text))
 }
 
-/// While a function is asked; afterwards its answer holds. If it has raised, the next is asked.
+/// Held while a function is called; on drop its result takes effect. If it raised an exception, the
+/// next function is called.
 struct Asking<'a> {
     shared: &'a Shared,
     answer: Comparison,

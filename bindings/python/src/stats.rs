@@ -1,4 +1,4 @@
-//! Counters, as Python sees them: a class for each of the library's.
+//! Counters for Python: a class for each of the library's.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ macro_rules! mirror {
         impl $name {
             $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.$field.clone() })*
 
-            /// The numbers by name; those that are objects here are dictionaries there.
+            /// The counters by name, in which nested objects become dictionaries.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let dict = PyDict::new(py);
                 $(dict.set_item(stringify!($field), plain(&self.$field.clone().into_bound_py_any(py)?)?)?;)*
@@ -53,7 +53,7 @@ macro_rules! mirror {
 
 pub(crate) use mirror;
 
-/// A value as it stands in a dictionary.
+/// A value in the form that it has in a dictionary.
 pub(crate) fn plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(list) = value.cast::<PyList>() {
         let items = list.iter().map(|item| plain(&item)).collect::<PyResult<Vec<_>>>()?;
@@ -63,54 +63,54 @@ pub(crate) fn plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
 }
 
 mirror! {
-    /// What a stream has sent.
+    /// Counters of sent frames and packets.
     SendStatistics of LibrarySent {
-        /// Frames taken.
+        /// Frames accepted.
         frames: u64 = |s: &LibrarySent| s.frames,
-        /// Packets made.
+        /// Packets created.
         packets: u64 = |s: &LibrarySent| s.packets,
         /// Octets of RTP payload, payload headers included.
         payload_octets: u64 = |s: &LibrarySent| s.payload_octets,
         /// Octets of frames, as given.
         frame_octets: u64 = |s: &LibrarySent| s.frame_octets,
-        /// Packets sent once more because they were asked for; not among `packets`.
+        /// Packets retransmitted on request; not among `packets`.
         retransmitted: u64 = |s: &LibrarySent| s.retransmitted,
-        /// Frames not sent to their end, because sending failed before or the master key was used
-        /// up. A sequence number is left out behind each that was begun, so that receivers drop it.
+        /// Frames not sent completely, because sending failed or the master key was exhausted. A
+        /// sequence number is skipped after each that was begun, so that receivers drop it.
         frames_cut: u64 = |s: &LibrarySent| s.frames_cut,
-        /// NAL units left out of the frames, because their type has no place in RTP (such as the
+        /// NAL units omitted from the frames, because their type has no place in RTP (such as the
         /// metadata of Dolby Vision) or they are shorter than their header.
         units_left_out: u64 = |s: &LibrarySent| s.units_left_out,
-        /// Requests for packets that are gone, or that came too often.
+        /// Requests for packets that are no longer kept, or that were repeated too often.
         retransmissions_refused: u64 = |s: &LibrarySent| s.retransmissions_refused,
     }
 }
 
 mirror! {
-    /// What a receiver knows of one source.
+    /// Reception statistics of one source.
     SourceStatistics of LibrarySource {
         /// The source.
         ssrc: u32 = |s: &LibrarySource| s.ssrc.0,
         /// The host and port that it sends from.
         address: Option<(String, u16)> = |s: &LibrarySource| s.address.map(|address| (address.ip().to_string(), address.port())),
-        /// Packets accepted: in time, for the first time.
+        /// Packets accepted: in time and not duplicates.
         packets: u64 = |s: &LibrarySource| s.packets,
-        /// Packets that were missing when they were no longer waited for.
+        /// Packets that were missing when the receiver stopped waiting for them.
         packets_lost: u64 = |s: &LibrarySource| s.packets_lost,
         /// Frames (or units) delivered.
         frames: u64 = |s: &LibrarySource| s.frames,
         /// Frames (or units) begun and dropped.
         frames_dropped: u64 = |s: &LibrarySource| s.frames_dropped,
         /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not
-        /// those retransmitted in a stream of their own.
+        /// those retransmitted in a separate stream.
         received: u64 = |s: &LibrarySource| s.received,
-        /// Packets that should have come so far (RFC 3550 appendix A.3).
+        /// Packets that should have arrived so far (RFC 3550 appendix A.3).
         expected: u64 = |s: &LibrarySource| s.expected,
-        /// Seconds since the last packet came.
+        /// Seconds since the last packet arrived.
         silent_for: f64 = |s: &LibrarySource| s.last_heard.elapsed().as_secs_f64(),
         /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
         cumulative_lost: i64 = |s: &LibrarySource| s.cumulative_lost,
-        /// The newest packet.
+        /// The extended sequence number of the newest packet.
         highest: u64 = |s: &LibrarySource| s.highest.0,
         /// Interarrival jitter in ticks of the clock rate (RFC 3550 appendix A.8).
         jitter: u32 = |s: &LibrarySource| s.jitter,
@@ -120,9 +120,9 @@ mirror! {
 }
 
 mirror! {
-    /// What a stream has received.
+    /// Counters of received frames and packets.
     ReceiveStatistics of LibraryReceived {
-        /// Packets accepted: from a believed source, in time, for the first time.
+        /// Packets accepted: from an accepted source, in time and not duplicates.
         packets: u64 = |s: &LibraryReceived| s.packets,
         /// Octets of RTP payload in them.
         payload_octets: u64 = |s: &LibraryReceived| s.payload_octets,
@@ -132,41 +132,42 @@ mirror! {
         frames_dropped: u64 = |s: &LibraryReceived| s.frames_dropped,
         /// Of them, first frames of a source that may lack their beginning.
         frames_unsure: u64 = |s: &LibraryReceived| s.frames_unsure,
-        /// Packets that were missing when they were no longer waited for.
+        /// Packets that were missing when the receiver stopped waiting for them.
         packets_lost: u64 = |s: &LibraryReceived| s.packets_lost,
-        /// Packets that came after a later one; duplicates apart.
+        /// Packets that arrived after a later one, without duplicates.
         reordered: u64 = |s: &LibraryReceived| s.reordered,
-        /// Requests made for missing packets, repetitions counted.
+        /// Requests sent for missing packets, repetitions included.
         requested: u64 = |s: &LibraryReceived| s.requested,
-        /// Missing packets that came after they were asked for.
+        /// Missing packets that arrived after they were requested.
         recovered: u64 = |s: &LibraryReceived| s.recovered,
-        /// Missing packets that were asked for and did not come in time.
+        /// Missing packets that were requested and did not arrive in time.
         unanswered: u64 = |s: &LibraryReceived| s.unanswered,
-        /// Missing packets that were not asked for, because an answer could not have come in time.
+        /// Missing packets that were not requested, because an answer could not have arrived in
+        /// time.
         not_requested: u64 = |s: &LibraryReceived| s.not_requested,
-        /// Frames dropped because their source had to give way in the memory of all sources.
+        /// Frames dropped to free memory for other sources.
         frames_displaced: u64 = |s: &LibraryReceived| s.frames_displaced,
         /// Octets of memory held in windows and unfinished frames.
         held_octets: usize = |s: &LibraryReceived| s.held_octets,
-        /// Events that were not collected in time and forgotten.
+        /// Events dropped because they were not polled in time.
         events_forgotten: u64 = |s: &LibraryReceived| s.events_forgotten,
-        /// Datagrams by the reason that ended their way.
+        /// Discarded datagrams by reason.
         discards: BTreeMap<&'static str, u64> = |s: &LibraryReceived| s.discards.iter().map(|(reason, count)| (reason.name(), count)).collect(),
-        /// Each source that is followed and believed.
+        /// Each source that is tracked and past its probation.
         sources: Vec<SourceStatistics> = |s: &LibraryReceived| s.sources.iter().map(SourceStatistics::of).collect(),
-        /// The last sources that have ended, at most 16, the newest last.
+        /// The latest sources that have ended, at most 16, the newest last.
         ended: Vec<SourceStatistics> = |s: &LibraryReceived| s.ended.iter().map(SourceStatistics::of).collect(),
     }
 }
 
 mirror! {
-    /// What a socket has done since it was made; streams on one port share it.
+    /// A socket's counters since it was opened; streams on one port share it.
     SocketCounters of Counters {
         /// System calls made to send.
         send_calls: u64 = |s: &Counters| s.send_calls,
-        /// System calls made to receive, those that found nothing included.
+        /// System calls made to receive, including those that returned nothing.
         receive_calls: u64 = |s: &Counters| s.receive_calls,
-        /// Times that a thread waited for the socket.
+        /// Times that a thread waited on the socket.
         wait_calls: u64 = |s: &Counters| s.wait_calls,
         /// Datagrams that the system accepted for sending.
         sent_datagrams: u64 = |s: &Counters| s.sent_datagrams,
@@ -176,9 +177,9 @@ mirror! {
         received_datagrams: u64 = |s: &Counters| s.received_datagrams,
         /// Octets in them, without headers.
         received_bytes: u64 = |s: &Counters| s.received_bytes,
-        /// Times that sending met a full send buffer.
+        /// Times that the send buffer was full.
         buffer_full_waits: u64 = |s: &Counters| s.buffer_full_waits,
-        /// ICMP messages saying that nobody listens at the destination.
+        /// ICMP port-unreachable errors.
         refused: u64 = |s: &Counters| s.refused,
         /// Datagrams dropped because they were larger than any UDP datagram can be.
         truncated: u64 = |s: &Counters| s.truncated,
@@ -187,11 +188,11 @@ mirror! {
         kernel_drops: u64 = |s: &Counters| s.kernel_drops,
         /// Messages lent to the kernel rather than copied (see `zero_copy`).
         lent: u64 = |s: &Counters| s.lent,
-        /// Those of them that the kernel has done with, as far as was looked.
+        /// Lent messages that the kernel has released, as of the last check.
         lent_back: u64 = |s: &Counters| s.lent_back,
-        /// Those of them that the kernel copied after all, as it does on loopback.
+        /// Lent messages that the kernel copied after all, as it does on loopback.
         lent_copied: u64 = |s: &Counters| s.lent_copied,
-        /// Messages that the kernel would not borrow, and that were copied.
+        /// Messages for which the kernel refused zero-copy, and that were copied.
         lent_refused: u64 = |s: &Counters| s.lent_refused,
     }
 }
@@ -201,23 +202,23 @@ mirror! {
     Statistics of rushes::Statistics {
         /// Frames and packets sent.
         send: SendStatistics = |s: &rushes::Statistics| SendStatistics::of(&s.send),
-        /// Frames and packets received, lost and discarded, in all and by source.
+        /// Frames and packets received, lost and discarded, in total and by source.
         receive: ReceiveStatistics = |s: &rushes::Statistics| ReceiveStatistics::of(&s.receive),
         /// System calls and datagrams of the socket; streams on one port share them.
         socket: SocketCounters = |s: &rushes::Statistics| SocketCounters::of(&s.socket),
-        /// Datagrams from other hosts than the session's peer, ignored; by socket.
+        /// Datagrams from hosts other than the session's peer, ignored; by socket.
         foreign: u64 = |s: &rushes::Statistics| s.foreign,
-        /// Datagrams that no stream on the port takes; by socket.
+        /// Datagrams that no stream on the port accepts; by socket.
         unrouted: u64 = |s: &rushes::Statistics| s.unrouted,
-        /// Datagrams turned away because the stream's finished frames were not collected.
+        /// Datagrams discarded because the stream's finished frames were not pulled.
         uncollected: u64 = |s: &rushes::Statistics| s.uncollected,
     }
 }
 
 mirror! {
-    /// Reports sent and received so far.
+    /// Counters of RTCP reports.
     RtcpStatistics of ControlStatistics {
-        /// Whole reports sent.
+        /// Complete reports sent.
         reports_sent: u64 = |s: &ControlStatistics| s.reports_sent,
         /// Feedback sent before its report.
         feedback_sent: u64 = |s: &ControlStatistics| s.feedback_sent,
@@ -229,20 +230,20 @@ mirror! {
         octets_received: u64 = |s: &ControlStatistics| s.octets_received,
         /// Datagrams and packets that were malformed.
         malformed: u64 = |s: &ControlStatistics| s.malformed,
-        /// Datagrams refused because they are not authentic; only of secured participants, like
-        /// those below.
+        /// Datagrams refused because they are not authentic; only of secured participants, like the
+        /// following three.
         unauthentic: u64 = |s: &ControlStatistics| s.unauthentic,
         /// Datagrams refused as replays.
         replayed: u64 = |s: &ControlStatistics| s.replayed,
-        /// Datagrams refused because their master key is used up.
+        /// Datagrams refused because their master key is exhausted.
         key_expired: u64 = |s: &ControlStatistics| s.key_expired,
-        /// Datagrams not sent because our master key is used up.
+        /// Datagrams not sent because our master key is exhausted.
         unprotected: u64 = |s: &ControlStatistics| s.unprotected,
         /// Packets of unknown types, skipped.
         packets_unknown: u64 = |s: &ControlStatistics| s.packets_unknown,
-        /// Events that were not collected in time and forgotten.
+        /// Events dropped because they were not polled in time.
         events_forgotten: u64 = |s: &ControlStatistics| s.events_forgotten,
-        /// Participants, this one included, as far as they are counted.
+        /// Participants counted, this one included.
         members: usize = |s: &ControlStatistics| s.members,
         /// Participants that send media.
         senders: usize = |s: &ControlStatistics| s.senders,

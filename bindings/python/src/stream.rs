@@ -1,4 +1,4 @@
-//! A stream of media, both halves in one.
+//! A media stream, with its sending and its receiving half.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,33 +23,33 @@ use crate::session::Shared;
 use crate::stats::Statistics;
 use crate::wait::{Call, Exclusive, duration, in_slices, lock};
 
-/// How long a thread that receives again and again leaves the stream to others who wait for it.
+/// How long a thread that receives repeatedly yields the stream to waiting threads.
 const AFTER_YOU: Duration = Duration::from_millis(1);
 
-/// A stream's parts, each for whichever thread has something to do with it.
+/// The parts of a stream, which different threads may use at the same time.
 pub(crate) struct Inner {
     sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
-    /// Of the thread that waits for requests.
+    /// Held by the thread that waits for requests.
     waiting: Exclusive<()>,
     handle: Mutex<Option<Handle>>,
-    /// A frame that was received for an event loop and nobody has been given yet.
+    /// A frame that was received for an event loop and is not delivered yet.
     kept: Mutex<Option<rushes::Frame>>,
     /// The counters when it was closed.
     last: Mutex<rushes::Statistics>,
-    /// Memory for what must be copied before it is sent.
+    /// Reusable memory for data that must be copied before it is sent.
     scratch: Mutex<Vec<u8>>,
     local: SocketAddr,
 }
 
-/// What may be asked of a stream while its halves are at work.
+/// Handles that remain usable while the stream's halves are in use.
 #[derive(Clone)]
 pub(crate) struct Handle {
     stream: StreamHandle,
     pub(crate) rtcp: rushes::Rtcp,
 }
 
-/// Where received frames go.
+/// The destination of received frames.
 enum Receiving {
     Pulled(Box<StreamReceiver>),
     /// Kept alive until the stream is closed.
@@ -84,7 +84,7 @@ impl Inner {
         })
     }
 
-    /// What may be asked, until the stream is closed.
+    /// The handles, until the stream is closed.
     pub(crate) fn handle(&self) -> Result<Handle, Failure> {
         lock(&self.handle).clone().ok_or(Failure::Closed)
     }
@@ -100,18 +100,19 @@ impl Inner {
         self.receiver.with(|receiver| self.kept_or(|| receiver.pull(timeout)))
     }
 
-    /// As [`pull`](Self::pull), for who cannot wait long: `None` where another thread receives.
+    /// As [`pull`](Self::pull), for callers that cannot wait long: `None` if another thread
+    /// receives.
     pub(crate) fn take(&self, timeout: Duration) -> Option<Result<Option<rushes::Frame>, Failure>> {
         self.receiver.try_with(|receiver| self.kept_or(|| receiver.pull(timeout)))
     }
 
-    /// Waits until a frame is kept for whoever asks next.
+    /// Waits until a frame is kept for the next call that takes one.
     fn keep(&self, timeout: Duration) -> Result<Option<()>, Failure> {
         if self.is_closed() {
             return Err(Failure::Closed);
         }
         if self.receiver.is_wanted() {
-            // Whoever unlocks and locks again at once leaves it to nobody.
+            // Unlocking and locking again at once would starve the waiting threads.
             thread::sleep(AFTER_YOU);
         }
         self.receiver.with(|receiver| {
@@ -122,8 +123,8 @@ impl Inner {
         })
     }
 
-    /// The frame that is kept, or else what `pull` gives; to be called by who has the receiver, so
-    /// that frames stay in their order.
+    /// The kept frame, or else the result of `pull`. The caller must hold the receiver, so that
+    /// frames stay in order.
     fn kept_or(
         &self,
         pull: impl FnOnce() -> Result<Option<rushes::Frame>, Failure>,
@@ -132,7 +133,7 @@ impl Inner {
         kept.map_or_else(pull, |frame| Ok(Some(frame)))
     }
 
-    /// Answers requests and reports for so long, or lets the thread do so that is at it.
+    /// Answers requests and reports for `time`, or sleeps if another thread is answering them.
     fn answer(&self, time: Duration) -> Result<(), Failure> {
         if self.waiting.is_mine() {
             return Err(Failure::Reentered);
@@ -155,7 +156,7 @@ impl Inner {
         self.sender.with(|sender| Ok(send(sender.as_mut().ok_or(Failure::Closed)?)?))
     }
 
-    /// Changes what frames and events go to.
+    /// Changes the destination of frames and events.
     fn hook(
         &self,
         change: impl FnOnce(Box<StreamReceiver>) -> Result<Receiving, rushes::Error>,
@@ -173,7 +174,7 @@ impl Inner {
         })
     }
 
-    /// Whether everybody who took part has said goodbye.
+    /// Whether all peers have sent BYE.
     fn all_have_left(&self) -> bool {
         let peers = self.handle().map(|handle| handle.rtcp.peers()).unwrap_or_default();
         !peers.is_empty() && peers.iter().all(|peer| peer.left)
@@ -182,16 +183,17 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
-        // Also one of another stream: this one's hook may wait for what that has.
+        // Applies to a call on another stream too: this stream's hook may wait for what that call
+        // holds.
         if Call::is_running() {
             return Err(Failure::Reentered);
         }
-        // From here on, nobody begins to wait.
+        // From here on, no thread begins to wait.
         let handle = lock(&self.handle).take();
         if let Some(handle) = &handle {
             *lock(&self.last) = handle.stream.statistics();
         }
-        // Who waits for requests holds the port as well.
+        // A thread that waits for requests holds the port as well.
         let halves = self.waiting.with(|()| Ok(())).and_then(|()| {
             self.receiver.with(|receiver| {
                 self.sender.with(|sender| {
@@ -201,7 +203,7 @@ impl Close for Inner {
             })
         });
         match halves {
-            // Not under the locks: a hook that is still running may want them.
+            // Dropped without the locks: a hook that is still running may need them.
             Ok(halves) => drop(halves),
             Err(failure) => {
                 if handle.is_some() {
@@ -215,10 +217,10 @@ impl Close for Inner {
     }
 }
 
-/// One stream of media to and from a peer; made by `Session.stream`.
+/// A media stream to and from a peer; made by `Session.stream`.
 ///
-/// No thread runs for it unless `on_frame` or asynchronous iteration asks for one: frames go out on
-/// the thread that pushes and come in on the thread that pulls, both without the interpreter lock.
+/// It has no thread unless `on_frame` or asynchronous iteration needs one: frames are sent on the
+/// thread that pushes and received on the thread that pulls, both without the interpreter lock.
 /// Leaving a `with` block closes it.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Stream {
@@ -234,7 +236,7 @@ impl Stream {
     }
 }
 
-/// A function of Python's, or a word on what it is instead.
+/// The hook, if it is callable; otherwise a `TypeError` with its type.
 pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if hook.is_callable() {
         return Ok(hook.clone().unbind());
@@ -242,11 +244,11 @@ pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     Err(PyTypeError::new_err(format!("{} cannot be called", hook.get_type())))
 }
 
-/// Runs a thread that calls `hook`, first with the frame that is kept. Python keeps its state for the
-/// thread meanwhile: to make one and throw it away around each call would cost two calls of the system
-/// and a fresh page.
+/// Runs a thread that calls `hook`, first with the kept frame. Python keeps its state for the
+/// thread throughout: creating and discarding one around each call would cost two system calls and
+/// a new page.
 fn known_to_python(run: &mut (dyn FnMut() + Send), hook: &Py<PyAny>, kept: Option<rushes::Frame>) {
-    // Without an interpreter there is nobody to be called.
+    // Without an interpreter there is no hook to call.
     let _ = Python::try_attach(|py| {
         if let Some(frame) = kept {
             call(hook, |py| Frame::wrap(py, frame));
@@ -255,12 +257,12 @@ fn known_to_python(run: &mut (dyn FnMut() + Send), hook: &Py<PyAny>, kept: Optio
     });
 }
 
-/// Calls a hook with what `argument` makes; what it raises is told, not passed on.
+/// Calls a hook with the result of `argument`; its exception is reported, not propagated.
 pub(crate) fn call<T>(hook: &Py<PyAny>, argument: impl FnOnce(Python<'_>) -> PyResult<T>)
 where
     T: for<'py> IntoPyObject<'py>,
 {
-    // Without an interpreter there is nobody to be called.
+    // Without an interpreter there is no hook to call.
     let _ = Python::try_attach(|py| {
         let outcome = argument(py).and_then(|argument| hook.call1(py, (argument,)).map(drop));
         if let Err(error) = outcome {
@@ -271,14 +273,14 @@ where
 
 #[pymethods]
 impl Stream {
-    /// Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's
-    /// format calls a frame. Returns when the kernel has all of it.
+    /// Sends one frame: an access unit with start codes, an Opus packet, or a frame as the stream's
+    /// format defines it. Returns when the kernel has accepted all of it.
     ///
-    /// `bytes`, received frames and views of either are sent from where they lie; what others could
-    /// write to meanwhile (`bytearray`, arrays) is copied once before. `timestamp` is its sampling
-    /// instant in ticks of the stream's clock rate; by default it follows the frame before by one
-    /// frame interval. `captured` is when it was captured, in seconds of `time.monotonic()`; by
-    /// default now.
+    /// `bytes`, received frames and views of either are sent in place; buffers that other threads
+    /// could write to (`bytearray`, arrays) are copied once before. `timestamp` is the sampling
+    /// instant in ticks of the stream's clock rate; by default it is one frame interval after the
+    /// previous frame. `captured` is when the frame was captured, in seconds of `time.monotonic()`;
+    /// by default now.
     #[pyo3(signature = (data, timestamp = None, *, captured = None))]
     #[allow(clippy::cast_sign_loss, reason = "timestamps are modulo 2³²")]
     fn push_frame(
@@ -305,23 +307,23 @@ impl Stream {
         Ok(outcome?)
     }
 
-    /// Waits for the next frame, at most for `timeout` seconds; `None` if none came. With 0 it takes
-    /// what is there, with `None` it waits until there is one.
+    /// Waits for the next frame, at most for `timeout` seconds; `None` if none arrived. With 0 it
+    /// returns a frame only if one is ready, with `None` it waits until there is one.
     #[pyo3(signature = (timeout = None))]
     fn pull_frame(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<Frame>>> {
         let frame = in_slices(py, duration(timeout)?, |slice| self.inner.pull(slice))?;
         frame.map(|frame| Frame::wrap(py, frame)).transpose()
     }
 
-    /// For a thread of an event loop: whether a frame is kept for whoever asks next; one is waited
-    /// for, at most for `timeout` seconds.
+    /// For the thread of an event loop: waits until a frame is kept for the next call that takes
+    /// one, at most for `timeout` seconds, and returns whether one is.
     fn _keep_frame(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let kept = in_slices(py, duration(Some(timeout))?, |slice| self.inner.keep(slice))?;
         Ok(kept.is_some())
     }
 
-    /// Frames as they come, until none has for `timeout` seconds, or until everybody who sent has
-    /// said goodbye, if `until_bye` says so, or until the stream is closed.
+    /// The frames, until none arrives for `timeout` seconds, until all peers have sent BYE if
+    /// `until_bye` is set, or until the stream is closed.
     #[pyo3(signature = (timeout = None, *, until_bye = false))]
     fn frames(slf: Py<Self>, timeout: Option<f64>, until_bye: bool) -> PyResult<Frames> {
         Ok(Frames { stream: slf, timeout: duration(timeout)?, until_bye })
@@ -335,8 +337,8 @@ impl Stream {
         slf.py().import("rushes._aio")?.getattr("AsyncFrames")?.call1((&slf,))
     }
 
-    /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends when
-    /// the stream is closed. What it raises goes to `sys.unraisablehook`.
+    /// Delivers every frame from now on to `hook`, on a dedicated thread of the stream, which ends
+    /// when the stream is closed. The hook's exceptions go to `sys.unraisablehook`.
     fn on_frame(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let around = hook.clone_ref(py);
@@ -352,9 +354,9 @@ impl Stream {
         })?)
     }
 
-    /// Sets a function to be told of packets lost, frames dropped and sources that come and go, on
-    /// the thread that pulls, and of a socket that the thread of `on_frame` cannot read. To be set
-    /// before `on_frame`.
+    /// Sets a function that receives events about lost packets, dropped frames and sources that
+    /// start or end, on the thread that pulls, and about a socket that the thread of `on_frame`
+    /// cannot read. To be set before `on_frame`.
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let errors = hook.clone_ref(py);
@@ -371,13 +373,13 @@ impl Stream {
         })?)
     }
 
-    /// Sends one packet without payload: at the end of a stream, and to keep a path open.
+    /// Sends one packet without payload: useful at the end of a stream, and to keep a path open.
     fn send_keep_alive(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.send(StreamSender::send_keep_alive))?)
     }
 
-    /// Waits for `seconds`, answering requests and reports meanwhile. Whoever only sends should wait
-    /// with this between frames. Others may push meanwhile.
+    /// Waits for `seconds`, answering requests and reports meanwhile. A program that only sends
+    /// should wait with this between frames. Other threads may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         in_slices::<()>(py, duration(Some(seconds))?, |slice| {
             self.inner.answer(slice)?;
@@ -392,7 +394,7 @@ impl Stream {
         Rtcp { stream: slf }
     }
 
-    /// The stream's own synchronisation source; a collision may change it.
+    /// The stream's own SSRC; a collision may change it.
     #[getter]
     fn ssrc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(py.detach(|| self.inner.handle().map(|handle| handle.stream.ssrc().0))?)
@@ -404,7 +406,7 @@ impl Stream {
         (self.inner.local.ip().to_string(), self.inner.local.port())
     }
 
-    /// The stream's counters; after it was closed, the last ones.
+    /// The stream's counters; after closing, the last ones.
     fn statistics(&self, py: Python<'_>) -> Statistics {
         let statistics = py.detach(|| match self.inner.handle() {
             Ok(handle) => handle.stream.statistics(),
@@ -413,20 +415,20 @@ impl Stream {
         Statistics::of(&statistics)
     }
 
-    /// Sends under another master key from the next packet on; the peer should know it before.
+    /// Sends under another master key from the next packet on; the peer should have it already.
     fn set_send_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
         let (inner, key) = (&self.inner, &key.key);
         Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.stream.set_send_key(key)?))?)
     }
 
-    /// Accepts packets and reports under another master key too, from now on.
+    /// Also accepts packets and reports under another master key from now on.
     fn add_receive_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
         let (inner, key) = (&self.inner, &key.key);
         Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.stream.add_receive_key(key)?))?)
     }
 
-    /// Closes the stream: says goodbye, stops its thread and gives its socket back. Whoever waits
-    /// for a frame is told so.
+    /// Closes the stream: sends BYE, stops its thread and releases its socket. A waiting
+    /// `pull_frame` raises `ClosedError`.
     pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.close())?)
     }
@@ -454,15 +456,15 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Its thread may want the interpreter lock before it ends.
+        // Its thread may need the interpreter lock before it ends.
         Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
     }
 }
 
-/// The frames of a stream, one after the other; made by `Stream.frames` and by `iter`.
+/// The frames of a stream, in order; made by `Stream.frames` and by `iter`.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Frames {
-    /// Kept open: a stream that nobody else has lasts as long as the loop over it.
+    /// Keeps the stream open for as long as the loop over it.
     stream: Py<Stream>,
     timeout: Option<Duration>,
     until_bye: bool,

@@ -1,4 +1,4 @@
-//! Waiting without the interpreter lock, and locks that no hook can hang on.
+//! Waiting without the interpreter lock, and locks that report a deadlock with a hook.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 
 use crate::error::Failure;
 
-/// How long a wait lasts before Python may look at signals.
+/// How long a wait lasts before Python can handle signals.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// A wait of so many seconds; `None` has no end.
+/// A timeout of `seconds`; `None` if there is no limit.
 pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(seconds) = seconds.filter(|&seconds| seconds != f64::INFINITY) else {
         return Ok(None);
@@ -24,8 +24,9 @@ pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     Duration::try_from_secs_f64(seconds).map(Some).map_err(wrong)
 }
 
-/// Waits by short waits, without the interpreter lock, until one gives something; `None` if none
-/// has within `timeout`. Signals are handled between them, so that Ctrl-C ends it.
+/// Waits repeatedly for short times, without the interpreter lock, until a wait returns a value;
+/// `None` if none has within `timeout`. Signals are handled in between, so that Ctrl-C interrupts
+/// it.
 pub(crate) fn in_slices<T: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -45,22 +46,24 @@ pub(crate) fn in_slices<T: Send>(
     }
 }
 
-/// A lock that a panicking thread has left is taken over: what it guards is whole between calls.
+/// Locks a mutex, ignoring poisoning: its value is consistent between calls.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread that uses something, if one does.
+/// The thread that uses a value, if one does.
 type User = Arc<Mutex<Option<ThreadId>>>;
 
-/// Who waits for whom: a thread, and what is used by the thread that it waits for.
+/// Waiting threads, each with the user of the value that it waits for.
 static WAITING: Mutex<Vec<(ThreadId, User)>> = Mutex::new(Vec::new());
 
-/// Something that one thread at a time uses. A thread that uses it already, as a hook does that was
-/// called meanwhile, is refused rather than left to wait for itself. So is one that waits for itself
-/// by way of others: two hooks that want what the other's caller uses would wait for ever.
+/// A value that one thread at a time uses. A thread that uses it already, such as a hook called
+/// meanwhile, gets an error instead of waiting for itself. So does a thread that would wait for
+/// itself through others: two hooks that each need the value in use by the other's caller would
+/// deadlock.
 ///
-/// To be used without the interpreter lock only: who has this one may wait for that one.
+/// To be used without the interpreter lock only: the thread that uses the value may wait for that
+/// lock.
 #[derive(Debug)]
 pub(crate) struct Exclusive<T> {
     value: Mutex<T>,
@@ -72,7 +75,7 @@ impl<T> Exclusive<T> {
         Self { value: Mutex::new(value), user: User::default() }
     }
 
-    /// Whether it is this thread that uses it.
+    /// Whether this thread uses it.
     pub(crate) fn is_mine(&self) -> bool {
         *lock(&self.user) == Some(thread::current().id())
     }
@@ -86,12 +89,12 @@ impl<T> Exclusive<T> {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait()?,
         };
-        // Given back before the value is, also where `act` panics.
+        // Dropped before the value is unlocked, even if `act` panics.
         let _use = Use::begin(&self.user);
         act(&mut value)
     }
 
-    /// As [`with`](Self::with), but `None` where a thread uses it.
+    /// As [`with`](Self::with), but `None` if a thread uses it.
     pub(crate) fn try_with<R>(
         &self,
         act: impl FnOnce(&mut T) -> Result<R, Failure>,
@@ -115,7 +118,7 @@ impl<T> Exclusive<T> {
         let me = thread::current().id();
         let mut waiting = lock(&WAITING);
         let mut user = self.user.clone();
-        // Every step leads to another thread that waits.
+        // Each step leads to another waiting thread, which bounds the number of steps.
         for _ in 0..=waiting.len() {
             let Some(thread) = *lock(&user) else { break };
             if thread == me {
@@ -133,7 +136,7 @@ impl<T> Exclusive<T> {
     }
 }
 
-/// While a thread uses something.
+/// Marks a value as used by a thread.
 struct Use<'a>(&'a Mutex<Option<ThreadId>>, Call);
 
 impl<'a> Use<'a> {
@@ -153,7 +156,7 @@ thread_local! {
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// While a thread is in a call that may run hooks.
+/// Marks a thread as being in a call that may run hooks.
 pub(crate) struct Call(());
 
 impl Call {
@@ -162,8 +165,8 @@ impl Call {
         Self(())
     }
 
-    /// Whether this thread is in one: it runs a hook then, and must wait for no other thread that may
-    /// want what the call has.
+    /// Whether this thread is in such a call. It then runs a hook, and must not wait for a thread
+    /// that may need what the call holds.
     pub(crate) fn is_running() -> bool {
         CALLS.get() > 0
     }

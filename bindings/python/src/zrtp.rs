@@ -1,4 +1,4 @@
-//! Keys that the ends agree on between themselves.
+//! Key agreement by ZRTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Sas(pub(crate) SasStatus);
 
 #[pymethods]
 impl Sas {
-    /// What they read to each other.
+    /// The string for the two people to read to each other.
     #[getter]
     fn text(&self) -> String {
         self.0.sas.to_string()
@@ -32,13 +32,13 @@ impl Sas {
         self.0.is_verified
     }
 
-    /// Whether both ends have the same secret (`aux_secret`): nothing need be compared then.
+    /// Whether both ends have the same secret (`aux_secret`): then no comparison is needed.
     #[getter]
     fn shares_secret(&self) -> bool {
         self.0.shares_secret
     }
 
-    /// The whole hash of which it is the beginning.
+    /// The complete hash; the string is derived from its beginning.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.sas_hash)
@@ -53,12 +53,12 @@ impl Sas {
     }
 }
 
-/// Asks `hook` whether the peer's string is `sas`; `None` if it does not say.
+/// Asks `hook` whether the peer's string is `sas`; `None` if it was not compared.
 pub(crate) fn ask(py: Python<'_>, hook: &Py<PyAny>, sas: SasStatus) -> PyResult<Option<bool>> {
     hook.call1(py, (Sas(sas),))?.extract(py)
 }
 
-/// A warning in words.
+/// The text of a warning.
 pub(crate) fn warning(warning: Warning) -> String {
     match warning {
         Warning::CacheMismatch => "the peer does not know the secret of an earlier session".into(),
@@ -87,7 +87,7 @@ pub(crate) struct Opening {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        // What readers of the port hold is waited for.
+        // Detached, as it may wait for a thread that reads the port.
         let _ = Python::try_attach(|py| py.detach(|| self.give_up()));
     }
 }
@@ -155,7 +155,7 @@ impl Opening {
         (self.local.ip().to_string(), self.local.port())
     }
 
-    /// Gives up, if the stream is not open yet.
+    /// Abandons the opening, if the stream is not open yet.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.give_up())?)
     }

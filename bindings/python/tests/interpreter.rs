@@ -1,6 +1,6 @@
-//! The interpreter of this machine takes the package as it was built, and its first example runs.
+//! The machine's interpreter imports the package as built, and its first example runs.
 //!
-//! What the package does is tested in Python (`.ci/python`); this needs nothing installed.
+//! The package's behaviour is tested in Python (`.ci/python`); this test needs nothing installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ print(result.attempted)
 raise SystemExit(result.failed)
 ";
 
-/// Whether there is an interpreter that the package is for.
+/// Whether there is an interpreter that the package supports.
 fn has_python() -> bool {
     let asks = "import sys; raise SystemExit(sys.version_info < (3, 11))";
     let ended = Command::new("python3").args(["-c", asks]).status();
@@ -24,7 +24,7 @@ fn has_python() -> bool {
     found
 }
 
-/// The extension module, which lies beside this test.
+/// The extension module, which is built beside this test.
 fn library() -> PathBuf {
     let name = format!("{}_rushes{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     std::env::current_exe().unwrap().with_file_name(name)
@@ -48,7 +48,7 @@ fn the_packages_first_example_runs() {
     }
     std::fs::copy(library(), package.join("_rushes.abi3.so")).unwrap();
 
-    // Elsewhere than where the sources are: they have no extension module.
+    // Not in the folder of the sources, which have no extension module.
     let mut python = Command::new("python3");
     python.current_dir(folder.path());
     python.args(["-B", "-c", PROGRAM]).env("PYTHONPATH", folder.path());

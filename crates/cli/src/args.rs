@@ -18,7 +18,7 @@ use crate::values::{
 };
 use rushes_bench::BenchArgs;
 
-/// Video and audio between machines in real time, over RTP.
+/// Stream video and audio between machines in real time, over RTP.
 #[derive(Debug, Parser)]
 #[command(name = "rushes", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
@@ -38,21 +38,21 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Send a file to ourselves through real sockets and check every byte
+    /// Send a file over loopback through real sockets and check every byte
     Loopback(LoopbackArgs),
     /// Send a file to a host
     Send(SendArgs),
     /// Receive a stream into a file
     Recv(RecvArgs),
-    /// Report what a capture holds, and extract streams from it
+    /// Report the contents of a capture, and extract streams from it
     Inspect(InspectArgs),
-    /// Frames in texture formats: encode, decode, send, receive
+    /// Encode, decode, send and receive frames in texture formats
     Texture(TextureArgs),
-    /// Measure this machine
+    /// Benchmark this machine
     Bench(BenchArgs),
     /// Print a completion script for a shell
     Completions {
-        /// The shell
+        /// Shell to print the script for
         shell: Shell,
     },
     /// Print the manual page
@@ -98,13 +98,13 @@ impl From<DeliveryName> for Delivery {
     }
 }
 
-/// What all streams have.
+/// Options common to all streams.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StreamArgs {
-    /// Codec; guessed from the file's name where it can be
+    /// Codec; guessed from the file name if possible
     #[arg(long, value_enum, help_heading = "Stream")]
     pub(crate) codec: Option<CodecName>,
-    /// Octets in the largest IP packet, headers included: 100 to 65535
+    /// Size of the largest IP packet in octets, headers included: 100 to 65535
     #[arg(long, default_value = "1500", value_parser = parse_mtu, help_heading = "Stream",
         value_name = "OCTETS")]
     pub(crate) mtu: usize,
@@ -114,24 +114,24 @@ pub(crate) struct StreamArgs {
     /// RTP clock rate; default 48000 for opus, 90000 otherwise
     #[arg(long, value_parser = parse_clock_rate, help_heading = "Stream", value_name = "HERTZ")]
     pub(crate) clock_rate: Option<ClockRate>,
-    /// Socket buffers, with K, M or G for binary multiples
+    /// Size of the socket buffers, with K, M or G for binary multiples
     #[arg(long, default_value = "4M", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
     pub(crate) socket_buffer: usize,
-    /// How datagrams go to the kernel: auto, gso, sendmmsg, single
+    /// Method of passing datagrams to the kernel: auto, gso, sendmmsg, single
     #[arg(long, default_value = "auto", help_heading = "Stream", value_name = "PATH")]
     pub(crate) send_path: SendPath,
-    /// How datagrams come from the kernel: auto, gro, recvmmsg, single
+    /// Method of taking datagrams from the kernel: auto, gro, recvmmsg, single
     #[arg(long, default_value = "auto", help_heading = "Stream", value_name = "PATH")]
     pub(crate) receive_path: ReceivePath,
     /// Network interface: its name, its index or, for an IPv4 group, its address
     #[arg(long, help_heading = "Network", value_name = "INTERFACE")]
     pub(crate) interface: Option<String>,
-    /// Hops that multicast may take
+    /// Maximum number of hops for multicast
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(0..256),
         help_heading = "Network", value_name = "HOPS")]
     pub(crate) ttl: u32,
-    /// Differentiated services code point of what is sent, 0 to 63
+    /// Differentiated services code point of sent packets, 0 to 63
     #[arg(long, value_parser = value_parser!(u8).range(0..64), help_heading = "Network",
         value_name = "CODE")]
     pub(crate) dscp: Option<u8>,
@@ -141,14 +141,14 @@ pub(crate) struct StreamArgs {
     pub(crate) frame_size: usize,
 }
 
-/// How lost packets are recovered.
+/// Recovery of lost packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum RecoveryName {
     /// No recovery
     Off,
-    /// Requested, and retransmitted in a stream of their own (RFC 4588)
+    /// Request lost packets, to be retransmitted in a separate stream (RFC 4588)
     Rtx,
-    /// Requested, and retransmitted unchanged
+    /// Request lost packets, to be retransmitted unchanged
     Verbatim,
 }
 
@@ -162,33 +162,33 @@ impl From<RecoveryName> for Recovery {
     }
 }
 
-/// What streams between two programs say about themselves.
+/// Options of RTCP and recovery between two programs.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ControlArgs {
     /// Neither send nor read RTCP
     #[arg(long, conflicts_with_all = ["rtcp_mux", "recovery", "feedback"], help_heading = "Control")]
     pub(crate) no_rtcp: bool,
-    /// RTCP on the stream's own port (RFC 5761) rather than on the next; both sides must agree
+    /// Use the stream's own port for RTCP (RFC 5761) rather than the next; both sides must agree
     #[arg(long, help_heading = "Control")]
     pub(crate) rtcp_mux: bool,
-    /// The remote port for RTCP, where it is not the one after the stream's
+    /// Remote port for RTCP, if it is not the one after the stream's
     #[arg(long, value_name = "PORT", help_heading = "Control")]
     pub(crate) rtcp_port: Option<u16>,
-    /// How lost packets are recovered; both sides must agree
+    /// Recovery of lost packets; both sides must agree
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Control")]
     pub(crate) recovery: Option<RecoveryName>,
-    /// The payload type of retransmissions with --recovery rtx; both sides must agree. By default
-    /// 127 for a stream of payload type 96, 126 for 97, and so on down
+    /// Payload type of retransmissions with --recovery rtx; both sides must agree. By default 127
+    /// for a stream of payload type 96, 126 for 97, and so on down
     #[arg(long, value_parser = parse_payload_type, value_name = "0..127", help_heading = "Control")]
     pub(crate) rtx_payload_type: Option<PayloadType>,
-    /// The SSRC of retransmissions with --recovery rtx, decimal or 0x hexadecimal: of those that are
-    /// sent (random by default), or of those that are accepted (any by default)
+    /// SSRC of retransmissions with --recovery rtx, decimal or 0x hexadecimal: of those sent
+    /// (random by default), or of those accepted (any by default)
     #[arg(long, value_parser = parse_ssrc, value_name = "SSRC", help_heading = "Control")]
     pub(crate) rtx_ssrc: Option<Ssrc>,
-    /// Requests go out at once (the profile AVPF) rather than with the next report
+    /// Send requests at once (profile AVPF) rather than with the next report
     #[arg(long, help_heading = "Control")]
     pub(crate) feedback: bool,
-    /// The canonical name in reports; random by default
+    /// Canonical name in reports; random by default
     #[arg(long, value_name = "NAME", help_heading = "Control")]
     pub(crate) cname: Option<String>,
     /// Keep the path open with an empty datagram after this much silence, for example 15s
@@ -196,7 +196,7 @@ pub(crate) struct ControlArgs {
     pub(crate) keep_alive: Option<Duration>,
 }
 
-/// The output of a command.
+/// Output options of a command.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct OutputArgs {
     /// Print one JSON object on the standard output
@@ -205,7 +205,7 @@ pub(crate) struct OutputArgs {
     /// Print nothing but errors
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Print a line of statistics this often, for example 1s
+    /// Print a line of statistics at this interval, for example 1s
     #[arg(long, value_parser = parse_duration, help_heading = "Output", value_name = "TIME")]
     pub(crate) stats_interval: Option<Duration>,
 }
@@ -213,14 +213,14 @@ pub(crate) struct OutputArgs {
 /// When frames are sent.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TimingArgs {
-    /// Frames per second, for example 30 or 29.97; by default opus keeps its own time
+    /// Frames per second, for example 30 or 29.97; by default opus packets follow their durations
     #[arg(long, value_parser = parse_rate, help_heading = "Timing", value_name = "RATE")]
     pub(crate) fps: Option<f64>,
-    /// Send as fast as possible, whatever the receiver does
+    /// Send as fast as possible, without waiting for the receiver
     #[arg(long, conflicts_with = "fps", help_heading = "Timing")]
     pub(crate) flat_out: bool,
-    /// How large frames are spread over time: off, a share of the frame interval such as 0.5, or
-    /// a rate in bits per second such as 900M
+    /// Spreading of large frames over time: off, a share of the frame interval such as 0.5, or a
+    /// rate in bits per second such as 900M
     #[arg(long, value_parser = parse_pacing, help_heading = "Timing", value_name = "PACING")]
     pub(crate) pacing: Option<Pacing>,
 }
@@ -238,12 +238,12 @@ Examples:
   rushes loopback film.265 --srtp AEAD_AES_128_GCM     encrypted, with a key of its own
   rushes loopback film.265 --zrtp                      with keys that the two ends agree on")]
 pub(crate) struct LoopbackArgs {
-    /// File to send; without one, a short H.265 clip that is built in
+    /// File to send; by default a short built-in H.265 clip
     pub(crate) file: Option<PathBuf>,
-    /// Over IPv6 instead of IPv4
+    /// Use IPv6 instead of IPv4
     #[arg(long)]
     pub(crate) ipv6: bool,
-    /// What is received as one frame
+    /// Unit that is received as one frame
     #[arg(long, value_enum, default_value = "access-unit")]
     pub(crate) delivery: DeliveryName,
     /// Send the file this many times
@@ -276,28 +276,28 @@ pub(crate) struct SendArgs {
     /// Host and port to send to
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) to: Endpoint,
-    /// Local port; 0 takes a free one
+    /// Local port; 0 selects a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub(crate) local_port: u16,
     /// SSRC, decimal or 0x hexadecimal; random by default
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
-    /// The key is new, so --ssrc or --rtx-ssrc may be given with it. A second run with the same key
-    /// and SSRC would repeat the key stream
+    /// Confirm that the key is new, which permits --ssrc or --rtx-ssrc with it. A second run with
+    /// the same key and SSRC would repeat the key stream
     #[arg(long, requires = "srtp", help_heading = "Security")]
     pub(crate) fresh_key: bool,
-    /// Write a description of the stream, for receivers that read SDP; - for standard output
+    /// Write a description of the stream (SDP) for receivers; - for the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
     /// Write the description and send nothing
     #[arg(long, requires = "sdp")]
     pub(crate) dry_run: bool,
-    /// Let the network device read sent data in place instead of copying it; for real devices and
-    /// large frames (on loopback it only costs), in 512 KiB of memory
+    /// Let the network device read sent data in place instead of copying it, in 512 KiB of memory;
+    /// for real devices and large frames (no gain on loopback, only cost)
     #[arg(long, help_heading = "Network")]
     pub(crate) zero_copy: bool,
-    /// End when nothing could be sent for this long because of the network: no route, an interface
-    /// that is down, a firewall. Frames until then are lost, and the exit code is 1
+    /// End when the network has prevented sending for this long: no route, an interface that is
+    /// down, a firewall. Frames until then are lost, and the exit code is 1
     #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",
         help_heading = "Network")]
     pub(crate) give_up: Duration,
@@ -337,7 +337,7 @@ Examples:
   rushes recv --sdp camera.sdp -o camera.264
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
-    /// Port to listen on, with an address to bind to or a multicast group to join in front
+    /// Port to listen on, optionally after an address to bind to or a multicast group to join
     #[arg(
         long,
         value_name = "[BIND:]PORT",
@@ -345,9 +345,9 @@ pub(crate) struct RecvArgs {
         conflicts_with = "sdp"
     )]
     pub(crate) from: Option<Endpoint>,
-    /// Description of the stream (SDP): its codec, port, payload type and all else come from there;
-    /// of several media, the first that can be received or that --codec names. Lines that cannot be
-    /// used are reported and skipped. The SSRC that it names is the only one accepted
+    /// Description of the stream (SDP), which gives its codec, port, payload type and all other
+    /// settings; of several media, the first that can be received or that --codec names. Unusable
+    /// lines are reported and skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback"])]
@@ -360,24 +360,24 @@ pub(crate) struct RecvArgs {
     /// Accept this SSRC only, decimal or 0x hexadecimal
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
-    /// Accept packets from this host only, and from this port of it if one is named; other packets
-    /// are counted and ignored
+    /// Accept packets only from this host, and only from this port if given; other packets are
+    /// counted and ignored
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(crate) peer: Option<Peer>,
-    /// What is received as one frame
+    /// Unit that is received as one frame
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,
-    /// How long a frame may wait for packets that are requested again (with --recovery, by default
-    /// 500ms): three round trips repair nearly everything
+    /// Maximum time that a frame waits for retransmissions (with --recovery, by default 500ms);
+    /// three round trips recover nearly every loss
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) latency: Option<Duration>,
-    /// How long a missing packet is waited for (by default 50ms, with --recovery at least so long)
+    /// Maximum wait for a missing packet (by default 50ms, with --recovery at least that long)
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) reorder_time: Option<Duration>,
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
-    /// Exit with 1 unless the sender says goodbye (RTCP BYE). Some never do, FFmpeg for one
+    /// Exit with 1 unless the sender sends a goodbye (RTCP BYE). Some never do, for example FFmpeg
     #[arg(long, conflicts_with = "no_rtcp")]
     pub(crate) until_bye: bool,
     #[command(flatten)]
@@ -390,18 +390,18 @@ pub(crate) struct RecvArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Whether and how video is shown.
+/// Options of the video window.
 #[derive(Args, Debug)]
 pub(crate) struct VideoWindowArgs {
     /// Show the video in a window, at the size of its first picture, decoded by the program ffmpeg
     /// (5.1 or later; 7.1 for H.266). F or F11 fills the screen, S shows statistics, Escape or Q
-    /// closes it, which ends the reception
+    /// closes it and ends the reception
     #[arg(long, help_heading = "Window")]
     pub(crate) window: bool,
-    /// Fill the screen at once
+    /// Start in full screen
     #[arg(long, requires = "window", help_heading = "Window")]
     pub(crate) full_screen: bool,
-    /// Show the window's statistics at once
+    /// Show the window's statistics from the start
     #[arg(long, requires = "window", help_heading = "Window")]
     pub(crate) statistics: bool,
 }

@@ -1,4 +1,4 @@
-//! Comparing what comes with what was sent, unit by unit.
+//! Comparison of received frames with sent ones, unit by unit.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,18 +10,18 @@ use rushes::{Codec, proto};
 
 use crate::latency::Latencies;
 
-/// Frames that were sent and not yet seen again, unit by unit.
+/// Frames sent and not yet received, unit by unit.
 #[derive(Debug)]
 pub(crate) struct Comparer {
     codec: Codec,
     expected: VecDeque<Unit>,
     ranges: Vec<std::ops::Range<usize>>,
-    /// Units that came as they were sent.
+    /// Units received as they were sent.
     pub(crate) units: u64,
-    /// Units that never came.
+    /// Units that were never received.
     pub(crate) missing: u64,
     pub(crate) octets: u64,
-    /// Frames whose last unit came or was given up.
+    /// Frames whose last unit was received or given up.
     pub(crate) frames: u64,
     pub(crate) latencies: Latencies,
     difference: Option<Difference>,
@@ -34,13 +34,13 @@ struct Unit {
     ends_frame: bool,
 }
 
-/// The first place where what came is not what was sent.
+/// The first difference between sent and received units.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Difference {
     /// The unit's number, counted from 0.
     pub(crate) unit: u64,
     pub(crate) nal_type: Option<u8>,
-    /// Octets sent, unless the unit never was; and octets that came.
+    /// Octets of the unit as sent and as received; `None` if it was not.
     pub(crate) sent_len: Option<usize>,
     pub(crate) came_len: Option<usize>,
     /// The first octet that differs.
@@ -90,8 +90,8 @@ impl Comparer {
         }
     }
 
-    /// Compares a frame that came; whether it is what was sent, perhaps behind a loss. After
-    /// anything else there is no telling what belongs to what.
+    /// Compares a received frame; returns whether it equals what was sent, possibly after a loss.
+    /// After a mismatch, further frames cannot be matched.
     pub(crate) fn take(&mut self, frame: &[u8], now: Instant) -> bool {
         self.split(frame);
         for n in 0..self.ranges.len() {
@@ -113,7 +113,7 @@ impl Comparer {
         true
     }
 
-    /// Takes everything that has not come as lost.
+    /// Counts all units not yet received as lost.
     pub(crate) fn finish(&mut self) {
         self.give_up(self.expected.len());
     }
@@ -127,7 +127,7 @@ impl Comparer {
         self.difference.as_ref()
     }
 
-    /// Takes the oldest `count` units as lost.
+    /// Counts the oldest `count` units as lost.
     fn give_up(&mut self, count: usize) {
         for _ in 0..count {
             let Some(unit) = self.expected.pop_front() else { return };
@@ -140,14 +140,14 @@ impl Comparer {
     fn split(&mut self, frame: &[u8]) {
         self.ranges.clear();
         if self.codec.has_nal_units() {
-            // A frame without units differs by having none.
+            // For a frame without units, the missing units are the difference.
             let _ = find_units(frame, Framing::AnnexB, &mut self.ranges);
         } else {
             self.ranges.push(0..frame.len());
         }
     }
 
-    /// Keeps the difference between what was sent and what came, if it is the first.
+    /// Keeps the difference between a sent and a received unit, if it is the first.
     fn note(&mut self, sent: Option<&[u8]>, came: Option<&[u8]>) {
         if self.difference.is_some() {
             return;

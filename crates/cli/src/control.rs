@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::interrupt::Interrupt;
 use crate::security;
 
-/// How often the sender's clock mapping is looked at, and the shortest latency begins anew.
+/// Interval at which the sender's clock mapping is read and the shortest latency is reset.
 const STRETCH: Duration = Duration::from_secs(1);
 
-/// Goodbyes that are remembered.
+/// Maximum number of goodbyes remembered.
 const GOODBYES_MAX: usize = 64;
 
-/// How long reports on the last packet are waited for.
+/// Maximum wait for reports on the last packet.
 const LAST_REPORTS: Duration = Duration::from_secs(1);
 
-/// The time from a frame's capture, on the sender's wall clock, to its delivery on ours. The
-/// clocks may differ; that it stays the same shows that the sender's two clocks do not drift.
+/// The time from a frame's capture, on the sender's wall clock, to its delivery, on the local one.
+/// The clocks may differ; a constant value shows that the sender's two clocks do not drift.
 #[derive(Debug, Default)]
 pub(crate) struct Latency {
     mapping: Option<ClockMapping>,
@@ -30,7 +30,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Takes a frame that has just come.
+    /// Takes a frame that has just arrived.
     pub(crate) fn take(&mut self, stream: &MediaStream, frame: &Frame) {
         let now = Instant::now();
         if self.looked.is_none_or(|looked| now.duration_since(looked) >= STRETCH) {
@@ -48,8 +48,8 @@ impl Latency {
         self.note(mapping, frame.timestamp(), NtpTime::from_unix(wall));
     }
 
-    /// Takes a frame of `timestamp` that came at `now`; ignored if the sender's clock is no wall
-    /// clock.
+    /// Takes a frame of `timestamp` that arrived at `now`. Ignored if the sender's clock shows no
+    /// wall time.
     fn note(&mut self, mapping: ClockMapping, timestamp: RtpTimestamp, now: NtpTime) {
         let Some(nanos) = mapping.latency(timestamp, now) else { return };
         let latency = nanos as f64 / 1e9;
@@ -63,7 +63,7 @@ impl Latency {
         }
     }
 
-    /// The shortest in the first and in the last second; `null` where it is not known.
+    /// The shortest latency in the first and in the last second; `null` if not known.
     pub(crate) fn report(&mut self) -> Value {
         self.end_stretch();
         json!({ "first_ms": self.first.map(|s| s * 1e3), "last_ms": self.last.map(|s| s * 1e3) })
@@ -76,13 +76,13 @@ pub(crate) struct Heard {
     key_frames: u64,
     packets: u64,
     reports: u64,
-    /// The last ones, each source once.
+    /// The latest goodbyes, one per source.
     goodbyes: VecDeque<(Ssrc, String)>,
 }
 
 impl Heard {
-    /// Takes the events received so far. The goodbye of the source that is `written` is remembered
-    /// however many others say theirs.
+    /// Takes the events received so far. The goodbye of the source being `written` is kept however
+    /// many others arrive.
     pub(crate) fn listen(&mut self, stream: &MediaStream, written: Option<Ssrc>) {
         let rtcp = stream.rtcp();
         while let Some(event) = rtcp.poll_event() {
@@ -131,12 +131,12 @@ impl Heard {
         Ok(())
     }
 
-    /// Whether `source` has said goodbye.
+    /// Whether `source` has sent a goodbye.
     pub(crate) fn has_left(&self, source: Ssrc) -> bool {
         self.goodbyes.iter().any(|(ssrc, _)| *ssrc == source)
     }
 
-    /// All of it, with the state of the peers.
+    /// The counters and the state of the peers, as JSON.
     pub(crate) fn report(&self, stream: &MediaStream) -> Value {
         let statistics = stream.rtcp().statistics();
         let peers: Vec<Value> = stream
@@ -177,7 +177,7 @@ impl Heard {
         })
     }
 
-    /// The same in a few words; empty if nothing came.
+    /// A summary in words; empty if nothing was received.
     pub(crate) fn words(&self, stream: &MediaStream) -> String {
         let mut words = Vec::new();
         for peer in stream.rtcp().peers() {
@@ -201,7 +201,7 @@ impl Heard {
     }
 }
 
-/// Packets that `source` has sent by its own count, once it has said goodbye.
+/// Packets that `source` has sent by its own count, once it has sent a goodbye.
 pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
     let peers = stream.rtcp().peers();
     let peer = peers.into_iter().find(|peer| peer.ssrc == source && peer.left)?;

@@ -11,7 +11,7 @@ use rushes::{Codec, Context, Ssrc, StreamBuilder};
 use crate::Usage;
 use crate::source::Source;
 
-/// Frames of a file that are searched for parameter sets.
+/// Maximum number of frames of a file searched for parameter sets.
 const FRAMES_MAX: usize = 100;
 
 /// The settings of a receiver from a description.
@@ -23,7 +23,7 @@ pub(crate) struct Described {
     pub(crate) parameter_sets: Vec<u8>,
 }
 
-/// Which media of a description is wanted.
+/// The wanted media of a description.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) codec: Option<Codec>,
@@ -56,7 +56,7 @@ pub(crate) fn read(
         }
     }
     if quiet {
-        // Now they are the reason why nothing can be received.
+        // The warnings now explain why nothing can be received.
         warn(file, &warnings);
     }
     let nothing = || match codec {

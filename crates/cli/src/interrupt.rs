@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one ends the work in hand cleanly, the second one ends the program.
+//! Ctrl-C: the first one ends the current work cleanly, the second one ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-/// How often a sleeper looks up.
+/// Interval at which a sleeper checks for Ctrl-C.
 const NAP: Duration = Duration::from_millis(50);
 
 /// Whether the user wants to stop.
@@ -14,7 +14,7 @@ const NAP: Duration = Duration::from_millis(50);
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on.
+    /// Installs the handler for Ctrl-C.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let interrupt = Self::default();
         let flag = interrupt.clone();
@@ -27,18 +27,18 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether Ctrl-C came.
+    /// Whether a stop was requested.
     pub(crate) fn came(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// Says that the user wants to stop, who said so elsewhere.
+    /// Requests a stop, as Ctrl-C does.
     #[cfg(feature = "window")]
     pub(crate) fn ask(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Sleeps until `deadline`, or about as long as until Ctrl-C comes.
+    /// Sleeps until `deadline`, or until shortly after Ctrl-C.
     pub(crate) fn sleep_until(&self, deadline: Instant) {
         while deadline.saturating_duration_since(Instant::now()) > NAP && !self.came() {
             std::thread::sleep(NAP);

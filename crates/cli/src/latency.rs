@@ -1,8 +1,8 @@
-//! Latencies of any number of frames in little memory.
+//! A histogram of latencies, in constant memory.
 
 use std::time::Duration;
 
-/// Steps between a power of two and the next: a latency is known to 1/32.
+/// Binary logarithm of the buckets per power of two: a latency is accurate to 1/32.
 const STEPS_LOG2: u32 = 5;
 
 /// Counts of latencies by size, from 1 ns to centuries.
@@ -26,12 +26,12 @@ impl Latencies {
         self.most = self.most.max(latency);
     }
 
-    /// The longest of all.
+    /// The longest latency.
     pub(crate) fn most(&self) -> Duration {
         self.most
     }
 
-    /// The latency that `share` of all kept to; zero if there is none.
+    /// The latency that a `share` of frames did not exceed; zero without frames.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
         let rank = ((share * self.total as f64).ceil() as u64).max(1);
@@ -46,7 +46,7 @@ impl Latencies {
     }
 }
 
-/// The bucket of a number: the number itself up to 63, then 32 to each power of two.
+/// The bucket of a number: the number itself up to 63, then 32 buckets per power of two.
 fn bucket(number: u64) -> usize {
     let shift = (u64::BITS - number.leading_zeros()).saturating_sub(STEPS_LOG2 + 1);
     ((u64::from(shift) << STEPS_LOG2) + (number >> shift)) as usize

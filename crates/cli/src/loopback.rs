@@ -1,4 +1,4 @@
-//! `rushes loopback`: a file through two real sockets, every unit compared.
+//! `rushes loopback`: sends a file through two real sockets and compares every unit.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,17 +20,17 @@ use crate::source::{Schedule, Source};
 use crate::stream;
 use crate::zrtp;
 
-/// Frames, and octets in them, that may be on their way at once unless told otherwise.
+/// Maximum number of frames in flight, and octets in them, without `--fps` and `--flat-out`.
 const FRAMES_IN_FLIGHT: usize = 8;
 const OCTETS_IN_FLIGHT: usize = 1 << 20;
 
-/// Silence after which what has not come will not come.
+/// Silence after which missing units count as lost.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Both ends share this: what was sent, and who has stopped.
+/// State shared by both ends: the units sent, and whether an end has stopped.
 struct Shared {
     comparer: Mutex<Comparer>,
-    /// Frames sent and seen again, and octets on their way.
+    /// Frames sent and received, and octets in flight.
     flight: Mutex<Flight>,
     landed: Condvar,
     sent_all: AtomicBool,
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
             .name("rushes-loopback-receive".to_owned())
             .spawn_scoped(scope, || {
                 let received = receive(receiver, &shared);
-                // Whatever happened, the sender must not wait for what no one will receive.
+                // In any case, the sender must not wait for frames that will not be received.
                 if received.is_err() {
                     shared.failed.store(true, Relaxed);
                 }
@@ -85,12 +85,12 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     ended.print(args, &source, (&security, agreed), &lock(&shared.comparer))
 }
 
-/// Both ends, and how they are secured.
+/// Both ends, and their security.
 struct Opened {
     sender: StreamSender,
     receiver: StreamReceiver,
     security: String,
-    /// What the two ends see, if they agreed on keys.
+    /// The result of the key agreement at each end, if there was one.
     agreed: Option<[Value; 2]>,
 }
 
@@ -187,7 +187,7 @@ fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Stat
                 return Ok(receiver.statistics());
             }
         } else {
-            // Packets of a frame that takes long to send are no silence.
+            // Packets of a frame that takes long to send also count as activity.
             let came = receiver.statistics().receive.packets;
             if came != packets {
                 packets = came;
@@ -210,7 +210,7 @@ fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Stat
 }
 
 impl Shared {
-    /// Waits until a frame of `len` octets may leave.
+    /// Waits until a frame of `len` octets may be sent.
     fn wait_for_room(&self, len: usize) {
         let full = |flight: &mut Flight| {
             !self.failed.load(Relaxed)
@@ -226,7 +226,7 @@ impl Shared {
         flight.octets += len;
     }
 
-    /// Notes that `landed` frames in all have been seen again.
+    /// Notes that `landed` frames in all have been received.
     fn land(&self, landed: u64) {
         let mut flight = lock(&self.flight);
         while flight.landed < landed {
@@ -238,7 +238,7 @@ impl Shared {
     }
 }
 
-/// How it ended.
+/// The results of a run.
 struct Ended {
     sent: Statistics,
     received: Statistics,
@@ -269,7 +269,7 @@ impl Ended {
         Ok(if flaw.is_none() { Outcome::Done } else { Outcome::Fell })
     }
 
-    /// Why this is no proof that every octet arrives; `None` if it is one.
+    /// The reason why this run does not prove that every octet arrives; `None` if it does.
     fn flaw(&self, source: &Source, comparer: &Comparer) -> Option<String> {
         if let Some(difference) = comparer.difference() {
             let missing = comparer.missing;

@@ -30,12 +30,12 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 
-/// How a command ended, short of an error.
+/// The outcome of a command that returned no error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// The command succeeded.
     Done,
-    /// It failed, and the report has the reason.
+    /// It failed; the report states the reason.
     Fell,
 }
 
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error and its causes, each once: many errors quote their cause already.
+/// Formats the error and its causes, each once: many errors already quote their cause.
 fn explain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::args::Cli;
 
 pub(crate) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
-    // Into memory first: the generator panics where the output is closed.
+    // Generated in memory first: the generator panics if the output is closed.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "rushes", &mut script);
     io::stdout().write_all(&script)?;

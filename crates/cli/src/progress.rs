@@ -1,4 +1,4 @@
-//! What a person sees while it runs: a bar on a terminal, plain lines elsewhere if asked for.
+//! Progress display: a bar on a terminal, plain lines elsewhere if requested.
 
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use rushes::Statistics;
 
 use crate::args::OutputArgs;
 
-/// How often the bar is drawn anew.
+/// Minimum interval between redraws of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// A bar of octets, or of time where the end is not known.
+/// A bar of octets, or of time if the end is not known.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
@@ -23,7 +23,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar up to `len` octets; a spinner without.
+    /// A bar up to `len` octets, or a spinner without a length.
     pub(crate) fn new(output: OutputArgs, len: Option<u64>) -> Self {
         let now = Instant::now();
         let shows = stderr().is_terminal() && !output.quiet && !output.json;
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// Shows where things stand, if it is time to.
+    /// Shows the current statistics, if it is time to.
     pub(crate) fn show(&mut self, position: u64, statistics: impl FnOnce() -> Statistics) {
         let now = Instant::now();
         let line = self.interval.is_some_and(|_| now >= self.next_line);
@@ -66,7 +66,7 @@ impl Progress {
             self.next_line = now + interval;
             let time = (now - self.start).as_secs_f64();
             if self.json {
-                // The object at the end tells of an output that cannot be written.
+                // Printing the final object reports an output that cannot be written.
                 let _ = crate::report::say(crate::report::interval(time, &statistics));
             } else {
                 eprintln!("{time:8.1} s  {}", self.summary(&statistics));
@@ -74,7 +74,7 @@ impl Progress {
         }
     }
 
-    /// Shows how far a file is read, if it is time to.
+    /// Shows the position in a file, if it is time to.
     pub(crate) fn place(&mut self, position: u64, message: impl FnOnce() -> String) {
         let now = Instant::now();
         if let Some(bar) = self.bar.as_ref().filter(|_| now >= self.next_draw) {

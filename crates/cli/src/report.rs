@@ -1,4 +1,4 @@
-//! The report at the end: text on the error output, JSON on the standard output.
+//! The final report: text on the error output, JSON on the standard output.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write, stdout};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use rushes::Statistics;
 use serde_json::{Value, json};
 
-/// Prints a line on the standard output. A reader that stops reading causes no error.
+/// Prints a line on the standard output. A broken pipe is not an error.
 pub(crate) fn say(line: impl Display) -> std::io::Result<()> {
     match writeln!(stdout(), "{line}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -20,7 +20,7 @@ pub(crate) fn megabits(octets: u64, time: Duration) -> f64 {
     octets as f64 * 8e-6 / time.as_secs_f64().max(1e-9)
 }
 
-/// What was sent.
+/// The statistics of sending, as JSON.
 pub(crate) fn sent(statistics: &Statistics) -> Value {
     let send = &statistics.send;
     json!({
@@ -37,7 +37,7 @@ pub(crate) fn sent(statistics: &Statistics) -> Value {
     })
 }
 
-/// What was received.
+/// The statistics of receiving, as JSON.
 pub(crate) fn received(statistics: &Statistics) -> Value {
     let receive = &statistics.receive;
     let discards: serde_json::Map<String, Value> = receive

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::Usage;
 
-/// Octets in the longest file.
+/// Maximum number of octets in a file.
 const LEN_MAX: u64 = 64 << 10;
 
 /// Reads `file`, without leading and trailing white space.

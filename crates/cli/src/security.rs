@@ -1,4 +1,4 @@
-//! `--srtp` and `--key`: how a stream is secured.
+//! `--srtp` and `--key`: options that secure a stream.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,17 +16,17 @@ use crate::secret_file;
 /// Octets in the shortest secret.
 const SECRET_LEN_MIN: usize = 16;
 
-/// How a stream is secured.
+/// Options that secure a stream.
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct SecurityArgs {
-    /// Secure the stream (SRTP) with this suite; both sides must agree. The fastest is
-    /// AEAD_AES_128_GCM, the one that everybody understands AES_CM_128_HMAC_SHA1_80
+    /// Secure the stream (SRTP) with this suite; both sides must agree. AEAD_AES_128_GCM is the
+    /// fastest, AES_CM_128_HMAC_SHA1_80 the most widely supported
     #[arg(long, value_parser = parse_suite, value_name = "SUITE", help_heading = "Security")]
     pub(crate) srtp: Option<Suite>,
-    /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Others on
-    /// this machine can read a command line: --key-file is safer. A description (--sdp) carries a
-    /// key: `send` makes one for it, `recv` takes it from there
+    /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Other
+    /// users of this machine can read a command line: --key-file is safer. A description (--sdp)
+    /// carries a key: `send` generates one for it, `recv` takes it from there
     #[arg(
         long,
         value_name = "BASE64",
@@ -41,18 +41,18 @@ pub(crate) struct SecurityArgs {
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     pub(crate) key_file: Option<PathBuf>,
     /// Secure the stream with keys that both sides agree on (ZRTP); both show a few words, which
-    /// are the same unless somebody is in between. Both sides must be told
+    /// are the same unless an attacker is in between. Both sides need this option
     #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
     pub(crate) zrtp: bool,
     /// Remember the other side in this file: words that were the same once need not be compared
-    /// again. Made if it is not there
+    /// again. Created if missing
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     pub(crate) zrtp_cache: Option<PathBuf>,
-    /// File with a secret of at least 16 octets that both sides have, readable by its owner only. It
-    /// authenticates both sides, so no words need to be compared; a peer without it gets nothing
+    /// File with a secret of at least 16 octets that both sides have, readable by its owner only.
+    /// It authenticates both sides, so no words need to be compared; a peer without it is refused
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Accept a peer that has changed since its words were compared: compare them again
+    /// Accept a peer that has changed since its words were compared; compare them again
     #[arg(long, requires = "zrtp_cache", help_heading = "Security")]
     pub(crate) zrtp_accept_changed: bool,
     /// Ask at the end whether the other side saw the same words, and remember the answer
@@ -60,7 +60,7 @@ pub(crate) struct SecurityArgs {
     pub(crate) zrtp_ask: bool,
 }
 
-/// Text of the command line that no message repeats.
+/// Text of the command line that no message may repeat.
 #[derive(Clone)]
 pub(crate) struct SecretText(Zeroizing<String>);
 
@@ -82,7 +82,7 @@ pub(crate) fn parse_suite(name: &str) -> Result<Suite, String> {
 }
 
 impl SecurityArgs {
-    /// The key that was given, if any was.
+    /// The given key, if any.
     fn octets(&self, suite: Suite) -> anyhow::Result<Option<Zeroizing<Vec<u8>>>> {
         let text = match (&self.key, &self.key_file) {
             (Some(SecretText(text)), _) => text.clone(),
@@ -101,7 +101,7 @@ impl SecurityArgs {
         Ok(Some(octets))
     }
 
-    /// How the stream is to be secured, if at all.
+    /// The security of the stream, if any.
     ///
     /// # Errors
     /// [`Usage`] if there is no key or it does not fit.
@@ -151,7 +151,7 @@ impl SecurityArgs {
         self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
     }
 
-    /// The same, with a random key where none was given.
+    /// The security of the stream, if any, with a random key if none was given.
     pub(crate) fn security_or_random(&self) -> anyhow::Result<Option<Security>> {
         if self.zrtp {
             return Ok(Some(self.agreement()?));
@@ -164,7 +164,7 @@ impl SecurityArgs {
     }
 }
 
-/// Secures a stream if that was asked for.
+/// Secures a stream if `security` is given.
 pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamBuilder {
     match security {
         Some(security) => builder.security(security),
@@ -172,7 +172,7 @@ pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamB
     }
 }
 
-/// Tells on the error output, once a second at most, which packets were refused.
+/// Reports refused packets and expiring keys on the error output, at most once a second.
 pub(crate) fn tell(event: &Event) {
     match event {
         Event::Refused { reason, packets } => {
@@ -184,7 +184,7 @@ pub(crate) fn tell(event: &Event) {
     }
 }
 
-/// The same for reports.
+/// Reports refused RTCP datagrams on the error output.
 pub(crate) fn tell_of_reports(event: &ControlEvent) {
     if let ControlEvent::Refused { datagrams } = event {
         eprintln!("rushes: refused {datagrams} reports that are not authentic");

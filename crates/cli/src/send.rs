@@ -1,4 +1,4 @@
-//! `rushes send`: a file to a host.
+//! `rushes send`: sends a file to a host.
 
 use std::time::{Duration, Instant};
 
@@ -19,15 +19,15 @@ use crate::source::{Schedule, Source};
 use crate::stream;
 use crate::zrtp;
 
-/// Packets without payload that end a stream, so that a lost tail is noticed, and their spacing:
-/// more than one, because they can be lost too, and late enough for a full buffer to drain.
+/// Number and spacing of the packets without payload that end a stream. They reveal a lost tail;
+/// several, because they can be lost too, and late enough for a full buffer to drain.
 const FAREWELLS: u32 = 3;
 const FAREWELL_SPACING: Duration = Duration::from_millis(50);
 
 /// How long requests for the last packets are answered.
 const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
-/// How often Ctrl-C is looked for.
+/// Interval between checks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Pause before the next attempt to send, where no schedule sets one.
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     end(args, &mut stream)?;
     heard.listen(&stream, None);
     if !args.control.no_rtcp {
-        // A receiver that knows of the end reports on all of it when it leaves.
+        // A receiver that gets the goodbye reports on the whole stream when it leaves.
         stream.rtcp().send_bye("")?;
         passing(heard.await_reports(&mut stream, &interrupt))?;
     }
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     Ok(outcome(&interrupt, &outage))
 }
 
-/// Whether all of it was sent.
+/// Reports unsent frames; the outcome is whether everything was sent.
 fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
     if outage.frames() > 0 {
         eprintln!("rushes: incomplete: {} frames could not be sent", outage.frames());
@@ -115,8 +115,8 @@ fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
     if is_complete { Outcome::Done } else { Outcome::Fell }
 }
 
-/// Makes a lost tail detectable: with RTCP the goodbye's report counts the packets, without it
-/// packets without payload follow. (They would disturb others' Opus decoders.)
+/// Makes a lost tail detectable. With RTCP, the report in the goodbye counts the packets; without,
+/// packets without payload follow. (They would disturb the Opus decoders of other programs.)
 fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
     if args.control.no_rtcp {
         for _ in 0..FAREWELLS {
@@ -126,10 +126,10 @@ fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
         return Ok(());
     }
     if stream.statistics().send.packets == 1 {
-        // Receivers believe a source from its second packet on (RFC 3550 appendix A.1).
+        // Receivers accept a source from its second packet on (RFC 3550 appendix A.1).
         passing(stream.send_keep_alive())?;
     }
-    // A full buffer drains, and the last packets may be asked for.
+    // Time for a full buffer to drain, and for requests for the last packets.
     let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { FAREWELL_SPACING };
     passing(stream.wait_until(Instant::now() + time))?;
     Ok(())
@@ -146,7 +146,7 @@ fn passing(outcome: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-/// Waits until `due`, answering requests meanwhile; until Ctrl-C, if that comes first.
+/// Waits until `due` or Ctrl-C, and answers requests meanwhile.
 fn wait_until(
     due: Instant,
     stream: &mut MediaStream,

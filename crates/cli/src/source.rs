@@ -1,4 +1,4 @@
-//! What is sent: a file or the clip that is built in, and when each frame is due.
+//! The source of a stream: a file or the built-in clip, and the schedule of its frames.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::args::{StreamArgs, TimingArgs};
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
 const CLIP: &[u8] = include_bytes!("../assets/clip.265");
 
-/// Frames per second where nothing says otherwise.
+/// Default number of frames per second.
 const DEFAULT_RATE: f64 = 30.0;
 
 /// A file to send, or the clip.
@@ -67,10 +67,10 @@ pub(crate) fn unknown_codec(file: &Path) -> Usage {
     ))
 }
 
-/// When each frame is due, counted from the first.
+/// The due time of each frame, counted from the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// The rate asked for; without one, frames that know how long they last keep that.
+    /// The requested rate; without one, frames of known duration follow their durations.
     asked: Option<FrameRate>,
     rate: FrameRate,
     frames: u64,
@@ -88,7 +88,7 @@ impl Schedule {
         self.rate
     }
 
-    /// When the next frame is due, which lasts `duration` ticks of 48 kHz if it says so.
+    /// The due time of the next frame, which lasts `duration` ticks of 48 kHz if known.
     pub(crate) fn next(&mut self, duration: Option<u32>) -> Duration {
         let due = match (self.asked, duration) {
             (None, Some(ticks)) => {

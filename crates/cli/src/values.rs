@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rushes::{ClockRate, Pacing, PayloadType, Ssrc};
 
-/// A host, if any, and a port.
+/// A port, with an optional host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Endpoint {
     pub(crate) host: Option<String>,
@@ -29,7 +29,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// A host, and a port if one is meant.
+/// A host, with an optional port.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Peer {
     pub(crate) host: String,
@@ -41,7 +41,7 @@ impl FromStr for Peer {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let has_port = match text.rsplit_once(':') {
-            // Of an IPv6 address without brackets all colons are its own.
+            // No colon of an IPv6 address without brackets separates a port.
             Some((host, _)) => !host.contains(':') || host.ends_with(']'),
             None => false,
         };
@@ -57,7 +57,7 @@ impl FromStr for Peer {
     }
 }
 
-/// Splits a number from the letters behind it.
+/// Splits a number from its unit.
 fn split_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text.split_at(end)

@@ -1,4 +1,4 @@
-//! `--zrtp`: keys that both sides agree on, and the strings that their people compare.
+//! `--zrtp`: key agreement, and the authentication strings that the users compare.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use crate::interrupt::Interrupt;
 use crate::stream;
 
-/// How often Ctrl-C is looked for.
+/// Interval between checks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Addresses without keys that are shown.
+/// Maximum number of addresses without keys that are shown.
 const FAILED_SHOWN: usize = 10;
 
-/// How long the two ends of a loopback take at most.
+/// Maximum time for key agreement between the two ends of a loopback.
 const LOOPBACK_TIME: Duration = Duration::from_secs(30);
 
-/// What two sides agreed on.
+/// The result of a key agreement.
 pub(crate) struct Agreed {
     opening: Opening,
     status: SasStatus,
@@ -35,12 +35,12 @@ impl Agreed {
         Some(Self { opening, status })
     }
 
-    /// For reports.
+    /// The result as JSON, for reports.
     pub(crate) fn object(&self) -> Value {
         object(&self.status)
     }
 
-    /// Asks whether the strings were the same, and remembers the answer.
+    /// Asks the user whether the strings were the same, and remembers the answer.
     pub(crate) fn ask(&self) -> anyhow::Result<()> {
         if self.status.is_verified || self.status.shares_secret {
             return Ok(());
@@ -71,7 +71,7 @@ impl fmt::Display for Agreed {
     }
 }
 
-/// What was agreed on, for reports.
+/// The result of a key agreement as JSON, for reports.
 pub(crate) fn object(status: &SasStatus) -> Value {
     json!({
         "sas": status.sas.to_string(),
@@ -80,7 +80,7 @@ pub(crate) fn object(status: &SasStatus) -> Value {
     })
 }
 
-/// What to do about something that is not as it should be.
+/// The message for a warning.
 fn words(warning: Warning) -> &'static str {
     match warning {
         Warning::CacheMismatch => {
@@ -98,8 +98,8 @@ fn words(warning: Warning) -> &'static str {
     }
 }
 
-/// Opens a stream. If its keys are to be agreed on, waits for the other side, and says what there
-/// is to compare; `None` if Ctrl-C comes first.
+/// Opens a stream. With key agreement, waits for the other side and returns the result as well;
+/// `None` if Ctrl-C comes first.
 pub(crate) fn open(
     builder: StreamBuilder,
     interrupt: &Interrupt,
@@ -122,7 +122,7 @@ pub(crate) fn open(
     Ok(None)
 }
 
-/// What was shown while waiting. Strangers can bring about any of it, so little is.
+/// Messages shown while waiting. Any stranger can cause them, so their number is limited.
 #[derive(Default)]
 struct Shown {
     warnings: Vec<Warning>,
@@ -130,7 +130,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Shows each warning once, and the first addresses that could not be the peer's.
+    /// Shows each warning once, and the first addresses with which key agreement failed.
     fn show(&mut self, opening: &mut Opening) {
         while let Some(warning) = opening.poll_warning() {
             if !self.warnings.contains(&warning) {
@@ -151,7 +151,7 @@ impl Shown {
     }
 }
 
-/// Adds what to do about a peer that is refused.
+/// Adds advice about a refused peer.
 pub(crate) fn explain(error: rushes::Error) -> anyhow::Error {
     let help = match &error {
         rushes::Error::Zrtp(ZrtpError::Peer(PeerRefusal::Changed)) => {
@@ -166,7 +166,7 @@ pub(crate) fn explain(error: rushes::Error) -> anyhow::Error {
     anyhow::Error::from(error).context(help)
 }
 
-/// Tells what to compare.
+/// Prints the words to compare.
 pub(crate) fn tell(agreed: Option<&Agreed>, quiet: bool) {
     if let Some(agreed) = agreed.filter(|_| !quiet) {
         if agreed.status.shares_secret {
@@ -177,7 +177,7 @@ pub(crate) fn tell(agreed: Option<&Agreed>, quiet: bool) {
     }
 }
 
-/// Opens two streams that agree with each other.
+/// Opens two streams that agree on keys with each other.
 pub(crate) fn open_both(
     receiver: StreamBuilder,
     sender: impl FnOnce(u16) -> StreamBuilder,

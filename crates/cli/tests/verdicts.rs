@@ -1,4 +1,4 @@
-//! What the program must not claim, and how it ends when something is in its way.
+//! Claims that the program must not make, and its exit code after failures.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use assert_cmd::assert::Assert;
 
 const RUSHES: &str = env!("CARGO_BIN_EXE_rushes");
 
-/// A program that runs longer than this hangs.
+/// Time after which a program counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn rushes(args: &[&str]) -> Assert {
@@ -37,7 +37,7 @@ fn file(folder: &Path, name: &str, octets: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// A `rushes recv` that runs, and the port that it listens on.
+/// A running `rushes recv`, and the port that it listens on.
 struct Listener {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -60,7 +60,7 @@ impl Listener {
         Self { child, errors, port }
     }
 
-    /// How it ended, and what it said.
+    /// Waits for its end; returns its status and its error output.
     fn end(&mut self) -> (ExitStatus, String) {
         let mut said = String::new();
         self.errors.read_to_string(&mut said).unwrap();
@@ -69,7 +69,7 @@ impl Listener {
 }
 
 impl Drop for Listener {
-    /// A test that fails leaves no program behind.
+    /// A failing test leaves no program behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -143,7 +143,7 @@ fn a_lost_packet_is_counted_and_shows_in_the_exit_code() {
     let (status, said) = listener.end();
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains("1 packets lost"), "{said}");
-    // What came whole is kept; the frame behind the gap may lack its head.
+    // Whole frames are kept; the frame after the gap may lack its beginning.
     assert_eq!(std::fs::read(&copy).unwrap(), b"onetwoend");
 }
 

@@ -10,10 +10,10 @@ use crate::draw;
 use crate::error::GpuError;
 use crate::picture::PICTURE_FORMAT;
 
-/// Which interface the driver is spoken to by.
+/// The graphics interface that is used to access the driver.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Interface {
-    /// Vulkan where there is one, else OpenGL; Metal and Direct3D 12 on systems that have them.
+    /// Vulkan if available, else OpenGL; Metal and Direct3D 12 on systems that have them.
     #[default]
     Any,
     /// Vulkan only.
@@ -22,13 +22,15 @@ pub enum Interface {
     Gl,
 }
 
-/// How a device is opened.
+/// Options for opening a device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GpuOptions {
-    /// Which interface.
+    /// The graphics interface.
     pub interface: Interface,
-    /// Have the driver's validation layers look at every call. What they find is counted
-    /// ([`Gpu::complaint`]) or logged by the `log` crate under `wgpu_hal`; slow.
+    /// Enables the driver's validation layers, which check every call; slow.
+    ///
+    /// Their findings are reported by [`Gpu::complaint`] or logged by the `log` crate under
+    /// `wgpu_hal`.
     pub validate: bool,
 }
 
@@ -45,14 +47,14 @@ pub struct Gpu {
     lost: Arc<OnceLock<String>>,
 }
 
-/// What formats of blocks and what else is asked of a device, where it has it.
+/// Block formats and other features that are requested if the device has them.
 const WANTED: wgpu::Features = wgpu::Features::TEXTURE_COMPRESSION_BC
     .union(wgpu::Features::TEXTURE_COMPRESSION_ETC2)
     .union(wgpu::Features::TEXTURE_COMPRESSION_ASTC)
     .union(wgpu::Features::TIMESTAMP_QUERY);
 
 impl Gpu {
-    /// Opens the fastest device there is; software drivers are taken where there is no other.
+    /// Opens the fastest device; software drivers are used only if there is no other.
     ///
     /// # Errors
     ///
@@ -81,7 +83,7 @@ impl Gpu {
         wgpu::Instance::new(descriptor)
     }
 
-    /// The device of an instance that can draw on a surface, if there is to be one.
+    /// Opens a device of an instance that can draw on `surface`, if given.
     pub(crate) fn of_instance(
         instance: &wgpu::Instance,
         surface: Option<&wgpu::Surface<'_>>,
@@ -96,7 +98,7 @@ impl Gpu {
         let asked = wgpu::DeviceDescriptor {
             label: Some("rushes"),
             required_features: adapter.features() & WANTED,
-            // A frame of 4320p in RGB is more than what is granted unasked.
+            // A frame of 4320p in RGB exceeds the default limits.
             required_limits: adapter.limits(),
             ..Default::default()
         };
@@ -137,33 +139,33 @@ impl Gpu {
         })
     }
 
-    /// The driver's name for the device, and the interface it is spoken to by.
+    /// The driver's name for the device, and the interface in use.
     pub fn name(&self) -> String {
         let info = self.adapter.get_info();
         format!("{} ({})", info.name, info.backend)
     }
 
-    /// Whether the main processor plays the graphics processor.
+    /// Whether the device is emulated by the main processor.
     pub fn is_software(&self) -> bool {
         self.adapter.get_info().device_type == wgpu::DeviceType::Cpu
     }
 
-    /// The first error that nobody was told by its call, if there was one.
+    /// The first error that was not returned by a call, if there was one.
     pub fn complaint(&self) -> Option<String> {
         self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Nothing, as long as the device works: no call says by itself that it was lost.
+    /// Checks that the device was not lost, which other calls do not report by themselves.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Device`] for ever after it was lost.
+    /// [`GpuError::Device`] from the moment at which it was lost.
     #[cfg(feature = "window")]
     pub(crate) fn works(&self) -> Result<(), GpuError> {
         self.lost.get().map_or(Ok(()), |reason| Err(GpuError::Device(reason.clone())))
     }
 
-    /// Waits until all work that was submitted is done.
+    /// Waits until all submitted work is done.
     ///
     /// # Errors
     ///
@@ -173,12 +175,12 @@ impl Gpu {
         waited.map(drop).map_err(|error| GpuError::Device(error.to_string()))
     }
 
-    /// Something to record work with.
+    /// Creates a command encoder to record work with.
     pub fn recorder(&self) -> wgpu::CommandEncoder {
         self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
     }
 
-    /// Has the device do what was recorded.
+    /// Submits the recorded work to the device.
     pub fn submit(&self, recorder: wgpu::CommandEncoder) {
         self.queue.submit([recorder.finish()]);
     }
@@ -190,14 +192,16 @@ impl Gpu {
     }
 }
 
-/// Reads octets in a shader, as everything here does: some OpenGL drivers promise that and give a
-/// context of a version that has it not (NVIDIA's, asked for version 3.3).
+/// Tries a shader that reads a storage buffer, as all shaders here do.
+///
+/// Some OpenGL drivers claim to support that but provide a context of a version that does not
+/// (NVIDIA's, if asked for version 3.3).
 fn try_shader(device: &wgpu::Device) -> Result<(), String> {
     const SOURCE: &str = "
         @group(0) @binding(0) var<storage, read> words: array<u32>;
         @vertex fn corners() -> @builtin(position) vec4f { return vec4f(); }
         @fragment fn first() -> @location(0) vec4f { return vec4f(f32(words[0])); }";
-    // Some refuse the binding, some the shader.
+    // Some drivers reject the binding, some the shader.
     let outer = device.push_error_scope(wgpu::ErrorFilter::Validation);
     let inner = device.push_error_scope(wgpu::ErrorFilter::Internal);
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {

@@ -1,6 +1,6 @@
-//! What all drawing here has in common: one triangle over a whole target.
+//! Code shared by all drawing: one triangle over a whole target.
 
-/// Begins to draw on a target that is cleared, or keeps what it has.
+/// Begins to draw on a target, which is cleared or keeps its contents.
 pub(crate) fn begin<'a>(
     recorder: &'a mut wgpu::CommandEncoder,
     target: &wgpu::TextureView,
@@ -17,8 +17,9 @@ pub(crate) fn begin<'a>(
     })
 }
 
-/// A pipeline of a module's `corners` and of a fragment function; without `bindings`, of those that
-/// the module names.
+/// Creates a pipeline of a module's `corners` and of a fragment function.
+///
+/// Without `bindings`, the layout is derived from the module.
 pub(crate) fn pipeline(
     device: &wgpu::Device,
     (module, fragment): (&wgpu::ShaderModule, &str),

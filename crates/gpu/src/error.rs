@@ -1,42 +1,42 @@
-//! Why the graphics processor cannot be used.
+//! Errors of the graphics processor.
 
-/// What keeps frames from being drawn or encoded.
+/// An error that prevents frames from being drawn or encoded.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// No driver answers.
+    /// No driver was found.
     #[error(
         "no graphics driver was found ({0}); a machine without a graphics processor can draw with \
          Mesa's software drivers (Debian and Ubuntu: mesa-vulkan-drivers, or libgl1-mesa-dri)"
     )]
     NoDriver(String),
-    /// The driver is there and refuses.
+    /// The driver does not provide a device.
     #[error("the graphics driver {driver} gives no device: {reason}")]
     NoDevice {
         /// The adapter's name.
         driver: String,
-        /// In the driver's words.
+        /// The driver's error message.
         reason: String,
     },
     /// A frame is larger than the device can read.
     #[error("a frame of {octets} octets is more than {driver} can read at once, {most}")]
     TooLarge {
-        /// Octets of the frame.
+        /// Bytes of the frame.
         octets: u64,
-        /// Octets that the device can read.
+        /// Bytes that the device can read.
         most: u64,
         /// The adapter's name.
         driver: String,
     },
-    /// The device cannot do what was asked for by name.
+    /// The device does not support a requested feature.
     #[error("{driver} has no {what}")]
     Unsupported {
         /// The adapter's name.
         driver: String,
-        /// What is lacking.
+        /// The missing feature.
         what: String,
     },
-    /// A size that no frame has, or a picture of another length than it must.
+    /// An invalid frame size, or a picture of the wrong length.
     #[error(transparent)]
     Codec(#[from] rushes_texture::CodecError),
     /// The device stopped working.

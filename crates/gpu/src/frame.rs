@@ -15,7 +15,7 @@ pub struct DeviceFrame {
     length: usize,
 }
 
-/// What a frame is read from.
+/// The memory that a frame is read from.
 #[derive(Debug)]
 pub(crate) enum Memory {
     Octets(wgpu::Buffer),
@@ -23,11 +23,11 @@ pub(crate) enum Memory {
 }
 
 impl DeviceFrame {
-    /// Memory for a frame that is read by a path, with nothing in it: every octet is 0.
+    /// Creates zeroed memory for a frame that is read by `path`.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] where the device has no texture of the frame's blocks, for
+    /// [`GpuError::Unsupported`] if the device has no texture of the frame's blocks, for
     /// [`Path::Texture`] only.
     pub fn with_path(gpu: &Gpu, layout: &Layout, path: Path) -> Result<Self, GpuError> {
         Ok(match path {
@@ -39,7 +39,7 @@ impl DeviceFrame {
         })
     }
 
-    /// Memory for a frame that is read by [`Path::Octets`], with nothing in it: every octet is 0.
+    /// Creates zeroed memory for a frame that is read by [`Path::Octets`].
     pub fn new(gpu: &Gpu, layout: &Layout) -> Self {
         let octets = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("frame"),
@@ -52,7 +52,7 @@ impl DeviceFrame {
         Self { memory: Memory::Octets(octets), length: layout.bytes() }
     }
 
-    /// What it is read by.
+    /// The path that reads the frame.
     pub fn path(&self) -> Path {
         match self.memory {
             Memory::Octets(_) => Path::Octets,
@@ -60,10 +60,10 @@ impl DeviceFrame {
         }
     }
 
-    /// Copies a frame's octets in, by way of memory of the driver's own, which goes with the next
-    /// submit.
+    /// Copies a frame's bytes in; they reach the device with the next submit.
     ///
-    /// What is behind the frame's end is left out. Of a texture, only whole block rows are written.
+    /// Until then they are in memory of the driver. Bytes beyond the frame's end are ignored. For a
+    /// texture, only whole block rows are written.
     pub fn write(&self, gpu: &Gpu, octets: &[u8]) {
         let octets = &octets[..octets.len().min(self.length)];
         let buffer = match &self.memory {
@@ -79,7 +79,7 @@ impl DeviceFrame {
         }
     }
 
-    /// The frame's octets as the device has them, once all that was submitted is done; for tests.
+    /// Reads the frame's bytes back from the device after all submitted work; for tests.
     ///
     /// # Errors
     ///
@@ -104,10 +104,11 @@ impl DeviceFrame {
         Ok(octets)
     }
 
-    /// Records the copy of a tile from a buffer where its first octet is at `from.1`.
+    /// Records the copy of a tile from buffer `from.0`, where its first byte is at `from.1`.
     ///
-    /// Devices copy words of four octets. Words that the tile shares with a neighbour are copied
-    /// whole with `shared`, where the buffer has the neighbour's octets as well; else left out.
+    /// Devices copy words of four bytes. With `shared`, words that the tile shares with a neighbour
+    /// are copied whole, as the buffer has the neighbour's bytes as well; otherwise they are left
+    /// out.
     pub(crate) fn copy_tile(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -134,7 +135,7 @@ impl DeviceFrame {
         }
     }
 
-    /// Writes a word at an octet that is a multiple of four, with the next submit.
+    /// Writes a word at byte `at`, a multiple of four, with the next submit.
     pub(crate) fn write_word(&self, gpu: &Gpu, at: u64, octets: [u8; 4]) {
         if let Memory::Octets(buffer) = &self.memory {
             gpu.queue.write_buffer(buffer, at, &octets);
@@ -146,7 +147,7 @@ impl DeviceFrame {
     }
 }
 
-/// What a buffer must have for so many octets: copies and shaders move words of four.
+/// The size of a buffer for `octets` bytes: copies and shaders access words of four bytes.
 pub(crate) fn padded(octets: usize) -> u64 {
     (octets as u64).next_multiple_of(4).max(4)
 }

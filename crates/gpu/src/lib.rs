@@ -1,11 +1,11 @@
-//! Texture video and the graphics processor: received into its memory, decoded when it is drawn.
+//! Texture video on the graphics processor: received into its memory, decoded when drawn.
 //!
-//! **What it is.** [`Gpu`] is a device; [`DeviceFrame`] is memory of it for one frame;
-//! [`FrameDecoder`] draws such frames, decoding the pixels that are seen. [`GpuEncoder`] makes frames
-//! from pictures, [`EncodedSource`] while they are sent.
+//! **What it is.** [`Gpu`] is a device; [`DeviceFrame`] is device memory for one frame;
+//! [`FrameDecoder`] draws such frames and decodes only the visible pixels. [`GpuEncoder`] encodes
+//! pictures to frames, [`EncodedSource`] while they are sent.
 //!
-//! **What it is not.** It receives nothing itself (`rushes::texture` does), and the plain library
-//! does not depend on it: whoever shows nothing builds no graphics code.
+//! **What it is not.** It does not receive frames itself (`rushes::texture` does), and `rushes`
+//! does not depend on it: programs that display nothing build no graphics code.
 //!
 //! ```no_run
 //! use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, GpuOptions, PICTURE_FORMAT, Picture, Place};
@@ -27,17 +27,17 @@
 //!
 //! # Map
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `device.rs`, `error.rs` | the device, and why there is none |
-//! | `frame.rs` | a frame in its memory |
-//! | `draw.rs` | what all drawing has in common |
-//! | `decode/` | frames drawn: a shader for each format |
-//! | `mapped/` | memory that both processors see: the only unsafe code |
-//! | `sink/` | received tiles into device memory |
+//! | `device.rs`, `error.rs` | the device, and the errors |
+//! | `frame.rs` | a frame in device memory |
+//! | `draw.rs` | code shared by all drawing |
+//! | `decode/` | drawing of frames: a shader for each format |
+//! | `mapped/` | memory that both processors access: the only unsafe code |
+//! | `sink/` | reception of tiles into device memory |
 //! | `window/` | the last frame in a window, with statistics (feature `window`) |
-//! | `encode/` | pictures encoded, a stripe after the other |
-//! | `picture.rs` | what was drawn, read back |
+//! | `encode/` | encoding of pictures, stripe by stripe |
+//! | `picture.rs` | drawn pictures, read back |
 #![deny(unsafe_code)]
 
 mod decode;

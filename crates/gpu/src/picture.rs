@@ -1,4 +1,4 @@
-//! Pictures drawn where no window is, and read back.
+//! Pictures drawn without a window, and read back.
 
 use std::sync::mpsc;
 
@@ -8,7 +8,7 @@ use crate::error::GpuError;
 /// The format of pictures that are read back.
 pub const PICTURE_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
-/// A target of RGBA8 without a window, for tests and pictures of what would be seen.
+/// A target of RGBA8 without a window, for tests and screenshots.
 #[derive(Debug)]
 pub struct Picture {
     texture: wgpu::Texture,
@@ -23,7 +23,7 @@ impl Picture {
         Self::with_format(gpu, (width, height), PICTURE_FORMAT)
     }
 
-    /// A target whose pixels have four octets, of this format.
+    /// A target of a format with four bytes per pixel.
     pub fn with_format(
         gpu: &Gpu,
         (width, height): (u32, u32),
@@ -50,12 +50,12 @@ impl Picture {
         Self { texture, view, back, row_bytes }
     }
 
-    /// What is drawn on.
+    /// The view to draw on.
     pub fn target(&self) -> &wgpu::TextureView {
         &self.view
     }
 
-    /// Pixels across and down.
+    /// Width and height in pixels.
     pub fn size(&self) -> (u32, u32) {
         (self.texture.width(), self.texture.height())
     }
@@ -86,7 +86,7 @@ impl Picture {
     }
 }
 
-/// The octets of a buffer that can be mapped to be read, once all that was submitted is done.
+/// Reads a mappable buffer after all submitted work.
 pub(crate) fn read_buffer(gpu: &Gpu, buffer: &wgpu::Buffer) -> Result<Vec<u8>, GpuError> {
     let (told, mapped) = mpsc::sync_channel(1);
     buffer.map_async(wgpu::MapMode::Read, .., move |result| {

@@ -1,4 +1,4 @@
-//! Frames drawn by the graphics processor are those that the main processor decodes.
+//! Frames drawn by the graphics processor equal those that the main processor decodes.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
 use rushes_texture::{Decoder, Format, Layout};
 
-/// Cut blocks and odd strides, then whole blocks, and one pixel.
+/// Incomplete blocks and odd strides, then whole blocks, and one pixel.
 const SIZES: [(u32, u32); 6] = [(37, 23), (130, 6), (64, 32), (1, 1), (5, 129), (258, 66)];
 
 const ASTC: [Format; 8] = [
@@ -20,7 +20,7 @@ const ASTC: [Format; 8] = [
     Format::Astc8x8,
 ];
 
-/// The sizes for a format: fewer of ASTC, whose shader takes software drivers a second each time.
+/// The sizes for a format: fewer for ASTC, whose shader takes a second with software drivers.
 fn sizes(format: Format) -> &'static [(u32, u32)] {
     if ASTC.contains(&format) { &SIZES[..2] } else { &SIZES }
 }
@@ -59,8 +59,7 @@ fn every_format_is_decoded_as_by_the_main_processor() {
     }
 }
 
-/// What is coded for a display is the same there, whoever codes it: light goes to a target that codes
-/// itself, and comes back as it was.
+/// A target of sRGB is given linear light and encodes it to the same display values.
 #[test]
 fn a_target_of_srgb_has_the_same_octets() {
     for gpu in common::devices() {
@@ -102,7 +101,7 @@ fn a_frame_is_fitted_into_a_larger_target_between_black() {
     }
 }
 
-/// Chance alone makes few blocks of ASTC that mean something; here all do.
+/// Few random ASTC blocks are legal; here all are.
 #[test]
 fn every_kind_of_astc_block_is_decoded_as_by_the_main_processor() {
     for gpu in common::devices() {

@@ -1,4 +1,4 @@
-//! Frames encoded by the graphics processor are those that the main processor encodes.
+//! Frames encoded by the graphics processor equal those that the main processor encodes.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -11,17 +11,17 @@ use rushes_texture::{CodecError, Encoder, Format, Frame, InstructionSet, Layout}
 
 use content::{CONTENTS, Content, encoded, picture};
 
-/// What the main processor encodes, too.
+/// Formats that the main processor encodes, too.
 const FORMATS: [Format; 2] = [Format::Bc1, Format::YCoCgBc3];
 
-/// What it does not.
+/// Formats that it does not encode.
 const OWN: [Format; 3] = [Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
 
-/// Whole blocks, cut blocks, one pixel, more than a group of blocks.
+/// Whole blocks, incomplete blocks, one pixel, more than a group of blocks.
 const SIZES: [(u32, u32); 8] =
     [(64, 32), (1, 1), (5, 7), (37, 23), (3, 130), (130, 66), (258, 5), (1030, 9)];
 
-/// The frame by the main processor.
+/// The frame from the main processor.
 fn wanted(format: Format, layout: &Layout, picture: &[u8]) -> Vec<u8> {
     let encoder = Encoder::new(Format::Rgba8, format, layout.width(), layout.height()).unwrap();
     let mut frame = vec![0; encoder.output().bytes()];
@@ -29,7 +29,7 @@ fn wanted(format: Format, layout: &Layout, picture: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Fails with the first block that is another.
+/// Fails at the first block that differs.
 fn assert_same(have: &[u8], want: &[u8], told: impl Fn() -> String) {
     assert_eq!(have.len(), want.len(), "{}", told());
     if have != want {
@@ -104,7 +104,7 @@ fn what_cannot_be_encoded_is_refused() {
             let Err(GpuError::Codec(error)) = result else { panic!("{result:?}") };
             assert_eq!(error, CodecError::Input { want: 256, have });
         }
-        // And it still works.
+        // The encoder still works.
         assert_eq!(encoded(&mut encoder, &[0; 256], 1).len(), 32);
 
         let made = [&FORMATS[..], &OWN].concat();
@@ -153,7 +153,7 @@ fn a_thousand_pictures_need_the_memory_of_one() {
     }
 }
 
-/// Milliseconds a frame of 2160p by either processor. Nothing is asserted:
+/// Measures milliseconds per frame of 2160p on either processor. Nothing is asserted:
 /// `cargo test --release -p rushes-gpu --test encode -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures, and asserts nothing"]
@@ -203,7 +203,7 @@ fn how_long_a_large_frame_takes() {
     }
 }
 
-/// Takes frames, and notes how much of each there was whenever it was told.
+/// Takes frames, and records the size of each whenever it grows.
 #[derive(Default)]
 struct Stripes {
     frame: Option<GrowingFrame>,
@@ -228,7 +228,7 @@ impl Taker for Stripes {
 #[test]
 fn a_source_gives_its_frames_stripe_by_stripe() {
     for gpu in common::devices() {
-        // 300 rows of blocks, of 16 octets each.
+        // 300 rows of blocks, of 16 bytes each.
         let open = || open("pattern:8x1200@60,rgb24,frames=3".as_ref(), &RawHint::default());
         let mut whole = EncodedSource::new(&gpu, open().unwrap(), Format::Bc1).unwrap();
         let mut source = EncodedSource::new(&gpu, open().unwrap(), Format::Bc1).unwrap();

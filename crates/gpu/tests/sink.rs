@@ -1,4 +1,4 @@
-//! Frames received into device memory are those that were sent, and memory does not grow.
+//! Frames received into device memory equal those that were sent, and memory does not grow.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -25,10 +25,10 @@ use texture_world::relay::{Between, Weather};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Held for writing by the one that looks at the whole process's memory.
+/// Locked for writing by the test that measures the memory of the whole process.
 static MEMORY: RwLock<()> = RwLock::new(());
 
-/// Frames of which none is like the one before, so many in all.
+/// A source of `length` frames, each different from the one before.
 struct Changing {
     layout: Layout,
     length: u64,
@@ -82,7 +82,7 @@ struct Trial {
     is_stepped: bool,
 }
 
-/// Streams frames into a sink, and has `check` look at those of which everything came.
+/// Streams frames into a sink, and calls `check` for those without missing packets.
 fn stream(
     gpu: &Gpu,
     trial: &Trial,
@@ -106,8 +106,8 @@ fn stream(
     let sink = sink.with_path(trial.path);
     let sink = Arc::new(if trial.is_stepped { sink } else { sink.with_whole_frames() });
     let mut options = ClientOptions::default();
-    // However late a thread gets its turn, little is given up; but of many frames that come by UDP
-    // no more than a hundred may be on their way, or their numbers repeat.
+    // Long deadlines, so that little is lost if threads are delayed; but of many frames over UDP no
+    // more than a hundred may be in flight, or their numbers repeat.
     let patience = if is_tcp || trial.frames < 100 { 10 * SECOND } else { SECOND / 10 };
     (options.deadline_min, options.deadline_max) = (patience, patience);
     let client = TextureClient::connect(server.local_address(), sink.clone(), options).unwrap();
@@ -123,7 +123,7 @@ fn stream(
     let frames: Vec<(u64, u32)> = frames.try_iter().collect();
     assert!(frames.is_sorted_by_key(|&(number, _)| number));
     let whole = frames.iter().filter(|&&(_, missing)| missing == 0).count() as u64;
-    // By UDP a machine with other work may lose some.
+    // A busy machine may lose some over UDP.
     let least = if is_tcp { trial.frames } else { trial.frames * 3 / 4 };
     assert!(whole >= least, "{}: {whole} of {}: {seen:?}", gpu.name(), trial.frames);
     sink
@@ -162,11 +162,12 @@ fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
     assert_eq!(common::complaints(), Vec::<String>::new());
 }
 
-/// A frame as it was received: its number, packets that did not come, its octets.
+/// A received frame: its number, missing packets, and its bytes.
 type Received = (u64, u32, Vec<u8>);
 
-/// Frames that came through a network that loses some packets, into 3 units; packets of 501 octets.
-/// And how many octets of them the device has copied from others.
+/// Receives frames over a lossy network, into 3 units, in packets of 501 octets.
+///
+/// Also returns the number of bytes that the device copied from other frames.
 fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Received>, u64) {
     let mut options = ServerOptions::default();
     (options.units, options.transport, options.payload) = (3, Transport::Udp, 501);
@@ -236,7 +237,7 @@ fn what_is_lost_is_what_the_frame_before_had_there() {
     assert_eq!(common::complaints(), Vec::<String>::new());
 }
 
-/// Rows of blocks that are no multiple of what copies to textures take, and one that is.
+/// Block rows that are not a multiple of what copies to textures need, and one that is.
 #[test]
 fn blocks_arrive_in_textures_as_they_were_sent() {
     let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
@@ -263,7 +264,7 @@ fn blocks_arrive_in_textures_as_they_were_sent() {
     assert_eq!(common::complaints(), Vec::<String>::new());
 }
 
-/// Resident memory in KiB, where the system tells it.
+/// Resident memory in KiB, if the system reports it.
 fn resident() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(pages.split(' ').nth(1)?.parse::<u64>().ok()? * 4)
@@ -311,7 +312,7 @@ fn a_thousand_frames_by_udp_and_tcp_are_drawn_from_every_sink_without_growth() {
     assert_eq!(common::complaints(), Vec::<String>::new());
 }
 
-/// Draws frames and compares them with what the main processor makes of what was sent.
+/// Draws frames and compares them with the sent ones as the main processor decodes them.
 struct Drawn {
     gpu: Gpu,
     shader: FrameDecoder,

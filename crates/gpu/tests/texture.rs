@@ -1,4 +1,4 @@
-//! Frames that the texture unit decodes are those that the main processor decodes.
+//! Frames decoded by the texture unit equal those that the main processor decodes.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
 use rushes_texture::{Decoder, Encoder, Format, Layout};
 
-/// Cut blocks, rows of no round number of octets, and rows of one.
+/// Incomplete blocks, rows that are not aligned, and rows that are.
 const SIZES: [(u32, u32); 4] = [(37, 23), (1, 1), (258, 67), (128, 64)];
 
 fn decoded(layout: &Layout, octets: &[u8]) -> Vec<u8> {
@@ -69,7 +69,7 @@ fn picture(width: u32, height: u32) -> Vec<u8> {
     pixels.flat_map(pixel).collect()
 }
 
-/// Decibels; of colours alone.
+/// PSNR of the colours only, in decibels.
 fn psnr(have: &[u8], want: &[u8]) -> f64 {
     let pairs = have.as_chunks::<4>().0.iter().zip(want.as_chunks::<4>().0);
     let squares = pairs.flat_map(|(have, want)| [0, 1, 2].map(|at| have[at].abs_diff(want[at])));

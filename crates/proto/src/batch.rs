@@ -1,4 +1,4 @@
-//! A slab of datagrams, back to back, as the kernel wants them for segmentation offload.
+//! A slab of contiguous datagrams, as the kernel needs them for segmentation offload.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ pub const SLAB_LEN: usize = 65_507;
 
 /// Datagrams in one buffer, in sending order.
 ///
-/// All of a frame's fragments but the last are equally long, so that a run of them goes to the
-/// kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
-/// cache between being written here and being read by the kernel.
+/// All fragments of a frame but the last have the same length, so that a run of them is passed to
+/// the kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
+/// cache until the kernel reads them.
 ///
 /// ```
 /// let mut batch = rushes_proto::Batch::new();
@@ -22,13 +22,13 @@ pub const SLAB_LEN: usize = 65_507;
 pub struct Batch {
     /// The slab in use; empty while it is lent.
     slab: Box<[u8]>,
-    /// All slabs; empty where one is in use or lent.
+    /// All slabs; the place of one that is in use or lent is empty.
     shelf: Box<[Box<[u8]>]>,
-    /// The number of the slab in use.
+    /// The index of the slab in use.
     number: usize,
     /// Octets in each slab.
     slab_len: usize,
-    /// Where the first datagram begins; not zero only with a history.
+    /// Offset of the first datagram; always zero without a history.
     start: usize,
     used: usize,
     lengths: Vec<u16>,
@@ -39,11 +39,11 @@ pub struct Batch {
 /// A slab that is lent, to be sent without a copy.
 #[derive(Debug)]
 pub struct LentSlab {
-    /// Which of the batch's slabs it is.
+    /// Its index among the slabs of the batch.
     pub number: usize,
-    /// The memory, some octets of which may be of earlier datagrams.
+    /// The memory, which may also contain earlier datagrams.
     pub memory: Box<[u8]>,
-    /// Where the datagrams lie in it.
+    /// The range of the datagrams in it.
     pub range: Range<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// An empty batch whose datagrams stay readable after [`clear`](Self::clear), until `octets`
-    /// more were placed: the slab is that much longer, and used round and round.
+    /// more were placed: the slab is that much longer, and is reused from its start when full.
     pub fn with_history(octets: usize) -> Self {
         Self::with_slabs(1, SLAB_LEN + octets)
     }
@@ -62,9 +62,9 @@ impl Batch {
     /// An empty batch of `slabs` slabs of [`SLAB_LEN`] octets, used in turn, that can be
     /// [lent](Self::lend).
     ///
-    /// With a history, its datagrams stay readable until `octets` more were placed, except while
-    /// they are lent: there are slabs for it too, and all are twice as long, so that several small
-    /// batches fill one. A batch that is lent takes one, whatever its size.
+    /// If `octets` is not zero, datagrams stay readable until `octets` more were placed, except
+    /// while they are lent. For that there are additional slabs, and all are twice as long, so that
+    /// several small batches share one. A lent batch occupies a whole slab, whatever its size.
     pub fn to_lend(slabs: usize, octets: usize) -> Self {
         let slab_len = if octets == 0 { SLAB_LEN } else { 2 * SLAB_LEN };
         Self::with_slabs(slabs.max(1) + octets.div_ceil(SLAB_LEN), slab_len)
@@ -80,13 +80,13 @@ impl Batch {
             slab_len,
             start: 0,
             used: 0,
-            // Enough for the smallest packets that a 100-octet MTU makes.
+            // Enough for the smallest packets that result from an MTU of 100 octets.
             lengths: Vec::with_capacity(SLAB_LEN / 32),
             origin: 0,
         }
     }
 
-    /// The place of the next datagram, `len` octets with old contents; `None` if it does not fit.
+    /// Adds a datagram of `len` octets, which have old contents; `None` if it does not fit.
     #[inline]
     pub fn place(&mut self, len: usize) -> Option<&mut [u8]> {
         if len > self.free() {
@@ -98,17 +98,17 @@ impl Batch {
         Some(place)
     }
 
-    /// Takes the last datagram away again.
+    /// Removes the last datagram.
     pub(crate) fn take_back(&mut self) {
         if let Some(len) = self.lengths.pop() {
             self.used -= usize::from(len);
         }
     }
 
-    /// Forgets all datagrams, and goes on to the next slab if the one in use is full or lent.
+    /// Removes all datagrams, and advances to the next slab if the one in use is full or lent.
     pub fn clear(&mut self) {
         self.lengths.clear();
-        // From one that is lent to another that is would be no way on.
+        // Do not advance if both slabs are lent.
         if !self.has_room() && (!self.slab.is_empty() || self.is_ready()) {
             let lap_is_over = self.number + 1 == self.shelf.len();
             self.shelf[self.number] = std::mem::take(&mut self.slab);
@@ -122,28 +122,28 @@ impl Batch {
         self.start = self.used;
     }
 
-    /// Whether there is a slab to write to after [`clear`](Self::clear): the next one may be lent.
-    /// Without one nothing can be placed.
+    /// Whether there is a slab to write to after [`clear`](Self::clear). While the next one is lent
+    /// there is none, and nothing can be placed.
     pub fn is_ready(&self) -> bool {
         let next = if self.number + 1 < self.shelf.len() { self.number + 1 } else { 0 };
         self.has_room() || !self.memory(next).is_empty()
     }
 
-    /// Whether the slab in use is there, and takes another [`SLAB_LEN`] octets.
+    /// Whether the slab in use is not lent and has room for another [`SLAB_LEN`] octets.
     fn has_room(&self) -> bool {
         self.slab.len().saturating_sub(self.used) >= SLAB_LEN
     }
 
-    /// Gives the slab in use away with the datagrams in it, whose [`lengths`](Self::lengths) stay
-    /// until [`clear`](Self::clear). What is in it is not readable until it is
-    /// [given back](Self::give_back). `None` if it is lent already.
+    /// Lends the slab in use with its datagrams; `None` if it is lent already. Their
+    /// [`lengths`](Self::lengths) stay until [`clear`](Self::clear), but their octets are not
+    /// readable until the slab is [given back](Self::give_back).
     pub fn lend(&mut self) -> Option<LentSlab> {
         let memory = std::mem::take(&mut self.slab);
         let range = self.start..self.used;
         (!memory.is_empty()).then_some(LentSlab { number: self.number, memory, range })
     }
 
-    /// Takes a slab back that was lent, by its number. One that was not is dropped.
+    /// Takes back the lent slab with index `number`. Memory that was not lent is dropped.
     pub fn give_back(&mut self, number: usize, memory: Box<[u8]>) {
         if memory.len() != self.slab_len {
             return;
@@ -155,7 +155,7 @@ impl Batch {
         }
     }
 
-    /// The slab of a number; empty if it is lent.
+    /// The slab with index `number`; empty if it is lent.
     fn memory(&self, number: usize) -> &[u8] {
         if number == self.number { &self.slab } else { &self.shelf[number] }
     }
@@ -165,14 +165,14 @@ impl Batch {
         (self.shelf.len() * self.slab_len) as u64
     }
 
-    /// Where the next datagram will be: octets since the batch was made, those passed over at a
-    /// slab's end included.
+    /// The position of the next datagram: octets since the batch was created, including those
+    /// skipped at the end of a slab.
     #[inline]
     pub fn position(&self) -> u64 {
         self.origin + (self.number * self.slab_len + self.used) as u64
     }
 
-    /// The `len` octets that were placed at `position`; `None` if they were never placed, are
+    /// The `len` octets that were placed at `position`; `None` if they were never placed, have been
     /// overwritten, or are lent.
     pub fn recall(&self, position: u64, len: usize) -> Option<&[u8]> {
         let lap = self.lap();
@@ -196,14 +196,14 @@ impl Batch {
         if self.slab.is_empty() { 0 } else { SLAB_LEN - (self.used - self.start) }
     }
 
-    /// All datagrams, back to back.
+    /// All datagrams, contiguous.
     ///
     /// There are none while the slab is lent.
     pub fn bytes(&self) -> &[u8] {
         self.slab.get(self.start..self.used).unwrap_or_default()
     }
 
-    /// The same, to be changed in place.
+    /// All datagrams, contiguous and mutable.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.slab.get_mut(self.start..self.used).unwrap_or_default()
     }
@@ -263,7 +263,7 @@ mod tests {
             assert_eq!(batch.bytes(), [octet; 600]);
             assert_eq!(batch.free(), SLAB_LEN - 600);
             for (position, octet) in &placed {
-                // Never another packet's octets, and those of the last 1 000 always.
+                // The last 1 000 octets are always found, and never with another packet's contents.
                 let recent = batch.position() - position <= 1000;
                 match batch.recall(*position, 600) {
                     Some(packet) => assert_eq!(packet, [*octet; 600]),
@@ -283,7 +283,7 @@ mod tests {
         let mut placed = Vec::new();
         for octet in 0..100 {
             if !batch.is_ready() {
-                // Nothing is written that may be read elsewhere.
+                // A lent slab is not written to.
                 batch.clear();
                 assert!(batch.place(1).is_none());
                 let first = away.remove(0);

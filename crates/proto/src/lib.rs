@@ -2,27 +2,27 @@
 //!
 //! **What it is.** Bytes and time go in, bytes and events come out. A [`stream::Sender`] turns
 //! frames into batches of datagrams, a [`stream::Receiver`] turns datagrams into whole frames and
-//! says what is missing. Both run in virtual time as well as in real time.
+//! reports missing packets. Both run in virtual time as well as in real time.
 //!
 //! **What it is not.** It opens no socket, starts no thread, reads no clock and draws no random
 //! number: each of these is an argument. For a library that does all that, see the crate `rushes`.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! | room | knows |
+//! | module | contents |
 //! |---|---|
-//! | words: [`SequenceNumber`], [`RtpTimestamp`], [`Ssrc`], [`Batch`] … | nothing else |
+//! | [`SequenceNumber`], [`RtpTimestamp`], [`Ssrc`], [`Batch`] … | basic types, no dependencies |
 //! | [`rtp`] | RTP packets: views and a writer (RFC 3550, RFC 8285) |
 //! | [`rtcp`] | RTCP packets: views and a writer (RFC 3550, 4585, 5104, 3611, 8888) |
 //! | [`payload`] | frames into payloads and back, codec by codec |
-//! | [`repair`] | missing packets: when to ask, what to keep, how they travel again (RFC 4588) |
+//! | [`repair`] | missing packets: requests, history, retransmission (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
-//! | [`delivery`] | texture video: what server and client agree on |
+//! | [`delivery`] | texture video: the agreement between server and client |
 //! | `crypto` | ciphers and tags (with the feature `srtp`), key agreement (with `zrtp`) |
 //! | [`sdp`] | session descriptions (RFC 8866) |
 //! | `srtp` | secured packets (RFC 3711), with the feature `srtp` |
-//! | [`stream`] | the two straight paths of a packet, sources, reordering, statistics |
-//! | [`timer`] | when RTCP may be sent, and who is in the session (RFC 3550, RFC 4585) |
+//! | [`stream`] | the send and receive paths of a packet, sources, reordering, statistics |
+//! | [`timer`] | when RTCP may be sent, and the members of the session (RFC 3550, RFC 4585) |
 //! | `zrtp` | keys agreed on the media path (RFC 6189), with the feature `zrtp` |
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 /// An RTP sequence number, counted in packets modulo 2¹⁶ (RFC 3550 section 5.1).
 ///
-/// It has no order of its own: use [`distance`](Self::distance) or an [`ExtendedSequence`].
+/// It has no total order: use [`distance`](Self::distance) or an [`ExtendedSequence`].
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct SequenceNumber(pub u16);
 
@@ -29,8 +29,8 @@ impl SequenceNumber {
 
 /// A sequence number with the count of wraps in its upper bits (RFC 3550 appendix A.1).
 ///
-/// Receivers number packets from 2¹⁶ upwards, so that packets from just before the first one
-/// still have a place.
+/// Receivers number packets from 2¹⁶ upwards, so that packets from just before the first one have a
+/// number too.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ExtendedSequence(pub u64);
 
@@ -47,7 +47,7 @@ impl ExtendedSequence {
         Self(self.0.wrapping_add_signed(i64::from(step)))
     }
 
-    /// The 16 bits that travel.
+    /// The 16 bits on the wire.
     #[inline]
     pub fn sequence(self) -> SequenceNumber {
         SequenceNumber(self.0 as u16)

@@ -1,4 +1,4 @@
-//! Who speaks and what: synchronisation sources and payload types.
+//! Synchronisation sources and payload types.
 
 use std::fmt;
 
@@ -38,12 +38,12 @@ impl PayloadType {
         (value < 64 || (96..128).contains(&value)).then_some(Self(value))
     }
 
-    /// The payload type of a packet that came in, whatever it is.
+    /// The payload type of a received packet, whatever its value.
     pub(crate) fn from_wire(value: u8) -> Self {
         Self(value & 0x7f)
     }
 
-    /// The seven bits that travel.
+    /// The seven bits on the wire.
     #[inline]
     pub fn value(self) -> u8 {
         self.0

@@ -30,7 +30,7 @@ pub struct ClockRate(NonZeroU32);
 impl ClockRate {
     /// 90 kHz, the clock of all video formats (RFC 3551 section 5).
     pub const VIDEO: Self = Self(NonZeroU32::new(90_000).unwrap());
-    /// 48 kHz, the clock of Opus whatever it was sampled at (RFC 7587 section 4.1).
+    /// 48 kHz, the clock of Opus at any sampling rate (RFC 7587 section 4.1).
     pub const OPUS: Self = Self(NonZeroU32::new(48_000).unwrap());
 
     /// A clock of `hertz` ticks per second; `None` for zero.
@@ -48,7 +48,7 @@ impl ClockRate {
         (duration.as_nanos() * u128::from(self.hertz()) / 1_000_000_000) as u32
     }
 
-    /// How long `ticks` last.
+    /// The duration of `ticks`.
     pub fn duration(self, ticks: u32) -> Duration {
         Duration::from_nanos(u64::from(ticks) * 1_000_000_000 / u64::from(self.hertz()))
     }
@@ -76,8 +76,8 @@ impl NtpTime {
         Self(UNIX_EPOCH << 32).plus(since_unix_epoch)
     }
 
-    /// How long after 1970-01-01 UTC it is; seconds before 1970 are taken to be those after 2036,
-    /// as RFC 3550 section 4 lets them wrap.
+    /// The time since 1970-01-01 UTC; values before 1970 are taken as after the wrap in 2036 (RFC
+    /// 3550 section 4).
     pub fn unix(self) -> Duration {
         let seconds = (self.0 >> 32).wrapping_sub(UNIX_EPOCH) & 0xffff_ffff;
         Duration::from_secs(seconds) + fraction(self.0 & 0xffff_ffff)
@@ -111,7 +111,7 @@ impl NtpTime {
     }
 }
 
-/// The duration of `fraction` / 2³² seconds, to the nearest nanosecond below.
+/// The duration of `fraction` / 2³² seconds, rounded down to whole nanoseconds.
 fn fraction(fraction: u64) -> Duration {
     Duration::from_nanos((fraction * 1_000_000_000) >> 32)
 }

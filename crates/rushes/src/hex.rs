@@ -7,8 +7,8 @@ pub(super) fn write(octets: &[u8]) -> String {
     text
 }
 
-/// Appends two lower-case digits for each octet. Where they are secret, `text` must have room: a
-/// string that grows leaves its old contents in memory.
+/// Appends two lower-case digits for each octet. If they are secret, `text` must have the capacity:
+/// a string that grows leaves its old contents in memory.
 pub(super) fn push(octets: &[u8], text: &mut String) {
     let digits = octets.iter().flat_map(|octet| [octet >> 4, octet & 15]);
     text.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));

@@ -1,8 +1,9 @@
-//! Keys agreed on between the ends themselves, on the media's own ports (ZRTP, RFC 6189).
+//! Key agreement between the two ends, on the media's own ports (ZRTP, RFC 6189).
 //!
-//! The first stream of a session agrees on a key, the others derive theirs from it. What both ends
-//! then see, the short authentication string, must be compared by people: read it to each other.
-//! If it is the same, nobody is in between, now or in later sessions that continue this one.
+//! The first stream of a session agrees on a key, from which the others derive theirs. Both ends
+//! then show a short authentication string, which their users must compare, for example by reading
+//! it to each other. If it is the same, there is no attacker in between, now or in later sessions
+//! that continue this one.
 //!
 //! ```
 //! use rushes::zrtp::ZrtpConfig;
@@ -14,7 +15,7 @@
 //! let stream = |session: &rushes::Session| {
 //!     session.stream(Codec::Generic).security(Security::Zrtp(ZrtpConfig::default()))
 //! };
-//! // The camera's end, which waits for whoever speaks to it.
+//! // The camera's end, which waits for a peer.
 //! let bob = Context::new().session("127.0.0.1")?;
 //! let mut opening = stream(&bob).begin()?;
 //! let port = opening.local_address().port();
@@ -24,7 +25,7 @@
 //! let mut sender = stream(&alice).remote_port(port).open()?;
 //! let mut receiver = receiver.join().expect("no panic")?.expect("alice is there");
 //!
-//! // Both read out the same.
+//! // Both ends show the same string.
 //! let (a, b) = (alice.sas().expect("secure"), bob.sas().expect("secure"));
 //! assert_eq!(a.sas.to_string(), b.sas.to_string());
 //! alice.verify_sas(true);

@@ -1,7 +1,7 @@
-//! Encoders and decoders of a 2160p frame on one core, in turns with copies of as many octets.
+//! Encoders and decoders of a 2160p frame on one core, in turns with copies of as many bytes.
 //!
-//! `cargo bench -p rushes-texture`. Every turn measures everything once, so that what else runs on
-//! the machine falls on all alike; printed are the median and the fastest of the turns.
+//! `cargo bench -p rushes-texture`. Every turn measures every case once, so that other load on the
+//! machine affects all of them alike; the median and the fastest of the turns are printed.
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use std::hint::black_box;
@@ -70,7 +70,7 @@ fn encoders<'a>(rgba: &'a [u8], cases: &mut Vec<Case<'a>>) {
                 black_box(&mut out);
             }));
         }
-        // Half of what is read and written, so that a copy moves as much.
+        // Half of the bytes that are read and written, so that a copy moves as many.
         let octets = WIDTH * HEIGHT * 2 + WIDTH * HEIGHT / 32 * size;
         let mut copy = vec![0; octets];
         cases.push(case(format!("copy of as many octets as {format}"), move || {

@@ -1,4 +1,4 @@
-//! From frames of any texture format to pictures.
+//! Decodes frames of any texture format to pictures.
 
 use std::ops::Range;
 
@@ -16,14 +16,15 @@ use crate::layout::Layout;
 /// Pixel rows of the tallest block.
 const TALLEST: usize = 8;
 
-/// Turns frames of any format into RGB24 or RGBA8, cropped to their size.
+/// Decodes frames of any format to RGB24 or RGBA8, cropped to their size.
 ///
-/// Formats without alpha come out opaque; an output of the frames' own format passes octets through.
-/// Chroma is repeated for the pixels that share it. Nothing is allocated after [`Decoder::new`], and
-/// threads may decode different rows of the same frame at once; a call needs 9 KiB of stack.
+/// Formats without alpha are decoded as opaque; if the output has the format of the frames, bytes
+/// are copied unchanged. Chroma is repeated for the pixels that share it. Nothing is allocated
+/// after [`Decoder::new`], and threads may decode different rows of the same frame at once; a call
+/// needs 9 KiB of stack.
 ///
-/// No octets make it panic: an ASTC block that the specification calls illegal, or one of high
-/// dynamic range, comes out magenta as the specification has it.
+/// No input causes a panic: ASTC blocks that are illegal or of high dynamic range are decoded as
+/// magenta, as the specification requires.
 ///
 /// ```
 /// use rushes_texture::{Decoder, Format};
@@ -45,12 +46,12 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder of frames of `width × height` pixels.
+    /// Creates a decoder of frames of `width × height` pixels.
     ///
     /// # Errors
     ///
     /// [`CodecError::Unsupported`] if the output is neither RGB24 nor RGBA8 nor the frames' own
-    /// format, [`CodecError::Layout`] if there can be no frame of this size.
+    /// format, [`CodecError::Layout`] if a frame cannot have this size.
     pub fn new(
         format: Format,
         width: u32,
@@ -65,12 +66,12 @@ impl Decoder {
         Ok(Self { input, output, set: InstructionSet::fastest() })
     }
 
-    /// Where the octets of a frame lie.
+    /// The layout of the frames.
     pub fn input(&self) -> &Layout {
         &self.input
     }
 
-    /// Where the octets of a picture lie.
+    /// The layout of the pictures.
     pub fn output(&self) -> &Layout {
         &self.output
     }
@@ -79,8 +80,8 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// [`CodecError`] if `frame` or `out` has another length than its layout; nothing is written
-    /// then.
+    /// [`CodecError`] if the length of `frame` or `out` does not match its layout; nothing is
+    /// written in that case.
     pub fn decode(&self, frame: &[u8], out: &mut [u8]) -> Result<(), CodecError> {
         if self.input == self.output {
             error::check_input(self.input.bytes(), frame.len())?;
@@ -91,15 +92,15 @@ impl Decoder {
         self.decode_rows(frame, 0..self.output.height(), out)
     }
 
-    /// Decodes some rows of pixels, any, of a whole frame; `out` is these rows of the picture.
+    /// Decodes any range of pixel rows of a whole frame into `out`, which has exactly these rows.
     ///
-    /// Rows of blocks that are cut through are decoded and cropped.
+    /// Block rows that lie partly inside the range are decoded and cropped.
     ///
     /// # Errors
     ///
-    /// [`CodecError::Unsupported`] if the output is neither RGB24 nor RGBA8, [`CodecError`] if a row
-    /// does not exist or if `frame` or `out` has another length than it must; nothing is written
-    /// then.
+    /// [`CodecError::Unsupported`] if the output is neither RGB24 nor RGBA8, [`CodecError`] if a
+    /// row does not exist or if `frame` or `out` has the wrong length; nothing is written in that
+    /// case.
     pub fn decode_rows(
         &self,
         frame: &[u8],
@@ -154,7 +155,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a row of blocks and writes its rows of pixels from `first`, as many as `out` holds.
+    /// Decodes a block row and writes its pixel rows from `first` on, as many as fit in `out`.
     fn block_row(&self, blocks: &[u8], first: usize, out: &mut [u8]) {
         let format = self.input.format();
         let block = format.planes()[0].block;

@@ -1,7 +1,7 @@
-//! From what the processor has to the functions that need it: the only unsafe code.
+//! Calls the vector code that the processor supports: the only unsafe code.
 //!
-//! [`Avx2`] and [`Avx512`] cannot be made without the instruction sets that they name: whoever
-//! holds one has the proof that a call is sound.
+//! Values of [`Avx2`] and [`Avx512`] exist only if the processor has these instruction sets, so
+//! that holding one proves that a call is sound.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256,
@@ -18,11 +18,11 @@ use crate::encode::strip;
 use crate::encode::strip::Strip;
 use crate::encode::ycocg_bc3;
 
-/// The proof that there is AVX2.
+/// Proof that the processor has AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
-/// The proof that there is AVX-512 with its instructions for octets and for shorter vectors.
+/// Proof that the processor has AVX-512 F, BW and VL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());
 
@@ -83,9 +83,9 @@ impl Avx512 {
     }
 }
 
-/// Encodes, as BC1, the blocks that fill whole vectors, and tells how many.
+/// Encodes the blocks that fill whole vectors as BC1, and returns their number.
 ///
-/// Longer vectors come first.
+/// The longest vectors are used first.
 pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -100,9 +100,9 @@ pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
     done
 }
 
-/// Encodes, as BC3, the blocks that fill whole vectors, and tells how many.
+/// Encodes the blocks that fill whole vectors as BC3, and returns their number.
 ///
-/// Longer vectors come first.
+/// The longest vectors are used first.
 pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -117,9 +117,9 @@ pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
     done
 }
 
-/// Encodes, as scaled YCoCg in BC3, the blocks that fill whole vectors, and tells how many.
+/// Encodes the blocks that fill whole vectors as scaled YCoCg in BC3, and returns their number.
 ///
-/// Longer vectors come first.
+/// The longest vectors are used first.
 pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
@@ -134,12 +134,12 @@ pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -
     done
 }
 
-/// Expands some pixels of RGB24 to RGBA8, and tells how many.
+/// Expands leading pixels from RGB24 to RGBA8 with vector code, and returns their number.
 pub(crate) fn expand_rgb24(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
     avx2(set).map_or(0, |kernel| kernel.expand_rgb24(rgb, rgba))
 }
 
-/// Runs a loop that the compiler makes vectors of, of 256 bits where there are.
+/// Runs a loop that the compiler vectorises, for 256-bit vectors if available.
 pub(crate) fn vectorised<L: Loop>(set: InstructionSet, over: L::Over<'_>) {
     match avx2(set) {
         Some(kernel) => kernel.run::<L>(over),
@@ -162,41 +162,42 @@ fn avx2(set: InstructionSet) -> Option<Avx2> {
 
 #[inline]
 pub(crate) fn load128(octets: &[u8; 16]) -> __m128i {
-    // SAFETY: the reference is to 16 octets; the load needs no alignment.
+    // SAFETY: the reference is to 16 bytes; the load needs no alignment.
     unsafe { _mm_loadu_si128(octets.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn load256(octets: &[u8; 32]) -> __m256i {
-    // SAFETY: the reference is to 32 octets; the load needs no alignment.
+    // SAFETY: the reference is to 32 bytes; the load needs no alignment.
     unsafe { _mm256_loadu_si256(octets.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn store256(octets: &mut [u8; 32], vector: __m256i) {
-    // SAFETY: the reference is to 32 octets; the store needs no alignment.
+    // SAFETY: the reference is to 32 bytes; the store needs no alignment.
     unsafe { _mm256_storeu_si256(octets.as_mut_ptr().cast(), vector) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn load512(octets: &[u8; 64]) -> __m512i {
-    // SAFETY: the reference is to 64 octets; the load needs no alignment.
+    // SAFETY: the reference is to 64 bytes; the load needs no alignment.
     unsafe { _mm512_loadu_si512(octets.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn store512(octets: &mut [u8; 64], vector: __m512i) {
-    // SAFETY: the reference is to 64 octets; the store needs no alignment.
+    // SAFETY: the reference is to 64 bytes; the store needs no alignment.
     unsafe { _mm512_storeu_si512(octets.as_mut_ptr().cast(), vector) }
 }
 
-/// Asks for memory that will be read soon, or never.
+/// Prefetches memory that is likely to be read soon.
 #[inline]
 pub(crate) fn prefetch(place: *const u8) {
-    // SAFETY: a prefetch reads nothing that the program sees, and faults nowhere.
+    // SAFETY: a prefetch has no effect that the program observes, and does not fault at any
+    // address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
 }

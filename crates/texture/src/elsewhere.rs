@@ -1,4 +1,4 @@
-//! Processors that no vector code is written for: the proofs of it do not exist.
+//! Stubs for processors without vector code: the proof types have no values.
 
 use crate::InstructionSet;
 use crate::convert::Loop;
@@ -23,27 +23,27 @@ impl Avx512 {
     }
 }
 
-/// How many blocks are encoded: none.
+/// Encodes no blocks, and returns 0.
 pub(crate) fn bc1(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize {
     0
 }
 
-/// How many blocks are encoded: none.
+/// Encodes no blocks, and returns 0.
 pub(crate) fn bc3(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize {
     0
 }
 
-/// How many blocks are encoded: none.
+/// Encodes no blocks, and returns 0.
 pub(crate) fn ycocg_bc3(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize {
     0
 }
 
-/// How many pixels are expanded: none.
+/// Expands no pixels, and returns 0.
 pub(crate) fn expand_rgb24(_: InstructionSet, _: &[u8], _: &mut [Rgba]) -> usize {
     0
 }
 
-/// Runs a loop as it is.
+/// Runs a loop as compiled for the baseline instruction set.
 pub(crate) fn vectorised<L: Loop>(_: InstructionSet, over: L::Over<'_>) {
     L::run(over);
 }

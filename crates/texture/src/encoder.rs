@@ -1,4 +1,4 @@
-//! From pictures to frames of a texture format, some block rows at a time.
+//! Encodes pictures to frames of a texture format, some block rows at a time.
 
 use std::ops::Range;
 
@@ -18,24 +18,24 @@ use crate::format::Format;
 use crate::layout::Layout;
 use crate::resample;
 
-/// Turns pictures of one format and size into frames of another.
+/// Encodes pictures of one format and size to frames of another format.
 ///
 /// Input is RGB24, RGBA8, RGB565, YUV 4:2:0, YUV 4:2:2 or YCoCg 4:2:0; output is one of these, BC1,
-/// BC3 or YCoCg-BC3. Where both are the same format, whichever it is, octets pass through: so go
-/// ETC1, ETC2 and ASTC, which are never made here.
+/// BC3 or YCoCg-BC3. If input and output have the same format, whichever it is, bytes are copied
+/// unchanged: ETC1, ETC2 and ASTC, for which there is no encoder, are supported only in this way.
 ///
 /// # Threads and memory
 ///
-/// Rows do not know of each other: threads may encode different ones of the same picture at once
-/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB of
-/// stack. Whole blocks of RGBA8 are read where they lie, everything else by way of spans of 256
-/// pixels that stay in the first-level cache.
+/// Rows are independent of each other: threads may encode different rows of the same picture at
+/// once through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB
+/// of stack. Whole blocks of RGBA8 are read in place, everything else through spans of 256 pixels
+/// that stay in the first-level cache.
 ///
 /// # Edges and colours
 ///
-/// Beyond its edges a picture repeats the nearest pixel, in blocks as in chroma. YUV is ITU-R BT.709
-/// of limited range; chroma is sited in the centre of the pixels that share it and is that of their
-/// average. The alpha of RGBA8 is kept by BC3 and RGBA8 alone.
+/// Beyond its edges a picture repeats the nearest pixel, for blocks and for chroma. YUV is ITU-R
+/// BT.709 of limited range; chroma is sited in the centre of the pixels that share it and is that
+/// of their average. The alpha of RGBA8 is kept by BC3 and RGBA8 only.
 ///
 /// ```
 /// use rushes_texture::{Encoder, Format, Tiling};
@@ -59,12 +59,12 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder of pictures of `width × height` pixels, by the processor's fastest instructions.
+    /// Creates an encoder of pictures of `width × height` pixels, with the fastest instruction set.
     ///
     /// # Errors
     ///
-    /// [`CodecError::Unsupported`] if [`Encoder::supports`] denies it, [`CodecError::Layout`] if
-    /// there can be no frame of this size.
+    /// [`CodecError::Unsupported`] if [`Encoder::supports`] is false, [`CodecError::Layout`] if a
+    /// frame cannot have this size.
     pub fn new(input: Format, output: Format, width: u32, height: u32) -> Result<Self, CodecError> {
         if !Self::supports(input, output) {
             return Err(CodecError::Unsupported { input, output });
@@ -74,37 +74,37 @@ impl Encoder {
         Ok(Self { input, output, set: InstructionSet::fastest() })
     }
 
-    /// The same encoder by other instructions, for tests and measurements: the octets are the same.
+    /// Selects another instruction set, for tests and measurements; the output is the same.
     #[must_use]
     pub fn with_instruction_set(self, set: InstructionSet) -> Self {
         Self { set, ..self }
     }
 
-    /// Whether pictures of one format can be turned into frames of the other.
+    /// Whether pictures of format `input` can be encoded to frames of format `output`.
     pub fn supports(input: Format, output: Format) -> bool {
         let made = matches!(output, Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
         input == output || convert::is_raw(input) && (made || convert::is_raw(output))
     }
 
-    /// Where the octets of a picture lie.
+    /// The layout of the pictures.
     pub fn input(&self) -> &Layout {
         &self.input
     }
 
-    /// Where the octets of a frame lie.
+    /// The layout of the frames.
     pub fn output(&self) -> &Layout {
         &self.output
     }
 
     /// Encodes block rows `rows` of plane `plane` of the frame, from the whole picture.
     ///
-    /// `out` is the memory of these rows and nothing else:
+    /// `out` is exactly the memory of these rows:
     /// [`PlaneLayout::row_range`](crate::PlaneLayout::row_range) of the frame.
     ///
     /// # Errors
     ///
-    /// [`CodecError`] if the plane or a row does not exist, or if `picture` or `out` has another
-    /// length than it must; nothing is written then.
+    /// [`CodecError`] if the plane or a row does not exist, or if `picture` or `out` has the wrong
+    /// length; nothing is written in that case.
     pub fn encode_rows(
         &self,
         picture: &[u8],
@@ -132,7 +132,7 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// [`CodecError`] if `picture` or `frame` has another length than its layout.
+    /// [`CodecError`] if the length of `picture` or `frame` does not match its layout.
     pub fn encode(&self, picture: &[u8], frame: &mut [u8]) -> Result<(), CodecError> {
         error::check_output(self.output.bytes(), frame.len())?;
         for (plane, layout) in self.output.planes().iter().enumerate() {
@@ -215,7 +215,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes what of a block row lies in memory as the kernels read it, and counts the blocks.
+    /// Encodes the blocks of a row that the kernels can read in place, and returns their number.
     fn whole_blocks(&self, octets: &[u8], row: u32, out: &mut [u8]) -> usize {
         if self.input.format() != Format::Rgba8 || (row + 1) * 4 > self.input.height() {
             return 0;

@@ -1,4 +1,4 @@
-//! Why an encoder or a decoder cannot be made, or refuses what it is given.
+//! Errors of encoders and decoders.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,48 +6,48 @@ use std::ops::Range;
 use crate::format::Format;
 use crate::layout::LayoutError;
 
-/// What is wrong with a pair of formats, a size, or the memory of a call.
+/// An unsupported pair of formats, an invalid size, or an invalid argument of a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum CodecError {
     /// A frame cannot have this size.
     Layout(LayoutError),
-    /// There is no way from one format to the other.
+    /// One format cannot be converted to the other.
     ///
-    /// ETC1, ETC2 and ASTC are never made here: an encoder takes them as they are, already encoded,
-    /// and a decoder gives them out as [`Format::Rgb24`], [`Format::Rgba8`] or unchanged.
+    /// There is no encoder for ETC1, ETC2 and ASTC: an encoder copies such frames unchanged, and a
+    /// decoder decodes them to [`Format::Rgb24`] or [`Format::Rgba8`], or copies them unchanged.
     Unsupported {
-        /// What would be read.
+        /// The input format.
         input: Format,
-        /// What would be written.
+        /// The output format.
         output: Format,
     },
-    /// The picture or frame has not the octets of its layout.
+    /// The length of the picture or frame does not match its layout.
     Input {
-        /// Octets of the layout.
+        /// Bytes of the layout.
         want: usize,
-        /// Octets given.
+        /// Bytes given.
         have: usize,
     },
-    /// The memory to write has not the octets of what was asked for.
+    /// The length of the output buffer does not match the requested rows.
     Output {
-        /// Octets of the rows asked for.
+        /// Bytes of the requested rows.
         want: usize,
-        /// Octets given.
+        /// Bytes given.
         have: usize,
     },
     /// The format has no such plane.
     Plane {
-        /// The plane's place.
+        /// Index of the plane.
         plane: usize,
-        /// Planes there are.
+        /// Number of planes.
         planes: usize,
     },
     /// Rows beyond the last, or a range that ends before it begins.
     Rows {
-        /// Rows asked for.
+        /// Requested rows.
         rows: Range<u32>,
-        /// Rows there are.
+        /// Number of rows.
         have: u32,
     },
 }
@@ -109,17 +109,17 @@ fn is_pass_through_only(format: Format) -> bool {
     )
 }
 
-/// Fails unless the octets given are those wanted.
+/// Fails unless the input has the expected length.
 pub(crate) fn check_input(want: usize, have: usize) -> Result<(), CodecError> {
     if want == have { Ok(()) } else { Err(CodecError::Input { want, have }) }
 }
 
-/// Fails unless the memory given is what the rows need.
+/// Fails unless the output buffer has the length of the rows.
 pub(crate) fn check_output(want: usize, have: usize) -> Result<(), CodecError> {
     if want == have { Ok(()) } else { Err(CodecError::Output { want, have }) }
 }
 
-/// Fails unless the rows are some of those there are.
+/// Fails unless the rows exist.
 pub(crate) fn check_rows(rows: &Range<u32>, have: u32) -> Result<(), CodecError> {
     if rows.start <= rows.end && rows.end <= have {
         return Ok(());

@@ -1,15 +1,15 @@
-//! What a frame is made of: planes, and the blocks of each.
+//! Texture formats: their planes, and the blocks of each plane.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A texture format, named as on the command line and numbered as on the wire.
+/// A texture format, with a name for the command line and a number on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Format {
-    /// Red, green and blue, an octet each.
+    /// Red, green and blue, a byte each.
     Rgb24,
-    /// Red, green, blue and alpha, an octet each.
+    /// Red, green, blue and alpha, a byte each.
     Rgba8,
     /// Five bits of red, six of green, five of blue, in a little-endian word, red uppermost.
     Rgb565,
@@ -49,29 +49,29 @@ pub enum Format {
     Astc8x8,
 }
 
-/// The pixels that are coded together, and their size.
+/// The size of a block: pixels that are coded together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Block {
-    /// Pixels of the plane in a block's row.
+    /// Width in pixels of the plane.
     pub width: u32,
-    /// Pixels of the plane in a block's column.
+    /// Height in pixels of the plane.
     pub height: u32,
-    /// Octets of a block.
+    /// Bytes of a block.
     pub bytes: usize,
 }
 
-/// One plane of a format: what the thesis calls a unit group.
+/// One plane of a format: a unit group in the terms of the thesis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Plane {
-    /// Pixels of the frame to one pixel of the plane, across.
+    /// Horizontal subsampling: pixels of the frame per pixel of the plane.
     pub horizontal: u32,
-    /// Pixels of the frame to one pixel of the plane, down.
+    /// Vertical subsampling: pixels of the frame per pixel of the plane.
     pub vertical: u32,
-    /// What the plane is made of.
+    /// The blocks of the plane.
     pub block: Block,
 }
 
-/// A name that is no format's.
+/// An unknown format name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownFormat(pub String);
 
@@ -120,12 +120,12 @@ impl Format {
         Self::Astc8x8,
     ];
 
-    /// The format's number on the wire: never changed, never used again; the first is 1.
+    /// The format's number on the wire, from 1; numbers are never changed or reused.
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The format of a number, if there is one.
+    /// The format with this number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
@@ -155,7 +155,7 @@ impl Format {
         }
     }
 
-    /// The format's planes, in the order in which they lie in memory: one, or three.
+    /// The format's one or three planes, in memory order.
     pub fn planes(self) -> &'static [Plane] {
         match self {
             Self::Rgb24 => const { &[plane(1, 1, 1, 1, 3)] },

@@ -1,11 +1,11 @@
-//! Which of the processor's instructions the encoders use.
+//! The instruction sets that the encoders can use.
 
 use crate::dispatch;
 
-/// Instructions that an encoder is written for: all of them make the same octets.
+/// An instruction set that encoders are written for; all of them produce the same bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InstructionSet {
-    /// What every processor has: one block at a time.
+    /// The baseline of every processor: one block at a time.
     Portable,
     /// Vectors of 256 bits: four blocks at a time.
     Avx2,
@@ -14,11 +14,12 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// All of them, the slowest first.
+    /// All instruction sets, the slowest first.
     pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
 
-    /// Whether this processor has the instructions; an encoder that is told to use what there is
-    /// not uses the next slower instead.
+    /// Whether this processor has the instruction set.
+    ///
+    /// An encoder that is set to an unavailable one uses the next slower one instead.
     pub fn available(self) -> bool {
         match self {
             Self::Portable => true,
@@ -27,7 +28,7 @@ impl InstructionSet {
         }
     }
 
-    /// The fastest that this processor has.
+    /// The fastest instruction set of this processor.
     pub fn fastest() -> Self {
         let found = Self::ALL.into_iter().rev().find(|set| set.available());
         found.unwrap_or(Self::Portable)

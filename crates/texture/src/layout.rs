@@ -1,21 +1,21 @@
-//! Where each plane, block row and octet of a frame lies.
+//! The positions of planes and block rows in a frame.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::format::{Format, Plane};
 
-/// Pixels that a frame may have across, and down.
+/// Maximum width and height of a frame in pixels.
 pub const SIDE_MAX: u32 = 32_768;
 
-/// The shape of one frame: planes one behind the other, each a dense array of block rows.
+/// The layout of one frame: consecutive planes, each a dense array of block rows.
 ///
 /// # Shapes
 ///
 /// A plane of a frame of `width × height` pixels has `ceil(width / horizontal)` by
-/// `ceil(height / vertical)` pixels of its own, and as many blocks as cover them. Pixels of a block
-/// outside the plane repeat the nearest pixel inside; whoever decodes crops them. There is no
-/// padding between blocks, rows or planes.
+/// `ceil(height / vertical)` pixels, and as many blocks as cover them. Pixels of a block outside
+/// the plane repeat the nearest pixel inside; decoders crop them. There is no padding between
+/// blocks, rows or planes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Layout {
     format: Format,
@@ -24,34 +24,34 @@ pub struct Layout {
     planes: [PlaneLayout; 3],
 }
 
-/// Where one plane lies.
+/// The layout of one plane.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PlaneLayout {
-    /// Pixels of the plane across, without padding.
+    /// Width of the plane in pixels, without padding.
     pub width: u32,
-    /// Pixels of the plane down, without padding.
+    /// Height of the plane in pixels, without padding.
     pub height: u32,
     /// Blocks in a row.
     pub blocks: u32,
     /// Rows of blocks.
     pub rows: u32,
-    /// Octets of a block row.
+    /// Bytes of a block row.
     pub row_bytes: usize,
-    /// Where the plane begins in the frame, in octets.
+    /// Offset of the plane in the frame, in bytes.
     pub offset: usize,
 }
 
-/// Why a frame cannot have a size.
+/// An invalid frame size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// No pixels across or down.
+    /// The width or height is 0.
     Empty,
-    /// More than [`SIDE_MAX`] pixels across or down.
+    /// The width or height is over [`SIDE_MAX`].
     TooLarge {
-        /// Pixels across.
+        /// Width in pixels.
         width: u32,
-        /// Pixels down.
+        /// Height in pixels.
         height: u32,
     },
 }
@@ -77,12 +77,12 @@ impl PlaneLayout {
         Self { width, height, blocks, rows, row_bytes: blocks as usize * plane.block.bytes, offset }
     }
 
-    /// Octets of the plane.
+    /// Bytes of the plane.
     pub fn bytes(&self) -> usize {
         self.row_bytes * self.rows as usize
     }
 
-    /// Where some block rows lie in the frame, in octets.
+    /// The byte range of some block rows in the frame.
     pub fn row_range(&self, rows: &Range<u32>) -> Range<usize> {
         let at = |row: u32| self.offset + self.row_bytes * row as usize;
         at(rows.start)..at(rows.end)
@@ -111,27 +111,27 @@ impl Layout {
         Ok(Self { format, width, height, planes })
     }
 
-    /// What the frame is made of.
+    /// The format of the frame.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Pixels across, without padding.
+    /// Width in pixels, without padding.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Pixels down, without padding.
+    /// Height in pixels, without padding.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// The planes, in the order in which they lie.
+    /// The planes, in memory order.
     pub fn planes(&self) -> &[PlaneLayout] {
         &self.planes[..self.format.planes().len()]
     }
 
-    /// Octets of the frame.
+    /// Bytes of the frame.
     pub fn bytes(&self) -> usize {
         self.planes().iter().map(PlaneLayout::bytes).sum()
     }

@@ -1,13 +1,14 @@
-//! Texture formats for video: how frames of them lie in memory, how they are cut into tiles, and
-//! how the processor makes and reads them.
+//! Texture formats for video: their layout in memory, their division into tiles, and encoders and
+//! decoders that run on the main processor.
 //!
-//! **What it is.** [`Format`] names what a graphics processor can sample or a shader can unpack;
-//! [`Layout`] says where each plane, block row and octet of a frame is; [`Tiling`] cuts a frame
-//! into tiles of whole block rows, each contiguous in memory. [`Encoder`] makes such rows from
-//! pictures, each by itself, and [`Decoder`] makes pictures from frames.
+//! **What it is.** [`Format`] lists the formats that a graphics processor can sample or a shader
+//! can unpack; [`Layout`] gives the position of each plane and block row of a frame; [`Tiling`]
+//! cuts a frame into tiles of whole block rows, each contiguous in memory. [`Encoder`] encodes
+//! pictures to block rows, each independently of the others, and [`Decoder`] decodes frames to
+//! pictures.
 //!
-//! **What it is not.** It sends nothing and draws nothing: tiles travel by `rushes`, and the
-//! graphics processor is another crate's.
+//! **What it is not.** It neither sends nor draws: `rushes` transports tiles, and another crate
+//! uses the graphics processor.
 //!
 //! ```
 //! use rushes_texture::{Format, Layout, Tiling};
@@ -23,16 +24,16 @@
 //!
 //! # Map
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `format.rs`, `layout.rs`, `tiling.rs` | what frames are made of, where it lies, how it is cut |
-//! | `encoder.rs`, `decoder.rs`, `error.rs` | frames from pictures and back, and what is refused |
-//! | `convert/` | raw pixels of any format as RGBA8 and back, a span at a time |
-//! | `resample.rs` | between YUV 4:2:0 and 4:2:2 |
-//! | `encode/`, `decode/` | rows of blocks from RGBA8 and back |
-//! | `instruction_set.rs`, `dispatch.rs` | what this processor has: the only unsafe code |
-//! | `elsewhere.rs` | other architectures: no vector code |
-//! | `metric.rs` | how near one picture is to another |
+//! | `format.rs`, `layout.rs`, `tiling.rs` | formats, the layout of frames, and their tiles |
+//! | `encoder.rs`, `decoder.rs`, `error.rs` | pictures to frames and back, and errors |
+//! | `convert/` | raw pixels of any format to RGBA8 and back, a span at a time |
+//! | `resample.rs` | conversion between YUV 4:2:0 and 4:2:2 |
+//! | `encode/`, `decode/` | RGBA8 to rows of blocks and back |
+//! | `instruction_set.rs`, `dispatch.rs` | use of vector instructions: the only unsafe code |
+//! | `elsewhere.rs` | stubs for other architectures, without vector code |
+//! | `metric.rs` | the difference between two pictures |
 #![deny(unsafe_code)]
 
 mod convert;

@@ -1,10 +1,10 @@
-//! How many frames there are in a second, as a fraction.
+//! Frame rates, as fractions.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Frames per second that a [`Rate`] may have at most.
+/// Maximum frames per second of a [`Rate`].
 pub const RATE_MAX: u32 = 10_000;
 
 /// Frames per second, exactly: `numerator / denominator`.
@@ -14,11 +14,11 @@ pub struct Rate {
     denominator: u32,
 }
 
-/// Why something is no rate.
+/// An invalid rate.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateError {
-    /// A side of the fraction is 0.
+    /// The numerator or denominator is 0.
     #[error("a rate of {numerator}/{denominator} frames per second has a zero")]
     Zero {
         /// Frames.
@@ -36,13 +36,13 @@ pub enum RateError {
         /// Seconds.
         denominator: u32,
     },
-    /// Neither `60` nor `59.94` nor `30000/1001`.
+    /// Text that is not a rate such as `60`, `59.94` or `30000/1001`.
     #[error("{0:?} is no rate; write 60, 59.94 or 30000/1001")]
     Text(String),
 }
 
 impl Rate {
-    /// 25 frames per second, for what does not say.
+    /// 25 frames per second, used if no rate is given.
     pub const DEFAULT: Self = Self { numerator: 25, denominator: 1 };
 
     /// A rate of `numerator` frames in `denominator` seconds.
@@ -77,14 +77,14 @@ impl Rate {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 
-    /// The time from a frame to the next, in whole nanoseconds, rounded down.
+    /// The time between frames, in whole nanoseconds, rounded down.
     pub fn interval(self) -> Duration {
         self.time_of(1)
     }
 
-    /// When a frame is due after frame 0, in whole nanoseconds, rounded down.
+    /// The time from frame 0 to frame `frame`, in whole nanoseconds, rounded down.
     ///
-    /// Counted from the start, so that the rounding of [`Self::interval`] does not add up.
+    /// Computed from the start, so that the rounding of [`Self::interval`] does not accumulate.
     pub fn time_of(self, frame: u64) -> Duration {
         let (seconds, frames) = (u128::from(self.denominator), u128::from(self.numerator));
         let nanoseconds = u128::from(frame) * seconds * 1_000_000_000 / frames;
@@ -101,7 +101,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// The rates of television are said in decimals and meant as `n × 1000 / 1001`.
+/// The television rate, `n × 1000 / 1001`, that a decimal number stands for, if any.
 fn of_television(fps: f64) -> Option<Rate> {
     let whole = [24_u32, 30, 48, 60, 120];
     let near = |frames: u32| (fps - f64::from(frames) * 1000.0 / 1001.0).abs() < 0.005;
@@ -112,11 +112,11 @@ fn of_television(fps: f64) -> Option<Rate> {
 impl FromStr for Rate {
     type Err = RateError;
 
-    /// Reads `60`, `12.5`, `30000/1001`; `59.94` and its kin are taken for `60000/1001`.
+    /// Parses `60`, `12.5` or `30000/1001`; television rates such as `59.94` become `60000/1001`.
     fn from_str(text: &str) -> Result<Self, RateError> {
         let wrong = || RateError::Text(text.to_owned());
         let number = |part: &str| {
-            // The standard library's own would take a sign.
+            // `u32::from_str` accepts a sign.
             let digits = part.bytes().all(|octet| octet.is_ascii_digit());
             part.parse::<u32>().ok().filter(|_| digits).ok_or_else(wrong)
         };

@@ -1,16 +1,17 @@
-//! Between YUV 4:2:0 and 4:2:2: the colours stay, only the rows of chroma change.
+//! Conversion between YUV 4:2:0 and 4:2:2: only the rows of chroma change.
 
 use crate::format::Format;
 use crate::layout::Layout;
 
-/// Whether one format is the other with more or fewer rows of chroma.
+/// Whether the formats differ only in the number of chroma rows.
 pub(crate) fn is_resampled(input: Format, output: Format) -> bool {
     matches!((input, output), (Format::Yuv420, Format::Yuv422) | (Format::Yuv422, Format::Yuv420))
 }
 
 /// Writes row `at.1` of plane `at.0` of the second layout from a picture of the first.
 ///
-/// Luma is copied. A row of 4:2:0 chroma is the average of two of 4:2:2, and serves both of them.
+/// Luma is copied. A 4:2:0 chroma row is the average of two 4:2:2 rows, or is used for both of
+/// them.
 pub(crate) fn row(layouts: [&Layout; 2], picture: &[u8], at: (usize, u32), out: &mut [u8]) {
     let [input, output] = layouts;
     let (plane, row) = at;

@@ -1,21 +1,21 @@
-//! Colours of 5, 6 and 5 bits: to them and back, rounded to the nearest.
+//! Conversion to colours of 5, 6 and 5 bits and back, rounded to nearest.
 
-/// The 5-bit value nearest to an octet.
+/// The 5-bit value nearest to an 8-bit value.
 pub(crate) fn five_bits(octet: u8) -> u16 {
     (u16::from(octet) * 249 + 1014) >> 11
 }
 
-/// The 6-bit value nearest to an octet.
+/// The 6-bit value nearest to an 8-bit value.
 pub(crate) fn six_bits(octet: u8) -> u16 {
     (u16::from(octet) * 253 + 505) >> 10
 }
 
-/// The octet nearest to a 5-bit value.
+/// The 8-bit value nearest to a 5-bit value.
 pub(crate) fn from_five_bits(value: u16) -> u8 {
     ((value * 527 + 23) >> 6) as u8
 }
 
-/// The octet nearest to a 6-bit value.
+/// The 8-bit value nearest to a 6-bit value.
 pub(crate) fn from_six_bits(value: u16) -> u8 {
     ((value * 259 + 33) >> 6) as u8
 }
@@ -25,7 +25,7 @@ pub(crate) fn channels(colour: u16) -> [u16; 3] {
     [colour >> 11, colour >> 5 & 0x3f, colour & 0x1f]
 }
 
-/// The octets nearest to the mean of so many colours, of which these are the sums.
+/// The 8-bit colour nearest to the mean of `count` colours, given the sums of their channels.
 pub(crate) fn mean([red, green, blue]: [u16; 3], count: u16) -> [u8; 3] {
     let octet = |sum: u16, steps: u16| {
         let steps = u32::from(steps * count);
@@ -38,7 +38,7 @@ pub(crate) fn mean([red, green, blue]: [u16; 3], count: u16) -> [u8; 3] {
 mod tests {
     use super::*;
 
-    /// The whole number nearest to a quotient, of which neither is halfway.
+    /// The integer nearest to a quotient, which must not be halfway between two.
     fn nearest(dividend: u16, divisor: u16) -> u16 {
         (2 * dividend + divisor) / (2 * divisor)
     }

@@ -1,13 +1,13 @@
-//! One row of blocks by hand: for this crate's tests and benches, with each instruction set.
+//! Coding of single block rows, for tests and benches of each instruction set.
 
 use crate::InstructionSet;
 use crate::decode;
 use crate::encode;
 
-/// Encodes four rows of pixels: instructions, RGBA, octets from row to row, blocks, their octets.
+/// Encodes four pixel rows: instruction set, RGBA, stride in bytes, number of blocks, output.
 pub type Encode = fn(InstructionSet, &[u8], usize, usize, &mut [u8]);
 
-/// Decodes a row of blocks to RGBA whose rows are so many octets apart.
+/// Decodes a block row: blocks, RGBA output, stride of the output in bytes.
 pub type Decode = fn(&[u8], &mut [u8], usize);
 
 /// BC1.

@@ -5,32 +5,32 @@ use std::ops::Range;
 
 use crate::layout::{Layout, PlaneLayout};
 
-/// Tiles that a frame may have: a unit each, with a socket and a thread.
+/// Maximum number of tiles of a frame: each needs a unit with a socket and a thread.
 pub const UNITS_MAX: usize = 64;
 
-/// What one unit carries of each frame.
+/// The part of each frame that one unit carries.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tile {
-    /// The plane's place in [`Layout::planes`].
+    /// Index of the plane in [`Layout::planes`].
     pub plane: usize,
     /// Block rows of the plane.
     pub rows: Range<u32>,
-    /// Where they lie in the frame, in octets.
+    /// Byte range of the rows in the frame.
     pub bytes: Range<usize>,
 }
 
-/// How a frame is cut. The tiles cover it without gaps, in the order of memory.
+/// The division of a frame into tiles, which cover it without gaps, in memory order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tiling {
     tiles: Vec<Tile>,
     per_plane: Vec<u8>,
 }
 
-/// Why a frame cannot be cut so.
+/// An invalid division of a frame.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum TilingError {
-    /// Not one number of units for each plane.
+    /// There is not one number of units for each plane.
     Planes {
         /// Planes that the format has.
         want: usize,
@@ -39,14 +39,14 @@ pub enum TilingError {
     },
     /// No units for a plane, or more than it has block rows.
     Units {
-        /// The plane's place.
+        /// Index of the plane.
         plane: usize,
-        /// Units wanted.
+        /// Requested units.
         units: u8,
-        /// Block rows there are.
+        /// Number of block rows.
         rows: u32,
     },
-    /// More than [`UNITS_MAX`] units in all.
+    /// More than [`UNITS_MAX`] units in total.
     TooMany(usize),
 }
 
@@ -70,14 +70,14 @@ impl Tiling {
     /// Cuts a frame into `units` tiles of sizes as equal as whole block rows allow.
     ///
     /// Each plane gets at least one tile and at most as many as it has block rows, so there may be
-    /// more or fewer than wanted; at most [`UNITS_MAX`].
+    /// more or fewer than requested; at most [`UNITS_MAX`].
     pub fn balanced(layout: &Layout, units: usize) -> Self {
         let planes = layout.planes();
         let mut counts = vec![1_u8; planes.len()];
         let wanted = units.clamp(planes.len(), UNITS_MAX);
         for _ in planes.len()..wanted {
             let more = (0..planes.len()).filter(|&at| u32::from(counts[at]) < planes[at].rows);
-            // The first of equals: luma before chroma.
+            // On a tie the first plane is chosen: luma before chroma.
             let heaviest = more.reduce(|a, b| {
                 let (of_a, of_b) = (planes[a].bytes(), planes[b].bytes());
                 let b_is_heavier = of_b * usize::from(counts[a]) > of_a * usize::from(counts[b]);
@@ -89,12 +89,12 @@ impl Tiling {
         Self::cut(planes, counts)
     }
 
-    /// Cuts each plane into its own number of tiles.
+    /// Cuts each plane into the given number of tiles.
     ///
     /// # Errors
     ///
-    /// [`TilingError`] if a number is missing, 0 or over the plane's block rows, or if there are
-    /// too many in all.
+    /// [`TilingError`] if there is not one number for each plane, if one is 0 or over the plane's
+    /// block rows, or if their sum is over [`UNITS_MAX`].
     pub fn with_units(layout: &Layout, per_plane: &[u8]) -> Result<Self, TilingError> {
         let planes = layout.planes();
         if per_plane.len() != planes.len() {
@@ -127,12 +127,12 @@ impl Tiling {
         Self { tiles, per_plane }
     }
 
-    /// The tiles, in the order of memory: unit 0 first.
+    /// The tiles, in memory order: unit 0 first.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
 
-    /// Units of each plane.
+    /// Number of units of each plane.
     pub fn per_plane(&self) -> &[u8] {
         &self.per_plane
     }

@@ -1,4 +1,4 @@
-//! Pictures out of frames, cropped, and frames of every format that noise can be.
+//! Frames decoded to pictures and cropped, and noise as frames of every format.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod pictures;

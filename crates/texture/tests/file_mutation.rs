@@ -1,4 +1,4 @@
-//! Damaged files: whatever an octet is changed to, a reader ends without a panic.
+//! Damaged files: whatever a byte is changed to, a reader ends without a panic.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::io::Cursor;
@@ -9,10 +9,10 @@ use rushes_texture::file::{
 };
 use rushes_texture::{Format, Layout, Rate};
 
-/// Frames that a damaged header of a small file may claim; each costs a frame's octets.
+/// Maximum number of frames read, as a damaged header of a small file may claim very many.
 const FRAMES_MAX: usize = 10_000;
 
-/// Reads all; no frame takes more memory than the file has, a fixed first step apart.
+/// Reads all frames; none may take more memory than about twice the length of the file.
 fn drain(reader: &mut dyn FrameReader, file: usize) {
     let mut frame = Vec::new();
     for _ in 0..FRAMES_MAX {

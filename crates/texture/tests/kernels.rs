@@ -1,4 +1,4 @@
-//! Every instruction set makes the same octets as the portable code.
+//! Every instruction set produces the same bytes as the portable code.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_oneof};
@@ -10,7 +10,7 @@ use rushes_texture::rows::{ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3, Encode};
 const ENCODERS: [(&str, Encode, usize); 3] =
     [("BC1", ENCODE_BC1, 8), ("BC3", ENCODE_BC3, 16), ("YCoCg-BC3", ENCODE_YCOCG_BC3, 16)];
 
-/// Octets without a pattern, the same each time.
+/// Deterministic pseudo-random bytes.
 struct Noise(u64);
 
 impl Noise {
@@ -22,7 +22,7 @@ impl Noise {
     }
 }
 
-/// Four rows whose octets are as `octet` says: column, row, channel.
+/// Four rows whose bytes are `octet` of column, row and channel.
 fn rows(blocks: usize, mut octet: impl FnMut(usize, usize, usize) -> u8) -> Vec<u8> {
     (0..blocks * 64).map(|n| octet(n % (blocks * 16) / 4, n / (blocks * 16), n % 4)).collect()
 }

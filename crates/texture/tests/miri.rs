@@ -1,5 +1,6 @@
-//! The encoders' and converters' vectors beside the portable code, in few enough steps for Miri
-//! (`.ci/miri`).
+//! Compares the vector code of encoders and converters with the portable code.
+//!
+//! Small enough for Miri (`.ci/miri`).
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use rushes_texture::{Encoder, Format, InstructionSet, Layout};
@@ -9,7 +10,7 @@ fn every_set_makes_the_same_octets_of_a_small_picture() {
     let mut checked = 0;
     for input in Format::ALL {
         for output in Format::ALL.into_iter().filter(|it| Encoder::supports(input, *it)) {
-            // Wider than a vector, and no multiple of one.
+            // Wider than a vector, and not a multiple of one.
             let (width, height) = (36, 4);
             let Ok(encoder) = Encoder::new(input, output, width, height) else { continue };
             let len = Layout::new(input, width, height).unwrap().bytes();

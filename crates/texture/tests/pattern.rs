@@ -14,7 +14,7 @@ fn next(source: &mut Pattern) -> Frame {
     source.next_frame().unwrap().unwrap()
 }
 
-/// Noise from -24 to 24, the same each time.
+/// Deterministic noise from -24 to 24.
 fn noise(seed: &mut u32) -> i8 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 17;
@@ -65,7 +65,7 @@ fn the_number_outlives_halved_chroma_and_noise() {
 
 #[test]
 fn the_number_outlives_four_by_four_blocks_of_two_colours() {
-    // As crude as BC1 can be: every block is its darkest and its brightest pixel.
+    // The worst case of BC1: each pixel becomes the darkest or the brightest of its block.
     let mut source = pattern("pattern:161x91");
     let layout = *source.layout();
     let frame = next(&mut source);

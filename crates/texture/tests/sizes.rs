@@ -1,10 +1,10 @@
-//! What frames weigh and how they are cut, against tables and worked examples.
+//! Sizes and tilings of frames, against tables and worked examples.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
 use rushes_texture::{Format, Layout, Tiling};
 
-/// Bits of a pixel, where the frame is whole blocks.
+/// Bits per pixel of frames of whole blocks.
 fn bits(format: Format) -> Option<u64> {
     Some(match format {
         Format::Rgb24 => 24,
@@ -17,9 +17,9 @@ fn bits(format: Format) -> Option<u64> {
     })
 }
 
-/// 144p to 4320p, with the octets of RGB24, RGB565, YUV 4:2:0 and BC1.
+/// 144p to 4320p, with the bytes of RGB24, RGB565, YUV 4:2:0 and BC1.
 ///
-/// 426 and 854 pixels are no whole blocks: 107 and 214 of them.
+/// 426 and 854 pixels are not whole blocks: they take 107 and 214 of them.
 const SIZES: [(u32, u32, [usize; 4]); 9] = [
     (256, 144, [110_592, 73_728, 55_296, 18_432]),
     (426, 240, [306_720, 204_480, 153_360, 51_360]),

@@ -1,4 +1,4 @@
-//! Files written by name and opened by name, and what others make of them.
+//! Files written and opened by name, and exchanged with FFmpeg.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ fn pattern(spec: &str) -> Box<dyn Source> {
     open(Path::new(spec), &RawHint::default()).unwrap()
 }
 
-/// Writes a pattern's frames, and hands them back.
+/// Writes a pattern's frames, and returns them.
 fn write(path: &Path, spec: &str) -> Vec<Frame> {
     let mut source = pattern(spec);
     let mut writer = create(path, *source.layout(), source.rate()).unwrap();

@@ -1,5 +1,6 @@
-//! Gives every target its kept inputs, the seeds, and what comes of both by small changes: no
-//! instrumented build is needed. What is found by chance here is found again by the same command.
+//! Runs every target with its stored inputs, its seeds, and small random changes of both: no
+//! instrumented build is needed. The random numbers are the same in each run, so that the same
+//! command finds a failure again.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ replay --file FILE TARGET         runs one target with the octets of a file
 replay --unpack FOLDER            writes kept inputs and seeds into FOLDER/TARGET/, for cargo fuzz
 replay --pack FOLDER              keeps the inputs that are in FOLDER/TARGET/, and only these";
 
-/// The longest input that changes make.
+/// Maximum length of a changed input.
 const LEN_MAX: usize = 4096;
 
 fn main() -> ExitCode {
@@ -88,7 +89,7 @@ fn replay(seconds: f64, names: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Each target has a program of its name for cargo fuzz, and each program is a target.
+/// Checks that the programs of cargo fuzz and the targets have the same names.
 fn check_programs() -> io::Result<()> {
     let manifest = include_str!("../../Cargo.toml");
     let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"fuzz_targets/"));
@@ -100,7 +101,7 @@ fn check_programs() -> io::Result<()> {
     Err(io::Error::other("the programs of Cargo.toml and the table of targets differ"))
 }
 
-/// Writes the input at hand into a file when something panics.
+/// Writes the current input to a file if a target panics.
 fn keep_what_panics(input: Arc<Mutex<(&'static str, Vec<u8>)>>) {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -113,7 +114,7 @@ fn keep_what_panics(input: Arc<Mutex<(&'static str, Vec<u8>)>>) {
     }));
 }
 
-/// Numbers that are the same each time (xorshift).
+/// Deterministic random numbers (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -125,7 +126,7 @@ impl Dice {
     }
 }
 
-/// One of the inputs, with some small changes.
+/// One of the inputs, with a few small changes.
 fn changed(inputs: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let any = |dice: &mut Dice| inputs.get(dice.below(inputs.len())).map_or(&[][..], |it| it);
     let mut octets = any(dice).to_vec();

@@ -1,4 +1,4 @@
-//! Frames in device memory drawn at one pixel for one, by either path.
+//! Drawing frames in device memory without scaling, by both paths.
 
 use rushes::texture::Format;
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
@@ -40,7 +40,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
                     gpu.submit(recorder);
                     Ok(gpu.wait()?)
                 })?;
-                // The first makes what the driver needs.
+                // In the first run, the driver creates its resources.
                 times.extend((run > 0).then_some(time));
             }
             let [median, least] = [50.0, 0.0].map(|at| Cell::measure(percentile(&times, at), 3));

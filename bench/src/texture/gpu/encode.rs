@@ -1,4 +1,4 @@
-//! Pictures in memory to frames in memory, by the device and by one core of the main processor.
+//! Encoding from memory to memory, by the device and by one core of the main processor.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::report::{Cell, Figure};
 const FORMATS: [Format; 5] =
     [Format::Bc1, Format::YCoCgBc3, Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
 
-/// Rows of blocks in a stripe; 540 are all of 2160p.
+/// Rows of blocks in a stripe; 540 are a whole frame of 2160p.
 const STRIPES: [u32; 3] = [540, 68, 17];
 
 pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
@@ -37,7 +37,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
                         at += octets.len();
                     })?)
                 })?;
-                // The first makes memory.
+                // The first run allocates memory.
                 if run > 0 {
                     whole.push(time);
                     first.extend(first_at.map(|at| (at - start).as_secs_f64() * 1e3));
@@ -58,7 +58,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     Ok(figure("gpu-encode", "Encoding RGBA8 of 2160p, memory to memory", gpu, &heads, rows))
 }
 
-/// The median of the main processor; `None` for what it does not encode.
+/// The median of the main processor; `None` for formats that it does not encode.
 fn by_one_core(bench: &Bench<'_>, format: Format, picture: &[u8]) -> anyhow::Result<Option<f64>> {
     let Ok(encoder) = Encoder::new(Format::Rgba8, format, UHD.width, UHD.height) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What it costs to receive into device memory: writing it, reading it, and concealing in it.
+//! The cost of receiving into device memory: writing, reading, and concealment.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,10 +28,10 @@ const HEADS: [&str; 7] = [
     "a unit ms",
 ];
 
-/// Octets that are read for the speed of it: where that crawls, no more than this.
+/// Maximum number of octets to read, as reading may be very slow.
 const READ: usize = 1 << 20;
 
-/// In this order, and all stay: what is there may slow what comes later.
+/// In this order, and all stay open: existing memory may slow down later kinds.
 const WAYS: [(&str, Option<Upload>); 4] = [
     ("plain", None),
     ("ring", Some(Upload::Ring)),
@@ -39,7 +39,7 @@ const WAYS: [(&str, Option<Upload>); 4] = [
     ("ring, with persistent beside it", Some(Upload::Ring)),
 ];
 
-/// What memory costs: octets in a nanosecond, and milliseconds.
+/// The costs of memory: octets per nanosecond, and milliseconds.
 #[derive(Default)]
 struct Costs {
     written: [Vec<f64>; 2],
@@ -47,7 +47,7 @@ struct Costs {
     concealed: [Vec<f64>; 3],
 }
 
-/// Measures the memory of a sink before the client has it.
+/// Measures the memory of a sink before the client uses it.
 struct Probe {
     inner: Arc<dyn TextureSink>,
     runs: usize,
@@ -83,7 +83,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     Ok(figure("gpu-memory", &title, gpu, &HEADS, rows))
 }
 
-/// A client that has such memory, measured; nothing is sent.
+/// Opens a client with such memory, and measures it; nothing is sent.
 fn stream(
     gpu: &Gpu,
     setup: &Setup,
@@ -102,7 +102,7 @@ impl TextureSink for Probe {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
         let mut memory = self.inner.begin(shape, slots)?;
         let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first run touches all of it for the first time.
+        // The first run touches all memory for the first time.
         self.look(shape, &mut memory, &mut Costs::default());
         for _ in 0..self.runs {
             self.look(shape, &mut memory, &mut costs);
@@ -160,7 +160,7 @@ impl Probe {
         }
     }
 
-    /// As a client does: by the sink, or by the main processor if the sink leaves it alone.
+    /// Like a client: by the sink, or by the main processor if the sink does not.
     fn conceal_in(&self, before: &mut FrameMemory, now: &mut FrameMemory, gaps: &[Gap]) {
         if self.conceal(1, 0, gaps) {
             return;
@@ -172,7 +172,7 @@ impl Probe {
     }
 }
 
-/// A packet, a hundred here and there, and all of a unit.
+/// The loss of one packet, of a hundred scattered packets, and of a whole unit.
 fn losses(shape: &TextureShape) -> [Vec<Gap>; 3] {
     let (tiles, payload) = (shape.tiling().tiles(), shape.plan().payload());
     let packet = |unit: usize, number: usize| {

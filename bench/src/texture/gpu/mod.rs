@@ -1,4 +1,4 @@
-//! What a graphics processor adds: frames into its memory, drawn and encoded there.
+//! Measurements with a graphics processor: receiving into its memory, drawing and encoding.
 
 mod draw;
 mod encode;
@@ -40,7 +40,7 @@ fn figure(
     Figure { name, title, heads: heads.to_vec(), rows, plots: Vec::new() }
 }
 
-/// Milliseconds that something takes.
+/// Milliseconds that `once` takes.
 fn timed(once: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let start = Instant::now();
     once()?;

@@ -1,4 +1,4 @@
-//! From a picture in memory to its frame in the client's: encoded by one or the other.
+//! From a picture in memory to its frame in the client's memory, encoded by either processor.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use super::super::{Bench, Kind, name, named};
 use super::figure;
 use crate::report::{Cell, Figure};
 
-/// Turns before those that count.
+/// Turns before the measured ones.
 const WARM_UP: u64 = 4;
 
-/// Who encodes, and when the frame goes out.
+/// The encoding processor, and when the frame is sent.
 #[derive(Clone, Copy)]
 enum Way {
-    /// Each unit its own rows, just before it sends them.
+    /// Each unit encodes its own rows, just before it sends them.
     Units,
     Device {
         is_striped: bool,
@@ -43,7 +43,7 @@ const HEADS: [&str; 8] = [
     "frames",
 ];
 
-/// A source that keeps to itself that it makes its frames in stripes.
+/// A source that hides that its frames are encoded in stripes.
 struct Whole<S>(S);
 
 impl<S: Source> Source for Whole<S> {
@@ -68,7 +68,8 @@ impl<S: Source> Source for Whole<S> {
     }
 }
 
-/// One way's stream, and from asking for a picture to the first packet and to the last octet.
+/// The stream of one way, and the times from requesting a picture to the first packet and to the
+/// last octet.
 struct Trial {
     way: &'static str,
     stream: Stream,
@@ -96,7 +97,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     Ok(figure("gpu-send", title, gpu, &HEADS, rows))
 }
 
-/// All ways, taking turns.
+/// Measures all ways in turns.
 fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for (way, how) in WAYS {

@@ -34,15 +34,16 @@ const HEADS: [&str; 12] = [
     "frames",
 ];
 
-/// Turns before those that count: every slot of the client's memory is touched.
+/// Turns before the measured ones, to touch every slot of the client's memory.
 const WARM_UP: u64 = 4;
 
-/// How octets get into device memory.
+/// The way of octets into device memory.
 #[derive(Clone, Copy)]
 enum Way {
-    /// Received into what the device reads; copied tile by tile, or once a frame is whole.
+    /// Received into memory that the device reads; copied tile by tile, or when a frame is
+    /// complete.
     Sink { upload: Upload, is_stepped: bool },
-    /// Received into plain memory, gathered into one piece, then handed to the driver.
+    /// Received into plain memory, gathered into one piece, then passed to the driver.
     Written,
 }
 
@@ -57,7 +58,7 @@ const WAYS: [(&str, Way); 5] = [
 /// The last frame in device memory.
 type Last = Arc<Mutex<Option<Arc<DeviceFrame>>>>;
 
-/// One way's stream, and what was measured of it, in milliseconds.
+/// The stream of one way, and its arrivals.
 struct Trial {
     way: &'static str,
     stream: Stream,
@@ -87,7 +88,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     Ok(figure("gpu", "Into device memory, medians (table 5.2)", gpu, &HEADS, rows))
 }
 
-/// All ways, taking turns.
+/// Measures all ways in turns.
 fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Trial>> {
     let layout = Layout::new(setup.output, setup.input.width(), setup.input.height())?;
     let decoder = FrameDecoder::with_path(gpu, &layout, PICTURE_FORMAT, Path::Octets)?;

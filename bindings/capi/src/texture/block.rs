@@ -1,4 +1,5 @@
-//! Frames in one piece: the tiles are received into parts of it, and the hook sees the whole.
+//! Contiguous frames: the tiles are received into parts of one block, which the hook receives
+//! whole.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -10,13 +11,13 @@ use rushes::texture::TextureShape;
 
 /// The octets of one frame, written in parts by the library's units.
 ///
-/// **Invariant:** each part is given out once, and parts do not overlap.
+/// **Invariant:** each part is created once, and parts do not overlap.
 pub(super) struct Block(Box<[UnsafeCell<u8>]>);
 
-// SAFETY: each octet is written through one part only, and read as a whole only while none is
-// written (`whole`).
+// SAFETY: each octet is written through one part only, and the whole is read only while no part is
+// being written (`whole`).
 unsafe impl Sync for Block {}
-// SAFETY: octets belong to no thread.
+// SAFETY: octets are not tied to a thread.
 unsafe impl Send for Block {}
 
 /// One tile's part of a block.
@@ -28,7 +29,7 @@ struct Part {
 impl Region for Part {
     fn octets(&mut self) -> &mut [u8] {
         let first = self.block.0[self.range.clone()].as_ptr().cast_mut().cast::<u8>();
-        // SAFETY: the range lies in the block, which lives as long as this part; nobody else has
+        // SAFETY: the range lies in the block, which lives as long as this part; no other part has
         // these octets, and this part is borrowed as long as they are.
         unsafe { std::slice::from_raw_parts_mut(first, self.range.len()) }
     }
@@ -40,14 +41,14 @@ impl Block {
         Arc::new(Self(octets.collect()))
     }
 
-    /// The frame's first octet, and how many there are. C may read them while the library writes none
-    /// of them: until the hook that it is given to returns.
+    /// The address of the frame's first octet, and the number of octets. C may read them while the
+    /// library writes none of them: until the hook that receives them returns.
     pub(super) fn whole(&self) -> (*const u8, usize) {
         (self.0.as_ptr().cast(), self.0.len())
     }
 }
 
-/// Memory for `slots` frames, each in one piece: the pieces, and the parts that cover them.
+/// Memory for `slots` contiguous frames: the blocks, and the parts that cover them.
 pub(super) fn memory(shape: &TextureShape, slots: usize) -> (Vec<Arc<Block>>, Vec<FrameMemory>) {
     let frame = || {
         let block = Block::new(shape.layout().bytes());
@@ -57,7 +58,8 @@ pub(super) fn memory(shape: &TextureShape, slots: usize) -> (Vec<Arc<Block>>, Ve
             .tiles()
             .iter()
             .map(|tile| {
-                // Tiles follow each other; one that did not would get what is left of it.
+                // Tiles are contiguous; if a tile overlapped another, its part would be cut to the
+                // rest.
                 let start = tile.bytes.start.max(end).min(tile.bytes.end);
                 end = tile.bytes.end.min(shape.layout().bytes()).max(start);
                 let part = Part { block: block.clone(), range: start..end };

@@ -1,4 +1,4 @@
-//! Clients of texture video, and the frames that they give.
+//! Clients of texture video, and the frames that they receive.
 
 use std::ffi::CString;
 use std::ffi::c_char;
@@ -32,7 +32,7 @@ use crate::session::Sas;
 use crate::turn::Turn;
 use crate::turn::busy;
 
-/// How long a wait goes on before it looks whether the client was closed meanwhile.
+/// How long a wait blocks before it checks whether the client was closed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A client of texture video.
@@ -43,13 +43,13 @@ pub struct TextureClient {
 }
 kept!(TextureClient, 9, "texture client");
 
-/// A received frame of texture video, lent to a hook. Later versions may have more at the end.
+/// A received frame of texture video, lent to a hook. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct TextureFrame {
-    /// The frame's octets in one piece, tile behind tile as its format says.
+    /// The frame's octets, contiguous, in the order of the tiles of its format.
     pub data: *const u8,
-    /// How many there are.
+    /// The number of octets.
     pub len: usize,
     /// The frame's number in the stream, from 0.
     pub number: u64,
@@ -59,47 +59,48 @@ pub struct TextureFrame {
     pub width: u32,
     /// Rows.
     pub height: u32,
-    /// Packets that did not come in time; their octets are the previous frame's.
+    /// Packets that did not arrive in time; their octets are the previous frame's.
     pub packets_missing: u32,
-    /// Nanoseconds from its first packet until all was in place.
+    /// Nanoseconds from its first packet until it was complete.
     pub took: u64,
 }
 
-/// What a texture client has seen. Later versions may have more at the end.
+/// A texture client's counters. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct TextureClientStatistics {
-    /// Frames of which every packet came.
+    /// Frames of which every packet arrived.
     pub frames_whole: u64,
-    /// Frames handed over of which something was concealed.
+    /// Frames delivered of which parts were concealed.
     pub frames_damaged: u64,
-    /// Frames of which nothing came in time, or before the end.
+    /// Frames of which no packet arrived in time, or before the end.
     pub frames_lost: u64,
     /// Pictures that the server did not encode, because it could not keep up.
     pub frames_dropped: u64,
     /// Packets put in place.
     pub packets: u64,
-    /// Packets that did not come in time.
+    /// Packets that did not arrive in time.
     pub packets_lost: u64,
-    /// Octets received, headers of packets included.
+    /// Octets received, packet headers included.
     pub octets: u64,
-    /// From the picture being there, by the server's clock, until the frame was in place, in
-    /// nanoseconds: the median of the latest 1024; 0 if it is not known.
+    /// Nanoseconds from when the picture was available, by the server's clock, until the frame was
+    /// complete: the median of the latest 1024; 0 if it is not known.
     pub latency_median: u64,
     /// The same: the 99th percentile.
     pub latency_p99: u64,
 }
 
-/// Receives into blocks, and gives them to a function of C's.
+/// Receives frames into blocks, and passes them to a C function.
 #[derive(Debug)]
 struct Sink {
     callback: Callback<TextureHook>,
-    /// Held around a call: frames of an old shape and of a new one may end at the same time.
+    /// Held during a call: frames of an old shape and of a new one may be completed at the same
+    /// time.
     calling: Mutex<()>,
     stream: Mutex<Stream>,
 }
 
-/// What a stream's frames are in.
+/// The memory and the format of a stream's frames.
 #[derive(Default)]
 struct Stream {
     blocks: Vec<Arc<Block>>,
@@ -122,7 +123,7 @@ impl TextureSink for Sink {
 
     fn frame_done(&self, frame: &rushes::texture::TextureFrame<'_>) {
         let _calling = self.calling.lock().unwrap_or_else(PoisonError::into_inner);
-        // A late frame of a shape that is gone lies in none of the blocks there are.
+        // A late frame of a former shape lies in none of the current blocks.
         let first = frame.with_unit(0, |octets| octets.as_ptr().addr());
         let (block, format) = {
             let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,11 +153,12 @@ impl TextureSink for Sink {
     }
 }
 
-/// Connects to the server at `address` ("192.0.2.7:7000") and returns when frames are on their way; to
-/// be closed by rushes_texture_client_close(). `options` may be NULL.
+/// Connects to the server at `address` ("192.0.2.7:7000") and returns when frames are on their way;
+/// to be closed by rushes_texture_client_close(). `options` may be NULL.
 ///
-/// `hook` is given every frame, in order, in memory into which it was received; it must not throw.
-/// `user` is passed to it, and to `release` (may be NULL) once it will not be called any more.
+/// `hook` receives every frame, in order, in the memory into which it was received; it must not
+/// throw. `user` is passed to it, and to `release` (may be NULL) once it will not be called any
+/// more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_connect(
     address: *const c_char,
@@ -187,8 +189,8 @@ fn get(client: *const TextureClient) -> Result<Arc<rushes::texture::TextureClien
     inner.ok_or_else(|| Failure::new(Status::Closed, "the client was closed meanwhile"))
 }
 
-/// Waits until the stream has ended, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if it has not.
-/// When it has, it is RUSHES_ERROR_ENDED, and the message says how.
+/// Waits until the stream has ended, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if it has
+/// not. If it has ended, RUSHES_ERROR_ENDED, and the message states the reason.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeout: u64) -> Status {
     guard_with(|| {
@@ -206,7 +208,7 @@ pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeo
     })
 }
 
-/// What a client has seen so far; `size` is sizeof(rushes_texture_client_counts).
+/// A client's counters so far; `size` is sizeof(rushes_texture_client_counts).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_statistics(
     client: *const TextureClient,
@@ -246,9 +248,9 @@ pub extern "C" fn rushes_texture_client_sas(
     })
 }
 
-/// Closes a client: the server is told, and the hook is not called any more when it returns. From the
-/// hook itself it is RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks must not close
-/// each other's client at the same time: each would wait for the other.
+/// Closes a client: informs the server, and returns when the hook will not be called any more. From
+/// the hook itself it is RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks must not
+/// close each other's client at the same time: each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Status {
     guard(|| {
@@ -256,12 +258,12 @@ pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Sta
         if kept.sink.callback.is_running_here() {
             return Err(busy("a texture client cannot be closed from its own hook"));
         }
-        // The turn first: without it the handle stays.
+        // The turn first: if it is refused, the handle stays valid.
         let mut turn = kept.client.wait()?;
         handle::take(client)?;
         let mut inner = turn.take();
         drop(turn);
-        // Whoever waits with it gives it back within one slice.
+        // A waiting thread releases its reference within one slice.
         while let Some(shared) = inner.take() {
             match Arc::try_unwrap(shared) {
                 Ok(last) => drop(last),

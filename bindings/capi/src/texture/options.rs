@@ -1,4 +1,4 @@
-//! How texture servers and clients work.
+//! Settings of texture servers and clients.
 
 use std::ffi::c_char;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ use crate::options::argument;
 use crate::options_security::Secrets;
 use crate::pointer;
 
-/// Settings of texture servers and clients. Every one has a default that works.
+/// Settings of texture servers and clients. Each has a working default.
 #[derive(Debug, Default)]
 pub struct TextureOptions(Mutex<TextureSettings>);
 kept!(TextureOptions, 7, "texture's options");
@@ -31,7 +31,7 @@ pub(super) struct TextureSettings {
     secrets: Secrets,
 }
 
-/// The settings as they are now; the defaults for null.
+/// A copy of the current settings; the defaults for null.
 pub(super) fn settings(options: *const TextureOptions) -> Result<TextureSettings, Failure> {
     if options.is_null() {
         return Ok(TextureSettings::default());
@@ -58,16 +58,16 @@ fn change(
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum TextureTiming {
-    /// At the source's rate. Who cannot keep up misses whole frames.
+    /// At the source's rate. A slow client misses whole frames.
     Live = 0,
-    /// At the source's rate, or more slowly: every client is sent every frame.
+    /// At the source's rate or more slowly, so that every client is sent every frame.
     EveryFrame = 1,
-    /// As fast as the slowest client takes them.
+    /// As fast as the slowest client accepts them.
     FlatOut = 2,
 }
 
-/// Makes settings of texture servers and clients, to be closed by rushes_texture_options_close(). They
-/// may be used more than once.
+/// Makes settings of texture servers and clients, to be closed by rushes_texture_options_close().
+/// They may be used more than once.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_new(options: *mut *mut TextureOptions) -> Status {
     guard(|| {
@@ -76,15 +76,15 @@ pub extern "C" fn rushes_texture_options_new(options: *mut *mut TextureOptions) 
     })
 }
 
-/// Closes settings. What was made with them stays as it is.
+/// Closes settings. Servers and clients made with them stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_close(options: *mut TextureOptions) -> Status {
     guard(|| handle::take(options).map(drop))
 }
 
-/// The format that a server encodes to for clients that do not wish otherwise, or that a client
-/// wishes: "bc1", "bc3", "ycocg-bc3", "rgb24", "rgba8", "rgb565", "yuv420", "yuv422", "ycocg420",
-/// "etc1", "etc2", "astc-4x4", and so on. By default the source's own.
+/// The format that a server encodes to for clients that request none, or that a client requests:
+/// "bc1", "bc3", "ycocg-bc3", "rgb24", "rgba8", "rgb565", "yuv420", "yuv422", "ycocg420", "etc1",
+/// "etc2", "astc-4x4", and so on. By default the source's own.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_format(
     options: *const TextureOptions,
@@ -98,8 +98,8 @@ pub extern "C" fn rushes_texture_options_format(
     })
 }
 
-/// How tiles travel: "udp", "tcp" or "rtp". By default the client lets the server choose, which chooses
-/// UDP. With keys it is RTP.
+/// The transport of the tiles: "udp", "tcp" or "rtp". By default the client lets the server choose,
+/// and the server chooses UDP. With keys it is RTP.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_transport(
     options: *const TextureOptions,
@@ -113,8 +113,8 @@ pub extern "C" fn rushes_texture_options_transport(
     })
 }
 
-/// Tiles of a frame, 1 to 64: each has a socket and a thread on both sides. By default the client lets
-/// the server choose, which takes as many as it has processors, but no more than 8.
+/// Tiles of a frame, 1 to 64: each has a socket and a thread on both sides. By default the client
+/// lets the server choose, and the server uses as many as it has processors, up to 8.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_units(
     options: *const TextureOptions,
@@ -147,7 +147,7 @@ pub extern "C" fn rushes_texture_options_timing(
     })
 }
 
-/// Whether a server's source begins again at its end; by default its end ends the sessions.
+/// Whether a server's source restarts at its end; by default its end ends the sessions.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_loops(options: *const TextureOptions, on: bool) -> Status {
     change(options, |settings| {
@@ -156,8 +156,8 @@ pub extern "C" fn rushes_texture_options_loops(options: *const TextureOptions, o
     })
 }
 
-/// Bits per second at which all tiles for one client are sent together; 0, the default, does not pace
-/// UDP, and RTP at 10 Gbit/s.
+/// Bits per second at which all tiles for one client are sent together; 0, the default, leaves UDP
+/// unpaced and paces RTP at 10 Gbit/s.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_bit_rate(
     options: *const TextureOptions,
@@ -169,8 +169,8 @@ pub extern "C" fn rushes_texture_options_bit_rate(
     })
 }
 
-/// Clients of one host that a server serves at once, 4 by default. A host is an IPv4 address, or an IPv6
-/// network of 64 bits.
+/// Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
+/// an IPv6 network of 64 bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_clients_per_host_max(
     options: *const TextureOptions,
@@ -182,7 +182,7 @@ pub extern "C" fn rushes_texture_options_clients_per_host_max(
     })
 }
 
-/// Clients that a server serves at once, 8 by default.
+/// Maximum number of concurrent clients of a server, 8 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_clients_max(
     options: *const TextureOptions,
@@ -194,7 +194,7 @@ pub extern "C" fn rushes_texture_options_clients_max(
     })
 }
 
-/// Frames that a client has memory for, 2 to 8: 3 by default.
+/// Frames that a client holds in memory, 2 to 8; 3 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_slots(
     options: *const TextureOptions,
@@ -209,9 +209,9 @@ pub extern "C" fn rushes_texture_options_slots(
     })
 }
 
-/// Secures sessions with a key that both ends have; as rushes_stream_options_srtp(). Both show that
-/// they have it before anything is offered, and the control connection is sealed under fresh keys,
-/// from which those of the media follow.
+/// Secures sessions with a key that both ends have; see rushes_stream_options_srtp(). Both prove
+/// that they have it before anything is offered, and the control connection is encrypted under
+/// fresh keys, from which those of the media are derived.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_srtp(
     options: *const TextureOptions,
@@ -222,8 +222,8 @@ pub extern "C" fn rushes_texture_options_srtp(
     change(options, |settings| settings.secrets.set_keys(suite, pointer::slice(key, len)?, None))
 }
 
-/// Lets both ends agree on keys (ZRTP). `cache` is a file for what is kept of earlier sessions, or
-/// NULL. The control connection is clear until the keys are agreed on, and sealed from then on.
+/// Lets both ends agree on keys (ZRTP). `cache` is a file for secrets of earlier sessions, or NULL.
+/// The control connection is unencrypted until the keys are agreed on, and encrypted from then on.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_zrtp(
     options: *const TextureOptions,

@@ -35,22 +35,22 @@ use crate::turn::busy;
 #[derive(Debug)]
 pub struct TextureServer {
     server: Turn<Option<rushes::texture::TextureServer>>,
-    /// What makes its pictures, if the application does.
+    /// The application's source of pictures, if it has one.
     callback: Option<Arc<Callback<TextureSourceHook>>>,
 }
 kept!(TextureServer, 8, "texture server");
 
-/// What a texture server has done for all clients together. Later versions may have more at the end.
+/// A texture server's counters for all clients together. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct TextureServerStatistics {
-    /// Clients there are.
+    /// Clients connected now.
     pub clients: u64,
     /// Frames sent, counted for each client.
     pub frames: u64,
     /// Octets of tiles sent.
     pub octets: u64,
-    /// Pictures that were not encoded, because the one before was not yet sent.
+    /// Pictures that were not encoded, because the previous one was not yet sent.
     pub dropped: u64,
 }
 
@@ -84,9 +84,9 @@ pub extern "C" fn rushes_texture_serve(
     })
 }
 
-/// As rushes_texture_serve(), with pictures that the application makes: of `format` ("rgba8"), `width`
-/// by `height` pixels, `frames` in `seconds`. `hook` is called for each; `user` is passed to it, and to
-/// `release` (may be NULL) once it will not be called any more.
+/// As rushes_texture_serve(), with pictures that the application makes: of `format` ("rgba8"),
+/// `width` by `height` pixels, `frames` in `seconds`. `hook` is called for each picture; `user` is
+/// passed to it, and to `release` (may be NULL) once it will not be called any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_serve_from(
     local: *const c_char,
@@ -134,7 +134,7 @@ pub extern "C" fn rushes_texture_server_port(
     guard(|| with(server, |server| pointer::give(port, server.local_address().port())))
 }
 
-/// What a server has done so far; `size` is sizeof(rushes_texture_server_counts).
+/// A server's counters so far; `size` is sizeof(rushes_texture_server_counts).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_statistics(
     server: *const TextureServer,
@@ -153,7 +153,7 @@ pub extern "C" fn rushes_texture_server_statistics(
     })
 }
 
-/// Encodes to another format from now on. A client that cannot show it keeps what it has.
+/// Encodes to another format from now on. A client that cannot display it keeps its current format.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_set_format(
     server: *const TextureServer,
@@ -165,8 +165,8 @@ pub extern "C" fn rushes_texture_server_set_format(
     })
 }
 
-/// The short authentication string of the client at `index` of those whose keys were agreed on by
-/// ZRTP; RUSHES_TIMEOUT if there are not so many (yet). `size` is sizeof(rushes_sas).
+/// The short authentication string of the client at `index` among those whose keys were agreed on
+/// by ZRTP; RUSHES_TIMEOUT if `index` is out of range (yet). `size` is sizeof(rushes_sas).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_sas(
     server: *const TextureServer,
@@ -183,8 +183,8 @@ pub extern "C" fn rushes_texture_server_sas(
     })
 }
 
-/// Closes a server: its clients are told, its threads have ended when it returns. From the
-/// source's own hook it is RUSHES_ERROR_BUSY and the server stays open.
+/// Closes a server: informs its clients, and returns when its threads have ended. From the source's
+/// own hook it is RUSHES_ERROR_BUSY and the server stays open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Status {
     guard(|| {
@@ -192,7 +192,7 @@ pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Sta
         if kept.callback.as_ref().is_some_and(|callback| callback.is_running_here()) {
             return Err(busy("a texture server cannot be closed from its source's hook"));
         }
-        // The turn first: without it the handle stays.
+        // The turn first: if it is refused, the handle stays valid.
         let mut turn = kept.server.wait()?;
         handle::take(server)?;
         let ending = turn.take();

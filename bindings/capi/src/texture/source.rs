@@ -1,4 +1,4 @@
-//! Pictures that the application makes.
+//! Pictures made by the application.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,10 +13,10 @@ use rushes::texture::source::SourceError;
 use crate::hook::Callback;
 use crate::hook::TextureSourceHook;
 
-/// Pictures that are kept to be filled again.
+/// Maximum number of pictures kept for reuse.
 const KEPT_MAX: usize = 8;
 
-/// Asks a function of C's for pictures.
+/// A source that obtains pictures from a C function.
 pub(super) struct Asking {
     layout: Layout,
     rate: Rate,
@@ -35,7 +35,7 @@ impl Asking {
         Self { layout, rate, callback, rewinds: true, given: VecDeque::new() }
     }
 
-    /// Memory for a picture: that of one which nobody holds any more, if there is one.
+    /// Memory for a picture, reused from one that is no longer referenced, if there is one.
     fn memory(&mut self) -> Vec<u8> {
         for _ in 0..self.given.len() {
             let Some(oldest) = self.given.pop_front() else { break };

@@ -1,4 +1,4 @@
-//! The examples, as `CMake` and as pkg-config build them, among themselves and beside `rushes`.
+//! The examples, built with `CMake` and with pkg-config, running against each other and `rushes`.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -54,8 +54,8 @@ fn units(path: &Path) -> Vec<Vec<u8>> {
     ranges.into_iter().map(|range| octets[range].to_vec()).collect()
 }
 
-/// The first of two free ports in a row, never the same twice, outside the range from which the
-/// kernel gives ports.
+/// The first of two consecutive free ports, never the same twice, outside the kernel's ephemeral
+/// port range.
 fn ports() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(61);
@@ -69,7 +69,7 @@ fn ports() -> u16 {
     panic!("no two ports in a row are free");
 }
 
-/// One of the ends of a pair.
+/// The implementation at one end of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     C,
@@ -110,7 +110,7 @@ fn sender(end: End, zrtp: bool, port: u16, clip: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// Waits until some process listens on `port`.
+/// Waits until a process has bound `port`.
 fn wait_for(port: u16) {
     for _ in 0..3000 {
         if UdpSocket::bind(("127.0.0.1", port)).is_err() {
@@ -150,7 +150,7 @@ fn meet((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
     let commands = (receiver(to, zrtp, port, copy), sender(from, zrtp, port, clip));
     let (Some(mut receiver), Some(mut sender)) = commands else {
         skip("the program `rushes` is not built: cargo build -p rushes-cli");
-        // What never came is as it was.
+        // Nothing was sent, so the copy is the clip itself.
         fs::copy(clip, copy).unwrap();
         return;
     };
@@ -209,7 +209,7 @@ fn the_examples_run_by_themselves() {
             assert!(!said.is_empty(), "{name}");
         }
     }
-    // No library beside it.
+    // This program must not need the shared library.
     let needed = run(Command::new("readelf").arg("-d").arg(configured().join("send_static")));
     assert!(!needed.contains("librushes"), "{needed}");
 }

@@ -1,4 +1,4 @@
-//! What the installer installs.
+//! The installed files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::rig::{folder, have, home, install, prefix, run};
 
-/// The major and the minor version, which say together what may be used with what.
+/// The major and minor version, which together determine compatibility.
 fn promised() -> String {
     let version = env!("CARGO_PKG_VERSION");
     version.rsplit_once('.').unwrap().0.to_owned()
@@ -154,7 +154,7 @@ fn cmake_finds_the_prefix_through_a_link() {
     cmake.arg(format!("-Drushes_DIR={}", place.join("lib/cmake/rushes").display()));
     let said = run(&mut cmake);
     let real = fs::canonicalize(prefix()).unwrap();
-    // The archive is given, so the libraries are the installer's own list.
+    // The archive is given, so the libraries are those of the installer's own list.
     let wanted = format!("include={};count=7", real.join("include").display());
     assert!(said.contains(&wanted), "{said}");
 }

@@ -1,7 +1,7 @@
-//! The package as who installs it has it: built and linked by others' tools, run beside the program
-//! `rushes`, under checkers of memory.
+//! The package as a user installs it: built and linked with external tools, run against the program
+//! `rushes`, and under memory checkers.
 //!
-//! What is missing here is skipped, unless `RUSHES_INTEROP=require`.
+//! A test whose tools are missing is skipped, unless `RUSHES_INTEROP=require`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 

@@ -1,4 +1,4 @@
-//! The tests that are written in C and C++, plain and under checkers of memory.
+//! The tests written in C and C++, plain and under memory checkers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,7 +63,7 @@ fn they_pass_under_address_sanitizer() {
     for source in PROGRAMS {
         run(&mut Command::new(compile(source, &place, &["-fsanitize=address"])));
     }
-    // And once with the library inside.
+    // And once linked statically.
     let program = place.join("inside");
     let mut command = compiler(PROGRAMS[0]);
     command.arg("-fsanitize=address").arg("-o").arg(&program);
@@ -78,12 +78,13 @@ fn they_pass_under_valgrind() {
     }
     for program in plain() {
         let mut command = Command::new("valgrind");
-        // Rust's own handle of the main thread counts as possibly lost: it points into a block.
+        // Rust's own handle of the main thread is reported as possibly lost: it points into a
+        // block.
         command.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
         command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
-        // Threads that spin for the others would keep them from running.
+        // Fair scheduling: otherwise threads that spin for the others would keep them from running.
         command.arg("--fair-sched=try").arg(program);
-        // With an argument, without those that end a child by a signal.
+        // With this argument, the tests that end a child by a signal are left out.
         run(command.arg("no-forks"));
     }
 }

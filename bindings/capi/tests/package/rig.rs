@@ -1,4 +1,4 @@
-//! Others' tools, with deadlines; and one installed package for all tests.
+//! External tools, run with deadlines, and one installed package for all tests.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// After this long a process is ended, and the test fails.
+/// How long a process may run before it is killed and the test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Whether all of `programs` can be run; a test without them returns early.
@@ -21,7 +21,7 @@ pub(crate) fn have(programs: &[&str]) -> bool {
     skip(&format!("missing: {missing:?}"))
 }
 
-/// Says that a test is skipped, unless it must not be.
+/// Reports that a test is skipped, or fails it where skipping is not allowed.
 pub(crate) fn skip(reason: &str) -> bool {
     let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
     assert!(!required, "{reason}");
@@ -39,7 +39,7 @@ pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder of the tests' own, empty. It is where cargo keeps what it builds.
+/// An empty folder for a test, below cargo's build folder.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -47,7 +47,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Where cargo put what this test needs: `deps`, where the test is too.
+/// The folder of cargo's build output for this test: `deps`, which contains the test too.
 fn built() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
 }
@@ -57,7 +57,7 @@ pub(crate) fn rushes() -> Option<PathBuf> {
     Some(built().parent()?.join("rushes")).filter(|program| program.is_file())
 }
 
-/// The static library that cargo built for this test: the newest.
+/// The static library that cargo built for this test: the newest one.
 fn archive() -> PathBuf {
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -87,7 +87,7 @@ pub(crate) fn install(arguments: &[&str]) {
     run(&mut installer);
 }
 
-/// Runs a program to its end, which must be a good one; what it printed.
+/// Runs a program, which must succeed, and returns its output.
 pub(crate) fn run(command: &mut Command) -> String {
     let (success, output) = Process::start(command).end();
     assert!(success, "{command:?}:\n{output}");
@@ -97,7 +97,7 @@ pub(crate) fn run(command: &mut Command) -> String {
 /// A process that does not outlive its test.
 pub(crate) struct Process {
     child: Child,
-    /// Read from the start: a full pipe would stop the process.
+    /// Read from the start, as a full pipe would block the process.
     outputs: Option<[thread::JoinHandle<String>; 2]>,
 }
 
@@ -109,7 +109,7 @@ impl Process {
         Self { child, outputs }
     }
 
-    /// Waits for the end; whether it was a good one, and all that was printed.
+    /// Waits for the process to end; returns whether it succeeded, and its output.
     pub(crate) fn end(mut self) -> (bool, String) {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
@@ -148,7 +148,7 @@ fn read(output: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String
     })
 }
 
-/// What the static library needs of the system.
+/// The flags to link the static library, with the system libraries that it needs.
 pub(crate) fn static_flags() -> Vec<String> {
     let private = fs::read_to_string(prefix().join("lib/pkgconfig/rushes.pc")).unwrap();
     let line = private.lines().find_map(|line| line.strip_prefix("Libs.private: ")).unwrap();

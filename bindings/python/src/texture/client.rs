@@ -1,4 +1,4 @@
-//! The side that shows frames.
+//! The receiving end of texture video.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -21,14 +21,14 @@ use crate::stream::{call, callable};
 use crate::wait::{Call, duration, in_slices, lock};
 use crate::zrtp::Sas;
 
-/// How long a hook's thread sleeps when nothing comes.
+/// How long a hook's thread sleeps when no frame arrives.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Receives a server's frames into memory, on threads of its own.
+/// Receives a server's frames into memory, on its own threads.
 ///
-/// `address` is the server's host and port. Frames wait in a queue of `queue` for whoever takes
-/// them; when it is full the oldest is lost (`skipped`), or with `every_frame` the server is held up.
-/// Leaving a `with` block closes it.
+/// `address` is the server's host and port. Frames wait to be taken in a queue of `queue`; when it
+/// is full the oldest is dropped (`skipped`), or with `every_frame` the server is held up. Leaving
+/// a `with` block closes it.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureClient {
     inner: Arc<Inner>,
@@ -37,7 +37,7 @@ pub(crate) struct TextureClient {
 struct Inner {
     client: Mutex<Option<Arc<Client>>>,
     queue: Arc<Queue>,
-    /// What was seen when it was closed.
+    /// The statistics when it was closed.
     last: Mutex<ClientStatistics>,
     hook: Mutex<Option<JoinHandle<()>>>,
 }
@@ -47,7 +47,7 @@ impl Inner {
         lock(&self.client).clone().ok_or(Failure::Closed)
     }
 
-    /// The next frame within so long, or none at the end.
+    /// The next frame, or `None` after `timeout` and at the end.
     fn next(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Box<Received>>> {
         let next = in_slices(py, timeout, |slice| match self.queue.next(slice) {
             Next::Nothing => Ok(None),
@@ -69,14 +69,15 @@ impl Close for Inner {
         if let Some(client) = lock(&self.client).take() {
             let statistics = match Arc::try_unwrap(client) {
                 Ok(client) => client.stop(),
-                // Somebody waits with it, and stops it in a moment.
+                // Another thread still uses the client, and stops it by dropping the last
+                // reference.
                 Err(client) => client.statistics(),
             };
             *lock(&self.last) = statistics;
         }
         let hook = lock(&self.hook).take();
         if let Some(hook) = hook.filter(|hook| hook.thread().id() != thread::current().id()) {
-            // What its function raised was told where it happened.
+            // The hook's exceptions have been reported already.
             let _ = hook.join();
         }
         Ok(())
@@ -111,8 +112,8 @@ impl TextureClient {
         Ok(Self { inner })
     }
 
-    /// Waits for the next frame, at most for `timeout` seconds; `None` if none came, or if no more
-    /// will.
+    /// Waits for the next frame, at most for `timeout` seconds; `None` if none arrived, or if the
+    /// stream has ended.
     #[pyo3(signature = (timeout = None))]
     fn pull_frame(
         &self,
@@ -133,8 +134,8 @@ impl TextureClient {
         next.map(|frame| TextureFrame::wrap(py, *frame)).transpose()
     }
 
-    /// Gives every frame from now on to `hook`, on one thread, until the stream ends. What it raises
-    /// goes to `sys.unraisablehook`.
+    /// Delivers every frame from now on to `hook`, on one thread, until the stream ends. Its
+    /// exceptions go to `sys.unraisablehook`.
     fn on_frame(&self, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let queue = self.inner.queue.clone();
@@ -155,7 +156,8 @@ impl TextureClient {
         Ok(())
     }
 
-    /// Waits for the end of the stream, at most for `timeout` seconds; how it ended, if it has.
+    /// Waits for the end of the stream, at most for `timeout` seconds; returns why it ended, if it
+    /// has.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<String>> {
         in_slices(py, duration(timeout)?, |slice| {
@@ -163,7 +165,7 @@ impl TextureClient {
         })
     }
 
-    /// What was seen so far; after it was closed, the last of it.
+    /// The statistics so far; after closing, the last ones.
     fn statistics(&self, py: Python<'_>) -> TextureClientStatistics {
         let statistics = py.detach(|| match self.inner.client() {
             Ok(client) => client.statistics(),
@@ -172,7 +174,7 @@ impl TextureClient {
         TextureClientStatistics::of(&statistics)
     }
 
-    /// Frames that nobody took before the queue was full.
+    /// Frames dropped because the queue was full.
     #[getter]
     fn skipped(&self) -> u64 {
         self.inner.queue.skipped()
@@ -188,7 +190,7 @@ impl TextureClient {
         })
     }
 
-    /// How units travel: "udp", "tcp" or "rtp".
+    /// The transport of the units: "udp", "tcp" or "rtp".
     #[getter]
     fn transport(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.ask(py, |client| client.transport().and_then(name_of))
@@ -208,7 +210,7 @@ impl TextureClient {
         Ok(self.ask(py, Client::sas)?.map(Sas))
     }
 
-    /// Asks the server for another format or rate; it answers by changing, or not at all.
+    /// Requests another format or rate of the server, which may comply or ignore it.
     #[pyo3(signature = (*, format = None, rate = None))]
     fn change(
         &self,
@@ -221,7 +223,7 @@ impl TextureClient {
         self.ask(py, |client| client.change(format, rate.map(wished)))
     }
 
-    /// Ends the stream; the server is told.
+    /// Ends the stream and informs the server.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.close())?)
     }
@@ -238,7 +240,7 @@ impl TextureClient {
 
 impl Drop for TextureClient {
     fn drop(&mut self) {
-        // Its threads may want the interpreter lock before they end.
+        // Its threads may need the interpreter lock before they end.
         Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures into texture frames and back, here.
+//! Local conversion of pictures to texture frames and back.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,7 +45,7 @@ pub(crate) fn encode_texture(
     TextureFrame::wrap(py, frame)
 }
 
-/// The picture in a frame.
+/// Decodes the picture in a frame.
 pub(super) fn decode(frame: &Bound<'_, TextureFrame>, pixels: &str) -> PyResult<Py<TextureFrame>> {
     let (py, this) = (frame.py(), frame.get());
     let layout = this.layout();

@@ -11,7 +11,7 @@ use super::pool::Pooled;
 use crate::buffer::Octets;
 use crate::frame::monotonic;
 
-/// A frame in memory of its own.
+/// A frame with its own memory.
 pub(crate) struct Received {
     pub(super) memory: Pooled,
     pub(super) layout: Layout,
@@ -21,11 +21,12 @@ pub(crate) struct Received {
     pub(super) done_at: Instant,
 }
 
-/// A texture frame, or a picture, in plain memory.
+/// A texture frame, or a picture, in main memory.
 ///
-/// It is its octets: `memoryview(frame)` and `numpy.asarray(frame)` look at them without a copy. A
-/// format of pixels has the shape (height, width, octets of a pixel), one of blocks (block rows,
-/// blocks, octets of a block); one of three planes is flat, and `planes` has the shapes.
+/// It is a buffer of its octets: `memoryview(frame)` and `numpy.asarray(frame)` read them without a
+/// copy. The shape is (height, width, octets of a pixel) for a format of pixels, (block rows,
+/// blocks, octets of a block) for a format of blocks, and flat for a format of three planes, whose
+/// shapes are in `planes`.
 #[pyclass(frozen, extends = Octets, module = "rushes")]
 pub(crate) struct TextureFrame {
     layout: Layout,
@@ -58,7 +59,7 @@ impl TextureFrame {
     }
 }
 
-/// Rows, columns and octets of what each plane is made of.
+/// The rows, columns and octets per element of each plane.
 fn shapes(layout: &Layout) -> Vec<[usize; 3]> {
     let planes = layout.planes().iter().zip(layout.format().planes());
     planes
@@ -80,31 +81,31 @@ impl TextureFrame {
         self.layout.format().name()
     }
 
-    /// Pixels across.
+    /// Width in pixels.
     #[getter]
     fn width(&self) -> u32 {
         self.layout.width()
     }
 
-    /// Pixels down.
+    /// Height in pixels.
     #[getter]
     fn height(&self) -> u32 {
         self.layout.height()
     }
 
-    /// Whether every packet of it came.
+    /// Whether all its packets arrived.
     #[getter]
     fn is_whole(&self) -> bool {
         self.missing == 0
     }
 
-    /// Packets that did not come in time; their octets are those of the frame before.
+    /// Packets that did not arrive in time; their octets are those of the previous frame.
     #[getter]
     fn packets_missing(&self) -> u32 {
         self.missing
     }
 
-    /// When its first packet came, in seconds of `time.monotonic()`.
+    /// When its first packet arrived, in seconds of `time.monotonic()`.
     #[getter]
     fn first_at(&self, py: Python<'_>) -> PyResult<f64> {
         monotonic(py, self.first_at)
@@ -116,7 +117,7 @@ impl TextureFrame {
         monotonic(py, self.done_at)
     }
 
-    /// A view of each plane, without a copy. A plane of pixels of one octet has the shape
+    /// A view of each plane, without a copy. A plane with pixels of one octet has the shape
     /// (height, width).
     #[getter]
     fn planes<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<Bound<'py, PyAny>>> {
@@ -136,7 +137,7 @@ impl TextureFrame {
         Ok(views)
     }
 
-    /// The picture in it, as "rgb24" or "rgba8".
+    /// Decodes the picture in the frame to "rgb24" or "rgba8".
     #[pyo3(signature = (pixels = "rgba8"))]
     fn decode(slf: &Bound<'_, Self>, pixels: &str) -> PyResult<Py<Self>> {
         codec::decode(slf, pixels)

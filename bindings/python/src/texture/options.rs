@@ -22,18 +22,18 @@ pub(super) fn name_of(transport: Transport) -> Option<&'static str> {
     TRANSPORTS.iter().find(|(_, known)| *known == transport).map(|(name, _)| *name)
 }
 
-/// The address of a host and a port. A name may take a while to be resolved.
+/// The address of a host and a port. Resolving a name may block.
 pub(super) fn resolve(py: Python<'_>, (host, port): (String, u16)) -> PyResult<SocketAddr> {
     let address = py.detach(|| rushes::net::resolve(&host, port));
     address.map_err(|error| NetError::new_err(error.to_string()))
 }
 
-/// The format of a name.
+/// The format with this name.
 pub(super) fn format(name: &str) -> PyResult<Format> {
     name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
 }
 
-/// A rate of pictures: a whole number, a fraction, or a number that is near one of television's.
+/// A rate of pictures: a whole number, a fraction, or a number close to a television rate.
 pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
     let rate = match fraction(setting)? {
         Some((numerator, denominator)) => Rate::new(numerator, denominator),
@@ -42,7 +42,7 @@ pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
     rate.map_err(|error| setting.wrong(error))
 }
 
-/// A rate as it is wished for.
+/// A rate as a client requests it.
 pub(super) fn wished(rate: Rate) -> FrameRate {
     FrameRate { numerator: rate.numerator(), denominator: rate.denominator() }
 }
@@ -51,7 +51,7 @@ fn security(setting: &Setting<'_, '_>) -> PyResult<Option<Security>> {
     Ok(Some(setting.get::<PyRef<'_, crate::security::Security>>()?.security.clone()))
 }
 
-/// Does something with each keyword that is not `None`.
+/// Calls `set` for each keyword that is not `None`.
 fn each(
     options: Option<&Bound<'_, PyDict>>,
     mut set: impl FnMut(&Setting<'_, '_>) -> PyResult<bool>,
@@ -66,7 +66,7 @@ fn each(
     Ok(())
 }
 
-/// What a server is told.
+/// The options of a server.
 pub(super) fn of_server(options: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
     let mut told = ServerOptions::default();
     each(options, |setting| {
@@ -89,7 +89,7 @@ pub(super) fn of_server(options: Option<&Bound<'_, PyDict>>) -> PyResult<ServerO
     Ok(told)
 }
 
-/// What a client is told.
+/// The options of a client.
 pub(super) fn of_client(options: Option<&Bound<'_, PyDict>>) -> PyResult<ClientOptions> {
     let mut told = ClientOptions::default();
     each(options, |setting| {

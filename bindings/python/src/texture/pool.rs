@@ -1,19 +1,19 @@
-//! Memory of frames that goes round.
+//! Reuse of frame memory.
 
 use std::sync::Arc;
 use std::sync::Mutex;
 
 use crate::wait::lock;
 
-/// Frames' worth of memory kept for later.
+/// Maximum number of buffers kept for reuse.
 const KEPT_MAX: usize = 4;
 
-/// Memory that nobody uses.
+/// Unused buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(Mutex<Vec<Vec<u8>>>);
 
 impl Pool {
-    /// Memory of so many octets, whatever they are.
+    /// A buffer of `len` octets with unspecified contents.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Pooled {
         let mut octets = lock(&self.0).pop().unwrap_or_default();
         octets.resize(len, 0);
@@ -21,7 +21,7 @@ impl Pool {
     }
 }
 
-/// Memory that goes back to its pool.
+/// A buffer that returns to its pool on drop.
 #[derive(Debug)]
 pub(crate) struct Pooled {
     octets: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Frames between the threads that receive and those of Python.
+//! A queue of frames from the receiving threads to Python's.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,20 +14,20 @@ use super::frame::Received;
 use super::pool::Pool;
 use crate::wait::lock;
 
-/// What a wait for a frame brought.
+/// The outcome of waiting for a frame.
 pub(super) enum Next {
     Frame(Box<Received>),
     Nothing,
     End,
 }
 
-/// A sink in plain memory: each frame is copied once, from its tiles into one piece.
+/// A sink in main memory: each frame is copied once, from its tiles into contiguous memory.
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     pool: Arc<Pool>,
     depth: usize,
-    /// Whether a full queue holds the stream up, rather than lose its oldest frame.
+    /// Whether a full queue blocks the stream, instead of dropping its oldest frame.
     every_frame: bool,
 }
 
@@ -49,7 +49,7 @@ impl Queue {
         }
     }
 
-    /// The next frame, waited for at most so long.
+    /// Waits for the next frame, at most for `timeout`.
     pub(super) fn next(&self, timeout: Duration) -> Next {
         let is_idle = |state: &mut State| state.frames.is_empty() && !state.has_ended;
         let waited = self.changed.wait_timeout_while(lock(&self.state), timeout, is_idle);
@@ -64,12 +64,12 @@ impl Queue {
         }
     }
 
-    /// Frames that nobody took in time.
+    /// Frames dropped because the queue was full.
     pub(super) fn skipped(&self) -> u64 {
         lock(&self.state).skipped
     }
 
-    /// Nobody takes frames any more; those who wait are told.
+    /// Closes the queue and wakes every waiting thread.
     pub(super) fn close(&self) {
         lock(&self.state).has_ended = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! The side that has frames.
+//! The sending end of texture video.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::open::{Close, OPEN, close_unwatched};
 use crate::wait::{Call, lock};
 use crate::zrtp::Sas;
 
-/// Sends a source's frames to whoever asks, on threads of its own.
+/// Sends a source's frames to every client that connects, on its own threads.
 ///
 /// `address` is a host and a port, 0 for a free one. `source` is a path (Y4M, KTX 2.0, PNG), a
 /// pattern such as "pattern:1920x1080@60", or `Pictures`. Leaving a `with` block closes it.
@@ -42,7 +42,7 @@ impl Close for Inner {
             return Err(Failure::Reentered);
         }
         let server = lock(&self.server).take();
-        // Not under the lock: it takes as long as its threads do.
+        // Not under the lock: it takes until the server's threads have ended.
         drop(server);
         Ok(())
     }
@@ -78,29 +78,29 @@ impl TextureServer {
         Ok(Self { inner })
     }
 
-    /// The host and port that it listens on.
+    /// The host and port on which the server listens.
     #[getter]
     fn local_address(&self) -> (String, u16) {
         (self.inner.local.ip().to_string(), self.inner.local.port())
     }
 
-    /// Encodes to another format from now on, for clients that are there and for those to come.
+    /// Encodes to another format from now on, for present and future clients.
     fn set_format(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let format = format(name)?;
         self.ask(py, |server| Ok(server.set_format(format)?))
     }
 
-    /// What it has done so far.
+    /// The server's counters so far.
     fn counts(&self, py: Python<'_>) -> PyResult<TextureServerCounts> {
         self.ask(py, |server| Ok(TextureServerCounts::of(&server.counts())))
     }
 
-    /// How long the latest frames took, oldest first; each is told once, 1 024 are kept.
+    /// The timing of the latest frames, oldest first. Each is returned once; 1 024 are kept.
     fn take_frames(&self, py: Python<'_>) -> PyResult<Vec<SentTextureFrame>> {
         self.ask(py, |server| Ok(server.take_frames().iter().map(SentTextureFrame::of).collect()))
     }
 
-    /// Sessions that have ended, with the client's host and port and how; each is told once.
+    /// Ended sessions: the client's host and port, and the reason. Each is returned once.
     fn take_ends(&self, py: Python<'_>) -> PyResult<Vec<((String, u16), String)>> {
         let ends = self.ask(py, |server| Ok(server.take_ends()))?;
         let told = |(peer, end): (SocketAddr, rushes::texture::Stopped)| {
@@ -115,7 +115,7 @@ impl TextureServer {
         Ok(strings.into_iter().map(Sas).collect())
     }
 
-    /// Stops, and tells the clients. A picture that Python is making is waited for.
+    /// Stops, and informs the clients. Waits for a picture that Python is making.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.close())?)
     }
@@ -136,7 +136,7 @@ impl TextureServer {
 
 impl Drop for TextureServer {
     fn drop(&mut self) {
-        // Its threads may want the interpreter lock before they end.
+        // Its threads may need the interpreter lock before they end.
         Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
     }
 }

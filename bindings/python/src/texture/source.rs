@@ -1,4 +1,4 @@
-//! Pictures that Python makes.
+//! Pictures made by Python.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,10 @@ use crate::error::{ConfigError, tell_of};
 use crate::input::Input;
 use crate::options::Setting;
 
-/// Pictures from Python, for a texture server: anything that can be iterated over and gives octets,
-/// such as arrays.
+/// Pictures from Python, for a texture server: an iterable of octets, such as arrays.
 ///
-/// It is iterated over whenever a first client comes, so a list or an object with `__iter__` plays
-/// from its beginning then, and a generator goes on. Each picture is copied once.
+/// Iteration begins anew whenever a first client connects: a list, or an object with `__iter__`,
+/// then plays from its beginning, and a generator continues. Each picture is copied once.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Pictures {
@@ -36,7 +35,7 @@ impl Pictures {
         pixels: &str,
         rate: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        // What cannot be iterated over is refused now.
+        // Reject an object that is not iterable now, not at the first frame.
         if !pictures.hasattr("__iter__")? {
             pictures.try_iter()?;
         }
@@ -48,7 +47,7 @@ impl Pictures {
     }
 }
 
-/// The source of a server: pictures of Python's, or what a path or a pattern names.
+/// The source of a server: Python's pictures, or a path's or a pattern's.
 pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     if let Ok(pictures) = source.cast::<Pictures>() {
         let pictures = pictures.get();

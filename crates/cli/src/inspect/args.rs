@@ -41,17 +41,17 @@ pub(crate) struct InspectArgs {
     /// Codec of a payload type, for example 102=h264; may be repeated
     #[arg(long, value_parser = parse_mapping, value_name = "TYPE=CODEC", help_heading = "Stream")]
     pub(super) payload_type: Vec<(PayloadType, CodecName)>,
-    /// Session description that names the codecs
+    /// Session description (SDP) that names the codecs
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     pub(super) sdp: Option<PathBuf>,
-    /// How long a missing packet is waited for
+    /// Maximum wait for a missing packet
     #[arg(long, value_parser = parse_duration, default_value = "50ms", value_name = "TIME",
         help_heading = "Stream")]
     pub(super) reorder_time: Duration,
     /// Extract the stream of this SSRC: hexadecimal as printed or with 0x, or decimal
     #[arg(long, value_name = "SSRC", requires = "output_file", help_heading = "Output")]
     pub(super) extract: Option<String>,
-    /// File for the extracted stream: Annex B, Ogg Opus, or frames one after the other
+    /// File for the extracted stream: Annex B, Ogg Opus, or concatenated frames
     #[arg(long, short, value_name = "FILE", requires = "extract", help_heading = "Output")]
     pub(super) output_file: Option<PathBuf>,
     /// Print one JSON object instead of the report
@@ -65,7 +65,7 @@ pub(crate) struct InspectArgs {
 /// The value of `--codec`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct CodecChoice {
-    /// The SSRC as it was written, if only one is meant.
+    /// The SSRC as it was written, if one was given.
     pub(super) source: Option<String>,
     pub(super) codec: CodecName,
 }
@@ -92,7 +92,7 @@ fn parse_mapping(text: &str) -> Result<(PayloadType, CodecName), String> {
     Ok((parse_payload_type(payload_type)?, parse_codec(codec)?))
 }
 
-/// The SSRCs that a text may mean: hexadecimal as reports print it; decimal digits mean either.
+/// The SSRCs that a text may mean: hexadecimal as in reports; decimal digits may mean either.
 pub(super) fn ssrcs(text: &str) -> Vec<Ssrc> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let mut found = Vec::new();
@@ -103,7 +103,7 @@ pub(super) fn ssrcs(text: &str) -> Vec<Ssrc> {
     if hexadecimal.is_none() && text.bytes().all(|digit| digit.is_ascii_digit()) {
         found.extend(text.parse().map(Ssrc));
     }
-    // Eight digits are how reports print it; fewer are more likely a number.
+    // Reports print eight hexadecimal digits; fewer are more likely decimal.
     if digits.len() != 8 {
         found.reverse();
     }

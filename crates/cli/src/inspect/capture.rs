@@ -12,16 +12,16 @@ use pcap_parser::{
 
 use super::link::LinkType;
 
-/// Octets in the buffer at first: a packet as large as IP allows, and the next one.
+/// Initial octets in the buffer: a packet of the maximum size of IP, and the next one.
 const BUFFER_LEN: usize = 160 << 10;
 
-/// Octets in the largest record that is read; no capture of UDP comes near it.
+/// Octets in the largest record that is read; those of UDP packets are far smaller.
 const RECORD_LEN_MAX: usize = 16 << 20;
 
-/// Interfaces of a section that are remembered.
+/// Maximum number of interfaces remembered per section.
 const INTERFACES_MAX: usize = 4096;
 
-/// What kind of capture file it is.
+/// The format of a capture file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FileFormat {
     Pcap,
@@ -42,34 +42,34 @@ impl FileFormat {
 pub(crate) struct Captured<'c> {
     /// Its number, counted from 1 as packet analysers do.
     pub(crate) number: u64,
-    /// When it was captured, since 1970; simple packet blocks do not say.
+    /// Time of capture since 1970; simple packet blocks have none.
     pub(crate) time: Option<Duration>,
     pub(crate) link: LinkType,
-    /// What was kept of it.
+    /// The captured part of it.
     pub(crate) data: &'c [u8],
-    /// Octets that it had on the wire.
+    /// Octets on the wire.
     pub(crate) original_len: usize,
 }
 
-/// Why a capture cannot be read to its end.
+/// The reason why a capture cannot be read to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CaptureError {
-    /// Neither format begins like this.
+    /// The file begins like neither format.
     NotACapture,
     /// The file ends inside a packet or block.
     CutShort { packet: u64 },
-    /// A packet or block contradicts itself.
+    /// A packet or block is inconsistent.
     Damaged { packet: u64 },
     /// A packet or block claims more octets than any real one has.
     TooLarge { packet: u64 },
     /// A packet names an interface that no block describes.
     NoInterface { packet: u64, interface: u32 },
-    /// The system could not read.
+    /// The operating system could not read the file.
     Unreadable { packet: u64 },
 }
 
 impl CaptureError {
-    /// The packet at which it went wrong, counted from 1.
+    /// The packet at which the error occurred, counted from 1.
     pub(crate) fn packet(self) -> Option<u64> {
         match self {
             Self::NotACapture => None,
@@ -107,9 +107,9 @@ impl std::error::Error for CaptureError {}
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: LinkType,
-    /// Ticks of its clock in a second; `None` if it has more than can be counted.
+    /// Ticks of its clock in a second; `None` if the number overflows.
     resolution: Option<u64>,
-    /// Seconds to add.
+    /// Seconds to add to its timestamps.
     offset: i64,
     /// Octets kept of each packet; 0 for all.
     snap_len: usize,
@@ -164,7 +164,7 @@ impl CaptureReader {
         self.blocks.consumed() as u64
     }
 
-    /// Gives the next packet to `take`; `None` at the end of the file.
+    /// Passes the next packet to `take`; `None` at the end of the file.
     ///
     /// # Errors
     /// [`CaptureError`]; nothing more can be read then.
@@ -203,7 +203,7 @@ impl CaptureReader {
         }
     }
 
-    /// Makes the buffer hold more of the file.
+    /// Reads more of the file into the buffer.
     fn read_on(&mut self, packet: u64) -> Result<(), CaptureError> {
         let before = self.blocks.data().len();
         if self.blocks.refill().is_err() {
@@ -227,7 +227,7 @@ impl fmt::Debug for CaptureReader {
     }
 }
 
-/// The packet in `block`, if it is one; other blocks say how packets are to be read.
+/// The packet in `block`, if it is one; other blocks describe how to read packets.
 fn read_block<'b>(
     block: &'b PcapBlockOwned<'b>,
     interfaces: &mut Vec<Interface>,
@@ -239,7 +239,7 @@ fn read_block<'b>(
             let resolution =
                 if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
             interfaces.push(Interface {
-                // The upper bits say how long the frame check sequence is.
+                // The upper bits hold the length of the frame check sequence.
                 link: LinkType(header.network.0 & 0xffff),
                 resolution: Some(resolution),
                 offset: 0,
@@ -340,7 +340,7 @@ fn time_of(interface: &Interface, ticks: u64) -> Option<Duration> {
     Some(Duration::new(seconds, nanos as u32))
 }
 
-/// A reader that fills what it is given, as far as there is anything: the header must come whole.
+/// A reader that fills the buffer unless the input ends: the header must be read in one call.
 struct Whole<R>(R);
 
 impl<R: Read> Read for Whole<R> {

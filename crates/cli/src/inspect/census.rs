@@ -1,4 +1,4 @@
-//! What a stream delivers: its NAL units by type, its frames, their sizes and times.
+//! Contents of a stream: its NAL units by type, its frames, their sizes and times.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(crate) struct Count {
     pub(crate) octets: u64,
 }
 
-/// How Opus packets are coded: mode, stereo, duration in ticks of 48 kHz.
+/// The coding of Opus packets: mode, stereo, duration in ticks of 48 kHz.
 pub(crate) type OpusKind = (&'static str, bool, u32);
 
-/// What was delivered so far.
+/// Counts of the units and frames delivered so far.
 #[derive(Debug)]
 pub(crate) struct Census {
     nal: Option<NalCodec>,
@@ -30,20 +30,20 @@ pub(crate) struct Census {
     pub(crate) all: Count,
     /// Access units, or frames of another format, of which at least a part came.
     pub(crate) frames: u64,
-    /// Those from which decoding can start.
+    /// Frames from which decoding can start.
     pub(crate) random_access: u64,
-    /// Octets of NAL units in the largest.
+    /// Octets of NAL units in the largest frame.
     pub(crate) largest: u64,
     current: Option<Current>,
     /// The timestamp of the last frame that began.
     last: Option<RtpTimestamp>,
-    /// Ticks from the first frame's timestamp: the latest frame, the earliest, the last seen.
+    /// Ticks from the first frame's timestamp to the latest, the earliest and the last one.
     latest: i64,
     earliest: i64,
     position: i64,
 }
 
-/// The frame whose units are coming in.
+/// The frame in progress.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     timestamp: RtpTimestamp,
@@ -70,7 +70,7 @@ impl Census {
         }
     }
 
-    /// Takes a unit in its turn.
+    /// Takes the next unit.
     pub(crate) fn take(&mut self, frame: &Frame) {
         let unit = if self.nal.is_some() { frame.get(PREFIX_LEN..).unwrap_or(&[]) } else { frame };
         let octets = unit.len() as u64;
@@ -98,7 +98,7 @@ impl Census {
         }
     }
 
-    /// Counts a unit to its frame: units of one timestamp that follow each other up to a marker.
+    /// Adds a unit to its frame: consecutive units of one timestamp, up to a marker.
     fn place(&mut self, timestamp: RtpTimestamp, octets: u64, random_access: bool) {
         let same = self.current.filter(|current| current.timestamp == timestamp);
         if same.is_none() {

@@ -1,10 +1,10 @@
-//! What a datagram is, by its first octets (RFC 7983 section 7, RFC 5761 section 4).
+//! The kind of a datagram, by its first octets (RFC 7983 section 7, RFC 5761 section 4).
 
 use rushes::PayloadType;
 use rushes::proto::rtcp::is_rtcp;
 use rushes::proto::rtp::Packet;
 
-/// What a datagram is taken for.
+/// The kind of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -58,8 +58,8 @@ impl Kind {
         }
     }
 
-    /// The kind of `datagram`. The first octet alone would take many a name query for STUN, so a
-    /// second sign is asked for wherever the protocol has one.
+    /// The kind of `datagram`. By the first octet alone, many name queries would count as STUN, so
+    /// a second sign is required if the protocol has one.
     pub(crate) fn of(datagram: &[u8]) -> Self {
         match datagram {
             [] => Self::Empty,
@@ -68,7 +68,7 @@ impl Kind {
             [16..=19, _, _, _, b'Z', b'R', b'T', b'P', ..] => Self::Zrtp,
             // Content types that exist, and a version of DTLS (RFC 9147 section 4).
             [20..=26, 0xfe, 0xfc..=0xff, ..] => Self::Dtls,
-            // A length that is the datagram's, give or take padding (RFC 8656 section 12.4).
+            // A length that matches the datagram's, except for padding (RFC 8656 section 12.4).
             [64..=79, _, high, low, rest @ ..]
                 if (0..4).contains(
                     &rest.len().wrapping_sub(usize::from(u16::from_be_bytes([*high, *low]))),

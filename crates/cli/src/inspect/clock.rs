@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Maps capture times onto instants from an arbitrary start. Time never goes back: captures of
-/// several queues are a little out of order, and clocks are set.
+/// several queues are a little out of order, and clocks are adjusted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VirtualClock {
     start: Instant,
@@ -16,7 +16,7 @@ impl VirtualClock {
         Self { start, first: None, now: start }
     }
 
-    /// The instant of a packet captured at `time`; packets without a time come at the last one.
+    /// The instant of a packet captured at `time`; packets without a time have the last instant.
     pub(crate) fn at(&mut self, time: Option<Duration>) -> Instant {
         if let Some(time) = time {
             let first = *self.first.get_or_insert(time);

@@ -19,7 +19,7 @@ use super::unknown::Look;
 /// Octets before each NAL unit that a receiver delivers.
 pub(crate) const PREFIX_LEN: usize = 4;
 
-/// How the codec of a stream is known.
+/// The origin of a stream's codec.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Known {
     /// The command line gives it.
@@ -28,7 +28,7 @@ pub(crate) enum Known {
     Described,
     /// The payload type has a fixed meaning (RFC 3551).
     Static,
-    /// Its payloads look like it, and the payload type is the one that Rushes takes by default.
+    /// Its payloads look like it, and the payload type is the one that Rushes uses by default.
     Default,
     /// Its payloads look like it.
     Guessed,
@@ -49,11 +49,11 @@ impl Known {
     }
 }
 
-/// What a payload type carries.
+/// The encoding of a payload type.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Encoding {
     pub(crate) name: String,
-    /// The codec, if the library has its format; other formats are followed packet by packet.
+    /// The codec, if the library supports its format; other formats are tracked packet by packet.
     pub(crate) codec: Option<Codec>,
     pub(crate) clock_rate: ClockRate,
     /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
@@ -61,7 +61,7 @@ pub(crate) struct Encoding {
     /// `sprop-depack-buf-nalus`; zero if it is not known.
     depack_buf_nalus: u16,
     pub(crate) known: Known,
-    /// How its packets look, if the codec is unknown.
+    /// Visible properties of its packets, if the codec is unknown.
     pub(crate) look: Option<Look>,
 }
 
@@ -79,7 +79,7 @@ impl Encoding {
         }
     }
 
-    /// An encoding that is not in the library, by its name.
+    /// An encoding that the library does not support, by its name.
     pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
         Self {
             name: name.to_owned(),
@@ -92,7 +92,7 @@ impl Encoding {
         }
     }
 
-    /// No encoding: only how its packets look.
+    /// No encoding: only the visible properties of its packets.
     pub(super) fn unknown(look: Look) -> Self {
         let other = Self::other("unknown", ClockRate::VIDEO, Known::Unknown);
         Self { look: Some(look), ..other }
@@ -119,7 +119,7 @@ impl Encoding {
     }
 }
 
-/// The encodings that were given.
+/// The given encodings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encodings {
     pub(crate) by_source: HashMap<Ssrc, Codec>,
@@ -129,7 +129,7 @@ pub(crate) struct Encodings {
 }
 
 impl Encodings {
-    /// The encoding of `payload_type` from `ssrc`, if known before any payload is looked at.
+    /// The encoding of `payload_type` from `ssrc`, if known before any payload is examined.
     pub(crate) fn given(&self, ssrc: Ssrc, payload_type: u8) -> Option<Encoding> {
         let told = |codec: &Codec| Encoding::of(*codec, Known::Told);
         let source = self.by_source.get(&ssrc).map(told);
@@ -142,7 +142,7 @@ impl Encodings {
     }
 }
 
-/// The encodings that a session description lists, and which of its lines cannot be used.
+/// The encodings that a session description lists, and warnings about its unusable lines.
 ///
 /// # Errors
 /// If nothing of it can be used.

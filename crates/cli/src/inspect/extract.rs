@@ -1,4 +1,4 @@
-//! A stream's frames into a file, by the library's writers.
+//! Writes a stream's frames to a file, with the library's writers.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use rushes::{Codec, Frame, Ssrc};
 
 use super::streams::Key;
 
-/// The stream to be extracted, and how far it is.
+/// The stream to be extracted, and its progress.
 #[derive(Debug)]
 pub(crate) struct Extraction {
-    /// What the command line may mean: decimal digits may be hexadecimal, too.
+    /// SSRCs that the command line may mean: decimal digits may also be hexadecimal.
     ssrcs: Vec<Ssrc>,
     pub(crate) path: PathBuf,
     stream: Option<Key>,
@@ -37,12 +37,12 @@ impl Extraction {
         }
     }
 
-    /// The stream, once it was found.
+    /// The stream, once it is found.
     pub(crate) fn stream(&self) -> Option<Key> {
         self.stream
     }
 
-    /// Takes note of a stream of `codec`, and takes it up if it is the first with the SSRC.
+    /// Considers a stream of `codec`; the first one with the SSRC is extracted.
     pub(crate) fn consider(&mut self, key: Key, codec: Option<Codec>) {
         if !self.ssrcs.contains(&key.ssrc) {
             return;
@@ -55,15 +55,15 @@ impl Extraction {
         self.codec = codec.unwrap_or(Codec::Generic);
     }
 
-    /// Itself, if `key` is the stream that it takes.
+    /// This extraction, if `key` is its stream.
     pub(crate) fn of(&mut self, key: Key) -> Option<&mut Self> {
         (self.stream == Some(key)).then_some(self)
     }
 
-    /// Writes a frame; the file is begun with the first.
+    /// Writes a frame; the first one creates the file.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub(crate) fn write(&mut self, frame: &Frame) -> Result<(), FileError> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
@@ -75,10 +75,10 @@ impl Extraction {
         Ok(())
     }
 
-    /// Gives the file its name; without this, nothing is left of it.
+    /// Gives the file its final name; without this, the file is removed.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub(crate) fn finish(&mut self) -> Result<(), FileError> {
         self.writer.take().map_or(Ok(()), MediaWriter::finish)
     }

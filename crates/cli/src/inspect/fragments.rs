@@ -1,26 +1,26 @@
-//! IP fragments back into packets, as RFC 791 section 3.2 and RFC 8200 section 4.5 have it.
+//! Reassembly of IP fragments, as in RFC 791 section 3.2 and RFC 8200 section 4.5.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use super::ip::{FragmentHeader, IpPacket};
 
-/// Packets in progress at once; the oldest gives way.
+/// Maximum number of packets in progress; the oldest is dropped.
 const PACKETS_MAX: usize = 64;
 
-/// Octets in the largest payload that fragments make.
+/// Octets in the largest reassembled payload.
 const LEN_MAX: usize = 65_535;
 
-/// What the fragments of one packet share.
+/// The fields that the fragments of one packet share.
 type Identity = (IpAddr, IpAddr, u8, u32);
 
-/// A packet of which fragments have come.
+/// A packet of which some fragments were received.
 #[derive(Debug)]
 struct Partial {
     identity: Identity,
     /// Payloads by their offsets, in order and without overlap.
     pieces: Vec<(usize, Vec<u8>)>,
-    /// Octets in the whole payload, once the last fragment has said it.
+    /// Octets in the whole payload, once the last fragment was received.
     end: Option<usize>,
     /// Octets of IP packets that carried it.
     wire_len: usize,
@@ -30,15 +30,15 @@ struct Partial {
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     partial: VecDeque<Partial>,
-    /// Fragments that came.
+    /// Fragments received.
     pub(crate) came: u64,
-    /// Packets that they made.
+    /// Packets reassembled from them.
     pub(crate) reassembled: u64,
-    /// Packets that were never whole.
+    /// Packets that were given up.
     pub(crate) abandoned: u64,
 }
 
-/// A packet made whole.
+/// A reassembled packet.
 #[derive(Debug)]
 pub(crate) struct Reassembled {
     pub(crate) payload: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct Reassembled {
 }
 
 impl Fragments {
-    /// Takes a fragment; the payload it completes, if it does.
+    /// Takes a fragment; returns the packet that it completes, if any.
     pub(crate) fn take(
         &mut self,
         packet: &IpPacket<'_>,
@@ -63,7 +63,7 @@ impl Fragments {
             wire_len: 0,
         });
         if !partial.add(packet, fragment) {
-            // Overlaps are an attack or damage (RFC 5722): all of it goes.
+            // Overlaps are an attack or damage (RFC 5722): discard the whole packet.
             self.abandoned += 1;
             return None;
         }
@@ -79,14 +79,14 @@ impl Fragments {
         None
     }
 
-    /// Packets that were not made whole, those in progress included.
+    /// Packets that were not reassembled, those in progress included.
     pub(crate) fn incomplete(&self) -> u64 {
         self.abandoned + self.partial.len() as u64
     }
 }
 
 impl Partial {
-    /// Adds a fragment; `false` if it contradicts the others. A repeated one is no contradiction.
+    /// Adds a fragment; `false` if it contradicts the others. A repeated one does not.
     fn add(&mut self, packet: &IpPacket<'_>, fragment: FragmentHeader) -> bool {
         let (start, end) = (fragment.offset, fragment.offset + packet.payload.len());
         let last = (!fragment.more).then_some(end);

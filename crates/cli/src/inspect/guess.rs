@@ -1,7 +1,7 @@
-//! Guesses a stream's codec from its packets, where it is not given.
+//! Guesses a stream's codec from its packets, if it is not given.
 //!
 //! A codec is named only if the packets show signs of it that another codec or noise would not. The
-//! payload type that Rushes uses for a codec is no such sign: other senders use other numbers.
+//! payload type that Rushes uses for a codec is not a sign: other senders use other numbers.
 
 use rushes::proto::rtp::Packet;
 use rushes::{ClockRate, Codec};
@@ -33,7 +33,7 @@ pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
         return Encoding::other("telephone-event", clock_rate, Known::Guessed);
     }
     let is_default = |codec: &Codec| codec.payload_type().value() == payload_type;
-    // Opus first: its durations are checked against the timestamps, so its signs are the stronger.
+    // Opus first: its durations are checked against the timestamps, so its signs are stronger.
     let found = [Codec::Opus, Codec::H264, Codec::H265, Codec::H266].into_iter().find(|codec| {
         let score = match nal_codec(*codec) {
             Some(nal) => score_units(nal, &packets),

@@ -1,4 +1,4 @@
-//! Captures made by an enemy: whatever the octets, reading ends, in bounds and without a panic.
+//! Malicious captures: reading any octets ends, within bounds and without a panic.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::intake::Intake;
 use super::report::Report;
 use super::streams::{Settings, Streams};
 
-/// Numbers that are random enough, and the same every time.
+/// A deterministic generator of pseudorandom numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// IP packets of all kinds that are looked into.
+/// IP packets of all kinds that are parsed.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     // Slices of H.264, an aggregation packet, fragments; with the numbers of their pictures.
@@ -110,7 +110,7 @@ fn pcapng() -> Vec<u8> {
     capture
 }
 
-/// One to a few changes: octets, lengths, cuts, repetitions.
+/// Makes one to four changes: octets, lengths, cuts, repetitions.
 fn mutate(capture: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         let at = random.below(capture.len());

@@ -1,4 +1,4 @@
-//! Packets of a capture into datagrams, each to where it belongs.
+//! Datagrams from the packets of a capture, dispatched by kind.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,23 +16,23 @@ use super::offload::segments;
 use super::rtcp::Control;
 use super::streams::{Arrival, Streams};
 
-/// Link types that are told apart in the report.
+/// Maximum number of link types in the report.
 const LINKS_MAX: usize = 16;
 
-/// Packets that are no datagrams, by why.
+/// Packets that are not UDP datagrams, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skipped {
     /// Not IP.
     pub(crate) not_ip: u64,
     /// IP, but not UDP.
     pub(crate) not_udp: u64,
-    /// Of a link type that is not understood.
+    /// Of an unsupported link type.
     pub(crate) unknown_link: u64,
-    /// Headers that contradict themselves, or are cut.
+    /// With headers that are inconsistent or cut.
     pub(crate) malformed: u64,
 }
 
-/// The first packet that the capture cut, of those that matter.
+/// The first RTP or RTCP packet that the capture cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) packet: u64,
@@ -59,10 +59,10 @@ pub(crate) struct Intake {
     pub(crate) cut: Option<Cut>,
 }
 
-/// A UDP datagram with what the layers below said.
+/// A UDP datagram, with fields of the layers below.
 struct Datagram<'d> {
     packet: IpPacket<'d>,
-    /// Of the transport protocol, header included.
+    /// The payload of IP, UDP header included.
     payload: &'d [u8],
     wire_len: usize,
 }
@@ -89,7 +89,7 @@ impl Intake {
     /// Takes a packet.
     ///
     /// # Errors
-    /// The stream to be extracted cannot be written.
+    /// If the stream to be extracted cannot be written.
     pub(crate) fn take(&mut self, captured: Captured<'_>) -> Result<(), FileError> {
         self.octets += captured.original_len as u64;
         self.first = self.first.or(captured.time);
@@ -109,7 +109,7 @@ impl Intake {
         }
     }
 
-    /// The IP packet in `captured`, if it is one of UDP; others are counted.
+    /// The IP packet in `captured`, if it is one of UDP; others are only counted.
     fn udp_packet<'c>(&mut self, captured: &Captured<'c>) -> Option<IpPacket<'c>> {
         let skipped = &mut self.skipped;
         let found = captured.link.ip_packet(captured.data);

@@ -1,11 +1,11 @@
-//! IPv4, IPv6 and UDP headers: just what it takes to find a datagram.
+//! IPv4, IPv6 and UDP headers: only as far as needed to find a datagram.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
 
-/// Extension headers that are followed; more is no real packet.
+/// Maximum number of extension headers; real packets have fewer.
 const HEADERS_MAX: usize = 16;
 
 /// Octets in a UDP header.
@@ -16,17 +16,17 @@ const UDP_HEADER_LEN: usize = 8;
 pub(crate) struct IpPacket<'p> {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
-    /// What follows: the number of the transport protocol.
+    /// The number of the transport protocol.
     pub(crate) protocol: u8,
     /// As much of the payload as was captured.
     pub(crate) payload: &'p [u8],
-    /// Octets that the whole packet says it has.
+    /// Octets of the whole packet, by its header.
     pub(crate) len: usize,
-    /// Where the payload belongs, if it is only a part.
+    /// The position of the payload, if it is a fragment.
     pub(crate) fragment: Option<FragmentHeader>,
 }
 
-/// Where a fragment belongs.
+/// The position of a fragment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct FragmentHeader {
     pub(crate) identification: u32,
@@ -41,9 +41,9 @@ pub(crate) struct FragmentHeader {
 pub(crate) struct Udp<'p> {
     pub(crate) source: u16,
     pub(crate) destination: u16,
-    /// As much of it as was captured.
+    /// As much of the data as was captured.
     pub(crate) data: &'p [u8],
-    /// Octets that it says it has.
+    /// Octets of the data, by its header.
     pub(crate) len: usize,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn parse(packet: &[u8]) -> Option<IpPacket<'_>> {
 fn parse_v4(packet: &[u8]) -> Option<IpPacket<'_>> {
     let head = packet.first_chunk::<20>()?;
     let header_len = usize::from(head[0] & 0x0f) * 4;
-    // A length of zero is written for packets that the network interface will divide.
+    // The length is zero in packets that the network interface will segment.
     let len = match usize::from(u16::from_be_bytes([head[2], head[3]])) {
         0 => packet.len(),
         len => len,
@@ -116,19 +116,19 @@ fn parse_v6(packet: &[u8]) -> Option<IpPacket<'_>> {
         protocol = next;
         payload = payload.get(header_len..)?;
         if fragment.is_some_and(|fragment| fragment.offset > 0) {
-            // What follows is the middle of something: no headers to read.
+            // The payload is the middle of a packet, without headers to read.
             return Some(IpPacket { source, destination, protocol, payload, len, fragment });
         }
     }
     None
 }
 
-/// Reads a UDP datagram (RFC 768); `None` if it is cut within its header or contradicts itself.
+/// Reads a UDP datagram (RFC 768); `None` if it is cut within its header or inconsistent.
 pub(crate) fn parse_udp(payload: &[u8]) -> Option<Udp<'_>> {
     let (head, data) = payload.split_first_chunk::<UDP_HEADER_LEN>()?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let len = match usize::from(field(4)) {
-        // Longer than the field can say, as before the network interface divides it.
+        // Longer than the field can hold: the network interface will segment it.
         0 => data.len(),
         len => len.checked_sub(UDP_HEADER_LEN)?,
     };

@@ -1,4 +1,4 @@
-//! Link layers: where the IP packet begins in a captured frame.
+//! Link layers: the start of the IP packet in a captured frame.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct LinkType(pub(crate) i32);
 
-/// Why there is no IP packet in a frame.
+/// The reason why there is no IP packet in a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NoIp {
     /// Another network protocol, or none.
     Other,
     /// The frame ends in its own header.
     TooShort,
-    /// A link layer that is not understood here.
+    /// An unsupported link layer.
     Link(LinkType),
 }
 
-/// VLAN tags that may follow each other; two are common.
+/// Maximum number of consecutive VLAN tags; two are common.
 const TAGS_MAX: usize = 4;
 
 impl LinkType {
@@ -33,14 +33,14 @@ impl LinkType {
     const IPV6: Self = Self(229);
     const LINUX_SLL2: Self = Self(276);
 
-    /// The IP packet in `frame`, perhaps with the link layer's padding behind it.
+    /// The IP packet in `frame`, possibly followed by the link layer's padding.
     pub(crate) fn ip_packet(self, frame: &[u8]) -> Result<&[u8], NoIp> {
         match self {
             Self::RAW | Self::RAW_BSD | Self::RAW_OPENBSD | Self::IPV4 | Self::IPV6 => {
                 versioned(frame)
             }
-            // Four octets of address family, in the byte order of whoever captured: the version
-            // in the IP header says the same and is always in order.
+            // Four octets of address family, in the byte order of the capturing host: the version
+            // in the IP header is used instead, which is independent of it.
             Self::NULL | Self::LOOP => versioned(frame.get(4..).ok_or(NoIp::TooShort)?),
             Self::ETHERNET => typed(frame, 12, 14),
             Self::LINUX_SLL => typed(frame, 14, 16),
@@ -65,8 +65,8 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// The packet behind a header of `header_len` octets with the protocol's number at `type_at`, and behind
-/// VLAN tags.
+/// The packet after a header of `header_len` octets and VLAN tags. The header has the protocol's
+/// number at `type_at`.
 fn typed(frame: &[u8], type_at: usize, header_len: usize) -> Result<&[u8], NoIp> {
     let mut ether_type = half_word(frame, type_at)?;
     let mut start = header_len;

@@ -14,7 +14,7 @@ use super::codec::Encoding;
 use super::extract::Extraction;
 use super::names::packet_type;
 
-/// Octets that one stream's reorder window holds at most: there may be many streams.
+/// Maximum number of octets in one stream's reorder window: there may be many streams.
 const REORDER_LEN_MAX: usize = 1 << 20;
 
 /// The fixed part of an RTP header.
@@ -27,16 +27,16 @@ pub(crate) struct Live {
     pub(crate) payload_type: PayloadType,
     receiver: Receiver,
     pub(crate) census: Census,
-    /// Payloads by what kind of packet they are.
+    /// Payloads by packet type.
     pub(crate) packet_types: BTreeMap<&'static str, u64>,
     highest: Option<SequenceNumber>,
-    /// Packets that came after one that follows them, duplicates apart.
+    /// Packets received after one with a higher sequence number, without duplicates.
     pub(crate) reordered: u64,
     scratch: Vec<u8>,
 }
 
 impl Live {
-    /// A receiver of `encoding`; `None` for payload types that RTP does not have.
+    /// A receiver of `encoding`; `None` for payload types that are not valid in RTP.
     pub(crate) fn new(
         ssrc: Ssrc,
         payload_type: u8,
@@ -87,8 +87,8 @@ impl Live {
         if own && whole {
             self.receiver.handle_datagram(now, datagram);
         } else {
-            // Another payload type of the same source, or a cut packet: its number and its time
-            // count, its payload does not.
+            // Another payload type of the same source, or a cut packet: its sequence number and
+            // timestamp count, its payload does not.
             self.scratch.clear();
             self.scratch.extend_from_slice(&datagram[..HEADER_LEN]);
             self.scratch[0] = 0x80;

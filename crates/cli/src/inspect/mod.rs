@@ -1,4 +1,4 @@
-//! `rushes inspect`: what a capture holds, as the library's receiver sees it.
+//! `rushes inspect`: reports the contents of a capture, as the library's receiver sees them.
 //!
 //! ```text
 //! capture ─▶ link ─▶ ip ─▶ classify ─▶ offload ─▶ streams ─▶ live ─▶ census ─▶ report ─▶ text
@@ -130,7 +130,7 @@ fn failure(error: CaptureError) -> Failure {
     Failure { packet: error.packet(), reason: error.to_string() }
 }
 
-/// Reports that the capture cut packets which matter, if it did.
+/// The failure if the capture cut RTP or RTCP packets.
 fn cut(intake: &Intake) -> Option<Failure> {
     let cut = intake.cut?;
     let (packet, kept, original) = (cut.packet, cut.kept, cut.original);
@@ -200,7 +200,7 @@ fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {
     Ok(Some(Extraction::new(ssrcs, path.clone())))
 }
 
-/// Gives the extracted file its name, or reports why there is none.
+/// Gives the extracted file its final name, or reports why there is none.
 fn finish_extraction(
     args: &InspectArgs,
     intake: &mut Intake,

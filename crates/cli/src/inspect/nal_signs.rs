@@ -26,7 +26,7 @@ enum Content<'p> {
     },
 }
 
-/// The state after the packet before.
+/// The state after the previous packet.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Before {
     /// That packet is missing.
@@ -46,8 +46,8 @@ struct Picture {
     has_header: bool,
 }
 
-/// How well `packets` fit `codec`: each has plausible headers and continues the one before, and
-/// pictures consist of slices, the first of which is marked as such.
+/// Scores how well `packets` fit `codec`. Each must have plausible headers and continue the
+/// previous one, and pictures must consist of slices, the first of which is marked as first.
 pub(super) fn score_units(codec: NalCodec, packets: &[Packet<'_>]) -> Score {
     let mut signs = Signs::new(codec);
     let mut last: Option<&Packet<'_>> = None;
@@ -204,8 +204,8 @@ fn aggregated(mut rest: &[u8]) -> Option<Content<'_>> {
     (rest.is_empty() && !units.is_empty()).then_some(Content::Units(units))
 }
 
-/// Whether an encoder would write such a header: types that are in use, with the values of other
-/// fields that the standards ask for. Headers of another codec or of noise seldom pass.
+/// Whether an encoder would write this header. The type must be in use, and the other fields must
+/// have the values that the standards require. Headers of another codec or of noise seldom pass.
 fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
     if header.forbidden_zero_bit {
         return false;

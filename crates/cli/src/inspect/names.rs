@@ -1,4 +1,4 @@
-//! What numbers are called in the standards: NAL unit types, packet types, payload types.
+//! Names of numbers in the standards: NAL unit types, packet types, payload types.
 
 use rushes::Codec;
 use rushes::proto::payload::nal::NalCodec;
@@ -128,8 +128,8 @@ fn h266(nal_type: u8) -> &'static str {
     }
 }
 
-/// What kind of packet a payload is, by its first octets: RFC 6184 section 5.4, RFC 7798 section
-/// 4.4, RFC 9328 section 4.3.
+/// The packet type of a payload, by its first octets: RFC 6184 section 5.4, RFC 7798 section 4.4,
+/// RFC 9328 section 4.3.
 pub(crate) fn packet_type(codec: NalCodec, payload: &[u8]) -> &'static str {
     let Some(header) = codec.header(payload) else { return "too short" };
     match (codec, header.nal_type) {
@@ -177,7 +177,7 @@ pub(crate) fn static_payload_type(value: u8) -> Option<(&'static str, u32)> {
     })
 }
 
-/// How an Opus packet is coded, by its TOC octet (RFC 6716 section 3.1, table 2).
+/// The coding of an Opus packet, by its TOC octet (RFC 6716 section 3.1, table 2).
 pub(crate) fn opus_mode(toc: u8) -> &'static str {
     match toc >> 3 {
         0..=3 => "SILK, narrowband",

@@ -1,15 +1,15 @@
-//! Datagrams that the network interface was to divide, or has put together.
+//! Datagrams that the network interface segments or coalesces.
 //!
-//! A sender that hands the kernel many packets at once (as Rushes does) shows in a capture on its
-//! own machine as one large datagram: packets back to back, all of one length but the last. The
-//! capture does not say that length, but consecutive sequence numbers of one source do.
+//! If a sender passes many packets to the kernel at once (as Rushes does), a capture on its own
+//! machine has one large datagram: packets back to back, all of one length but the last. The
+//! capture does not contain that length, but consecutive sequence numbers of one source reveal it.
 
 use std::slice::Chunks;
 
 /// The fixed part of an RTP header.
 const HEADER_LEN: usize = 12;
 
-/// The RTP packets in `datagram`: itself, if it is just one.
+/// The RTP packets in `datagram`: the datagram itself if it is just one.
 pub(crate) fn segments(datagram: &[u8]) -> Chunks<'_, u8> {
     datagram.chunks(segment_len(datagram).unwrap_or(datagram.len()).max(1))
 }

@@ -1,4 +1,4 @@
-//! The findings as they are told: one structure for people and machines.
+//! The findings as one structure, for text and for JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,11 +32,11 @@ pub(crate) struct Report {
     pub(crate) other_sources: BTreeMap<String, SourceReport>,
     pub(crate) rtcp_packets: BTreeMap<&'static str, u64>,
     pub(crate) extracted: Option<Extracted>,
-    /// Why there is less than there could be.
+    /// The reason why the findings are incomplete.
     pub(crate) error: Option<Failure>,
 }
 
-/// What was no datagram, or no stream.
+/// Packets that are not datagrams, and datagrams without a stream.
 #[derive(Debug, Serialize)]
 pub(crate) struct Skipped {
     pub(crate) not_ip: u64,
@@ -46,16 +46,16 @@ pub(crate) struct Skipped {
     pub(crate) fragments: u64,
     pub(crate) reassembled: u64,
     pub(crate) not_reassembled: u64,
-    /// Datagrams like RTP that belong to no stream.
+    /// Datagrams that look like RTP but belong to no stream.
     pub(crate) rtp_without_stream: u64,
-    /// Those of streams beyond the number that is followed.
+    /// Packets of streams beyond the maximum number.
     pub(crate) rtp_of_further_streams: u64,
     pub(crate) rtcp_unreadable: u64,
     /// RTP and RTCP packets that the capture cut.
     pub(crate) cut: u64,
 }
 
-/// Datagrams as they are before the network interface divides them.
+/// Datagrams captured before the network interface segments them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Offloaded {
     pub(crate) datagrams: u64,
@@ -72,14 +72,14 @@ pub(crate) struct Extracted {
     pub(crate) octets: u64,
 }
 
-/// What went wrong, and where.
+/// An error, and the packet at which it occurred.
 #[derive(Debug, Serialize)]
 pub(crate) struct Failure {
     pub(crate) packet: Option<u64>,
     pub(crate) reason: String,
 }
 
-/// What RTCP says of a source.
+/// RTCP information about a source.
 #[derive(Debug, Serialize)]
 pub(crate) struct SourceReport {
     pub(crate) cname: Option<String>,
@@ -87,7 +87,7 @@ pub(crate) struct SourceReport {
     pub(crate) receiver_reports: u64,
     pub(crate) packets_sent: Option<u32>,
     pub(crate) octets_sent: Option<u32>,
-    /// Report blocks about it, and what the last one said.
+    /// Report blocks about it, and the values of the last one.
     pub(crate) reports_about: u64,
     pub(crate) reported_by: Option<String>,
     pub(crate) fraction_lost: Option<f64>,
@@ -101,7 +101,7 @@ pub(crate) struct SourceReport {
 }
 
 impl Report {
-    /// What `intake` found in `packets` packets of a file.
+    /// The findings of `intake` in `packets` packets of a file.
     pub(crate) fn new(file: String, format: &'static str, packets: u64, intake: &Intake) -> Self {
         let streams: Vec<StreamReport> = intake
             .streams

@@ -1,4 +1,4 @@
-//! What RTCP in a capture says of each source.
+//! RTCP information about each source in a capture.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -8,20 +8,20 @@ use rushes::proto::rtcp::{
     Compound, Packet, PayloadFeedback, ReportBlock, SenderInfo, TransportFeedback,
 };
 
-/// Sources that are followed.
+/// Maximum number of sources.
 const SOURCES_MAX: usize = 1024;
 
-/// Sender reports of a source that are remembered, to find the round trip.
+/// Number of sender reports remembered per source, to compute the round trip.
 const REPORTS_KEPT: usize = 16;
 
-/// What RTCP says of one source.
+/// RTCP information about one source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     /// Its own reports.
     pub(crate) sender_reports: u64,
     pub(crate) receiver_reports: u64,
     pub(crate) cname: Option<String>,
-    /// What it last said it had sent.
+    /// The sender information of its last report.
     pub(crate) sent: Option<SenderInfo>,
     /// Report blocks of others about it, and the last one with its author.
     pub(crate) blocks: u64,
@@ -30,11 +30,11 @@ pub(crate) struct Source {
     pub(crate) round_trip: Option<(Duration, Duration)>,
     /// Feedback messages of others about it, by name.
     pub(crate) feedback: BTreeMap<&'static str, u64>,
-    /// Packets of it that were asked for again.
+    /// Packets of it whose retransmission was requested.
     pub(crate) requested: u64,
-    /// Why it left, if it did.
+    /// The reason in its goodbye, if it sent one.
     pub(crate) goodbye: Option<String>,
-    /// Middle bits of the NTP time of its sender reports, and when they were captured.
+    /// Middle bits of the NTP times of its sender reports, and their capture times.
     reports: VecDeque<(u32, Duration)>,
 }
 
@@ -114,7 +114,7 @@ impl Control {
         }
     }
 
-    /// A source, unless there are too many.
+    /// A source; `None` if there are too many.
     fn source(&mut self, ssrc: Ssrc) -> Option<&mut Source> {
         let full = self.sources.len() >= SOURCES_MAX;
         if full && !self.sources.contains_key(&ssrc) {
@@ -127,8 +127,8 @@ impl Control {
         let Some(source) = self.source(block.ssrc) else { return };
         source.blocks += 1;
         source.reported = Some((by, block));
-        // RFC 3550 section 6.4.1, seen from where the capture was made: the time between the two
-        // reports, less the receiver's own.
+        // RFC 3550 section 6.4.1, measured at the place of capture: the time between the two
+        // reports, less the receiver's delay.
         let sent = source.reports.iter().rev().find(|sent| sent.0 == block.last_sender_report);
         let (Some((_, sent)), Some(time)) = (sent, time) else { return };
         let delay = Duration::from_nanos((u64::from(block.delay) * 1_000_000_000) >> 16);
@@ -185,7 +185,7 @@ impl Control {
 impl Source {
     fn remember(&mut self, time: Option<Duration>, info: SenderInfo) {
         let middle = info.ntp.middle();
-        // Zero in a block means that no report came (RFC 3550 section 6.4.1).
+        // Zero in a block means that no report was received (RFC 3550 section 6.4.1).
         if let (Some(time), true) = (time, middle != 0) {
             if self.reports.len() >= REPORTS_KEPT {
                 self.reports.pop_front();
@@ -195,7 +195,7 @@ impl Source {
     }
 }
 
-/// Text of a stranger, fit for a terminal.
+/// Untrusted text, made safe for a terminal.
 fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()

@@ -22,7 +22,7 @@ pub(crate) struct StreamReport {
     pub(crate) destination: String,
     pub(crate) codec: String,
     pub(crate) codec_known: &'static str,
-    /// How the packets look, if the codec is unknown.
+    /// Visible properties of the packets, if the codec is unknown.
     pub(crate) look: Option<Look>,
     pub(crate) clock_rate: u32,
     pub(crate) payload_type: u8,
@@ -42,22 +42,22 @@ pub(crate) struct StreamReport {
     pub(crate) rtcp: Option<SourceReport>,
 }
 
-/// How its packets were received.
+/// Statistics of reception.
 #[derive(Debug, Serialize)]
 pub(crate) struct Reception {
     pub(crate) packets: u64,
     pub(crate) first_sequence: u16,
     pub(crate) last_sequence: u16,
-    /// Packets that should have come (RFC 3550 appendix A.3).
+    /// Packets expected (RFC 3550 appendix A.3).
     pub(crate) expected: u64,
-    /// Packets that never came.
+    /// Packets never received.
     pub(crate) lost: u64,
     pub(crate) lost_percent: f64,
-    /// Lost as RFC 3550 counts it: duplicates make up for losses.
+    /// Packets lost as RFC 3550 counts them: duplicates offset losses.
     pub(crate) cumulative_lost: i64,
     pub(crate) reordered: u64,
     pub(crate) duplicates: u64,
-    /// Packets that came when they were no longer waited for.
+    /// Packets received after they were given up.
     pub(crate) late: u64,
     pub(crate) cut: u64,
     pub(crate) jitter_ticks: Option<u32>,
@@ -73,7 +73,7 @@ pub(crate) struct Rates {
     pub(crate) wire_bits_per_second: Option<f64>,
     /// `None` where the capture cut packets.
     pub(crate) payload_bits_per_second: Option<f64>,
-    /// Payload by the time of the sender rather than that of the capture.
+    /// Payload rate by the sender's timestamps rather than by capture times.
     pub(crate) media_bits_per_second: Option<f64>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Content {
     pub(crate) frames_per_second: Option<f64>,
     pub(crate) largest_frame: u64,
     pub(crate) random_access: u64,
-    /// NAL units, Opus packets or frames that came whole, and those begun that did not.
+    /// NAL units, Opus packets or frames received whole, and those received only in part.
     pub(crate) units: u64,
     pub(crate) units_dropped: u64,
     pub(crate) packet_types: BTreeMap<&'static str, u64>,
@@ -113,7 +113,7 @@ pub(crate) struct OpusPackets {
 }
 
 impl StreamReport {
-    /// The findings on a stream; `None` if its receiver never believed it.
+    /// The findings on a stream; `None` if its receiver never accepted it.
     pub(super) fn new(stream: &Stream, intake: &Intake) -> Option<Self> {
         let (live, tally) = (stream.live.as_ref()?, &stream.tally);
         let statistics = live.statistics();
@@ -150,7 +150,7 @@ impl Reception {
     fn new(tally: &Tally, live: &Live, statistics: &ReceiveStatistics) -> Option<Self> {
         let source = statistics.sources.first()?;
         let duplicates = statistics.discards.get(Discard::Duplicate);
-        // Duplicates are no replacement for what is missing.
+        // Duplicates do not replace missing packets.
         let missing = source.cumulative_lost.saturating_add_unsigned(duplicates);
         let lost = u64::try_from(missing).unwrap_or(0);
         let hertz = f64::from(live.encoding.clock_rate.hertz());
@@ -178,7 +178,7 @@ impl Rates {
     fn new(tally: &Tally, live: &Live, statistics: &ReceiveStatistics) -> Self {
         let media = live.census.seconds(live.encoding.clock_rate);
         let captured = tally.duration().as_secs_f64();
-        // A capture without times still has those of the sender.
+        // A capture without times still has the sender's timestamps.
         let seconds = if captured > 0.0 { captured } else { media };
         let rate = |octets: u64, time: f64| (time > 0.0).then(|| octets as f64 * 8.0 / time);
         let payload = statistics.payload_octets;

@@ -1,4 +1,4 @@
-//! The streams of a capture: which datagrams belong together, and which are no stream.
+//! The streams of a capture: grouping of datagrams, and rejection of those that form no stream.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,19 +13,19 @@ use super::extract::Extraction;
 use super::guess::guess;
 use super::live::Live;
 
-/// Streams that are followed; the packets of others are counted.
+/// Maximum number of streams; the packets of others are only counted.
 pub(crate) const STREAMS_MAX: usize = 1024;
 
-/// Sources that may become streams; the oldest gives way.
+/// Maximum number of sources that may become streams; the oldest is dropped.
 const CANDIDATES_MAX: usize = 1024;
 
-/// Packets with different numbers, close to each other, that make a stream.
+/// Number of packets with different, close sequence numbers that make a stream.
 const PACKETS_MIN: usize = 3;
 
-/// How far apart they may be.
+/// Maximum distance between these sequence numbers.
 const DISTANCE_MAX: u16 = 100;
 
-/// Packets and octets that are looked at to tell the codec.
+/// Packets and octets that are examined to guess the codec.
 const PROBE_PACKETS: usize = 192;
 const PROBE_OCTETS: usize = 256 << 10;
 
@@ -52,7 +52,7 @@ pub(crate) struct Arrival<'d> {
     pub(crate) whole: bool,
 }
 
-/// An arrival that is kept until more is known.
+/// An arrival that is kept until its stream or codec is known.
 #[derive(Debug)]
 struct Kept {
     time: Option<Duration>,
@@ -88,7 +88,7 @@ pub(crate) struct Stream {
     pub(crate) live: Option<Live>,
 }
 
-/// How streams are to be read.
+/// Settings for reading streams.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) encodings: Encodings,
@@ -106,7 +106,7 @@ pub(crate) struct Streams {
     order: VecDeque<Key>,
     /// Packets that look like RTP but made no stream.
     pub(crate) unclaimed: u64,
-    /// Packets of streams beyond those that are followed.
+    /// Packets of streams beyond the maximum number.
     pub(crate) beyond: u64,
 }
 
@@ -127,7 +127,7 @@ impl Streams {
     /// Takes a datagram that looks like RTP.
     ///
     /// # Errors
-    /// The stream to be extracted cannot be written.
+    /// If the stream to be extracted cannot be written.
     pub(crate) fn take(&mut self, arrival: Arrival<'_>) -> Result<(), FileError> {
         let Ok(packet) = Packet::parse(arrival.datagram) else { return Ok(()) };
         let Arrival { source, destination, .. } = arrival;
@@ -157,7 +157,7 @@ impl Streams {
     /// Ends all streams.
     ///
     /// # Errors
-    /// The stream to be extracted cannot be written.
+    /// If the stream to be extracted cannot be written.
     pub(crate) fn finish(&mut self) -> Result<(), FileError> {
         self.unclaimed += self.candidates.drain().map(|(_, kept)| kept.len() as u64).sum::<u64>();
         for stream in &mut self.all {

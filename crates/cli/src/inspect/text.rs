@@ -7,7 +7,7 @@ use super::classify::Kind;
 use super::clock::date;
 use super::report::{Offloaded, Report, Skipped, SourceReport};
 
-/// Seconds.
+/// Seconds in a day.
 const DAY: f64 = 86_400.0;
 
 /// Columns before the text of a row.
@@ -23,7 +23,7 @@ impl Display for Report {
         writeln!(f, ", {}, {} octets", count(self.packets, "packet"), self.octets)?;
         if let Some(start) = self.start.filter(|_| self.seconds > 0.0) {
             write!(f, "  {:.3} s", self.seconds)?;
-            // Some captures count from zero.
+            // The times of some captures count from zero.
             if start >= DAY {
                 let start = Duration::try_from_secs_f64(start).unwrap_or_default();
                 write!(f, " from {}", date(start))?;
@@ -120,7 +120,7 @@ impl SourceReport {
         lines
     }
 
-    /// What the source says of itself.
+    /// The source's own description and reports.
     fn own_words(&self) -> String {
         let mut words = Vec::new();
         if let Some(cname) = &self.cname {
@@ -142,7 +142,7 @@ impl SourceReport {
     }
 }
 
-/// Lines of which only the first has a label.
+/// Writes lines, of which only the first has a label.
 pub(super) fn rows(f: &mut fmt::Formatter<'_>, label: &str, lines: &[String]) -> fmt::Result {
     for (n, line) in lines.iter().enumerate() {
         row(f, if n == 0 { label } else { "" }, line)?;
@@ -154,12 +154,12 @@ pub(super) fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::R
     writeln!(f, "  {label:<width$}{text}", width = LABEL - 2)
 }
 
-/// A number of things.
+/// A count with its noun, in singular or plural.
 pub(super) fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// What there is of a list, as "3 this, 4 that".
+/// The nonzero counts of a list, as "3 this, 4 that".
 pub(super) fn listed<'n>(rows: impl IntoIterator<Item = (&'n str, u64)>) -> String {
     let rows: Vec<String> = rows
         .into_iter()

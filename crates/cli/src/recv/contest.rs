@@ -17,7 +17,7 @@ const SETTLED: u64 = 4 << 20;
 /// The memory that a kept frame takes besides its octets.
 const FRAME_COST: u64 = 64;
 
-/// Sources of one file that are remembered.
+/// Maximum number of sources remembered per file.
 const WRITTEN_MAX: usize = 64;
 
 /// How many times the octets written another source must have sent to replace the current one.
@@ -64,7 +64,7 @@ pub(super) struct Change {
     pub(super) frames: Vec<Kept>,
 }
 
-/// What to do with a frame.
+/// The action for a frame.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// Write it.
@@ -187,8 +187,8 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Takes the receiver's counters. Sources that it has forgotten are forgotten here too, so
-    /// there are no more of them than it remembers.
+    /// Updates the counters from the receiver. Sources that it has forgotten are removed here too,
+    /// which bounds their number.
     pub(super) fn look(&mut self, statistics: &ReceiveStatistics) {
         let ReceiveStatistics { sources, ended, .. } = statistics;
         self.has_ended = !sources.iter().any(|source| Some(source.ssrc) == self.current);
@@ -280,16 +280,16 @@ impl Contest {
     /// Whether the source began after the current one fell silent, on the same host.
     fn is_successor(&self, n: usize, has_left: bool) -> bool {
         let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
-        // A sender that says goodbye and changes its SSRC keeps its address (RFC 3550 section 8.2);
-        // one that was killed and restarted has another port.
+        // A sender that sends a goodbye and changes its SSRC keeps its address (RFC 3550 section
+        // 8.2); a killed and restarted sender has another port.
         let is_there =
             if has_left { next.address == current.address } else { next.host() == current.host() };
         let is_later = next.first >= current.last && next.last > current.last;
         next.ssrc != current.ssrc && current.address.is_some() && is_there && is_later
     }
 
-    /// The successor of the source that is written, if that has fallen silent at `now`, or has
-    /// left, or is given up.
+    /// The successor of the source being written. There is none unless that source is silent at
+    /// `now`, has left, or is given up.
     pub(super) fn succession(
         &mut self,
         now: Instant,
@@ -315,7 +315,7 @@ impl Contest {
         if let Some(current) = self.current() {
             let ended = (current.ssrc, current.total());
             if self.before.len() >= WRITTEN_MAX {
-                // The sums stay right.
+                // Keep the sums correct.
                 let (_, first) = self.before.remove(0);
                 self.before[0].1 = self.before[0].1.plus(first);
             }
@@ -336,17 +336,17 @@ impl Contest {
         Change { before, now, goes_on, frames }
     }
 
-    /// Whether the receiver has ended the source that is written.
+    /// Whether the receiver has ended the source being written.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The source that is written.
+    /// The source being written.
     pub(super) fn written(&self) -> Option<Ssrc> {
         self.current
     }
 
-    /// When the source that is written was last heard; before there is one, any source.
+    /// Time of the last packet from the source being written; before there is one, from any.
     pub(super) fn last_heard(&self) -> Option<Instant> {
         match self.current {
             Some(_) => self.current().map(|current| current.last),
@@ -442,7 +442,7 @@ mod tests {
             })
         }
 
-        /// Octets in the file of each source, in their order.
+        /// Octets of source `ssrc` in the file.
         fn octets(&self, ssrc: u32) -> usize {
             self.file.iter().filter(|(of, _)| *of == ssrc).map(|(_, len)| len).sum()
         }
@@ -515,7 +515,7 @@ mod tests {
         world.now += GIVES_WAY;
         assert!(world.succession(false, false));
         assert_eq!((world.octets(1), world.octets(2)), (11_000, 10_000));
-        // What the first still has to say is no part of the file.
+        // Further frames of the first source are not part of the file.
         world.frame(1, 1, 1000);
         world.frame(2, 1, 1000);
         let sources: Vec<_> = world.contest.sources().map(|(ssrc, _)| ssrc.0).collect();

@@ -1,4 +1,4 @@
-//! Access units into pictures, by the program `ffmpeg`.
+//! Decoding of access units into pictures, by the program `ffmpeg`.
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -21,35 +21,35 @@ const PROGRAM: &str = "ffmpeg";
 
 const MISSING: &str = "--window decodes with the program ffmpeg, which cannot be started";
 
-/// Access units that wait for a slow decoder.
+/// Maximum number of access units queued for the decoder.
 const QUEUE: usize = 64;
 
-/// Octets of them, whatever their number; a single one may have more.
+/// Maximum number of octets in the queue; a single access unit may have more.
 const QUEUE_OCTETS: usize = 64 << 20;
 
-/// So few wait when it goes on after it was too slow: what is seen is late by no more.
+/// Maximum queue length at which a decoder that fell behind resumes, which bounds the delay.
 const QUEUE_AGAIN: usize = 4;
 
-/// How long it stays at what it has when no access unit comes that it can begin with. Streams
-/// that refresh row by row have none.
+/// Time after which a decoder that fell behind resumes without a random access point. Streams that
+/// refresh row by row have none.
 const STANDSTILL: Duration = Duration::from_secs(1);
 
-/// How long a decoder may take to end once nothing more comes.
+/// Maximum time for a decoder to exit after the end of its input.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Octets of what a decoder says of its errors that are kept.
+/// Maximum number of octets kept of a decoder's error output.
 const WORDS: u64 = 64 << 10;
 
-/// What takes pictures as they come out of a decoder: where their octets lie, and the octets.
+/// A callback for decoded pictures: their layout and octets.
 pub(super) type Pictures = dyn FnMut(&Layout, &[u8]) -> anyhow::Result<()> + Send;
 
-/// A decoder at work.
+/// A running decoder.
 #[derive(Debug)]
 pub(super) struct Decoder {
     delimit: Delimit,
     queue: Option<SyncSender<Vec<u8>>>,
     waiting: Arc<Waiting>,
-    /// Since when access units are left out, because it was too slow.
+    /// Start of the current gap of access units that were skipped because it was too slow.
     behind: Option<Instant>,
     left_out: u64,
     has_died: bool,
@@ -87,7 +87,7 @@ impl Waiting {
     }
 }
 
-/// What FFmpeg calls the byte stream of a codec; an error if it is no video.
+/// FFmpeg's name for the byte stream of a codec; an error if it is not a video codec.
 pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     match codec {
         Codec::H264 => Ok((NalCodec::H264, "h264")),
@@ -97,7 +97,7 @@ pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     }
 }
 
-/// An error if there is no such program, while there is nothing yet that would have to go again.
+/// Checks that the program exists, before anything is created that would have to be removed.
 pub(super) fn find() -> anyhow::Result<()> {
     let mut command = Command::new(PROGRAM);
     command.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -109,8 +109,8 @@ fn command(name: &str) -> Command {
     let mut command = Command::new(PROGRAM);
     command
         .args(["-hide_banner", "-loglevel", "error", "-nostdin"])
-        // A picture comes out when its access unit is in, not when others are as well.
-        // (`-fflags nobuffer` would throw away what was looked at first: a whole intra frame.)
+        // Output each picture once its access unit is read, without waiting for others. (`-fflags
+        // nobuffer` would discard the probed data: a whole intra frame.)
         .args(["-flags", "low_delay", "-probesize", "32", "-analyzeduration", "0"])
         .args(["-threads", "1", "-f", name, "-i", "pipe:0", "-an"])
         .args(["-fps_mode", "passthrough"])
@@ -119,7 +119,7 @@ fn command(name: &str) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A terminal's Ctrl-C is for us, who end it when all was shown.
+    // Ctrl-C in a terminal must not reach the decoder: it is ended once everything is shown.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
@@ -155,8 +155,7 @@ impl Decoder {
         })
     }
 
-    /// Hands over the next octets. If the decoder is too slow they are left out, up to where it can
-    /// go on.
+    /// Queues the next octets. If the decoder is too slow, they are skipped until it can resume.
     pub(super) fn push(&mut self, octets: &[u8]) {
         let (octets, can_begin, has_picture) = self.delimit.next(octets);
         let Some(queue) = &self.queue else { return };
@@ -190,12 +189,12 @@ impl Decoder {
         }
     }
 
-    /// Access units that it was too slow for.
+    /// Number of access units skipped because it was too slow.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Has it decode what it has; an error if it ended before, or no picture came of anything.
+    /// Decodes the rest of the queue; an error if the decoder ended early or made no picture.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         drop(self.queue.take());
         let was_killed = self.wait();
@@ -205,14 +204,14 @@ impl Decoder {
         let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
         let last = words.lines().last().unwrap_or("it did not say why").to_owned();
         if self.has_died {
-            // It ends as well where its pictures cannot be taken: that is why, then.
+            // It also ends if its pictures cannot be used; that error is then the cause.
             let text = format!("ffmpeg ended before the stream did: {last}");
             return Err(match read {
                 Ok(()) => anyhow::anyhow!(text),
                 Err(why) => why.context(text),
             });
         }
-        // One that is killed leaves half a picture behind.
+        // A killed decoder leaves half a picture behind.
         if !was_killed {
             read?;
         }
@@ -221,7 +220,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Until it has ended; whether it had to be made to.
+    /// Waits until the decoder has ended; returns whether it had to be killed.
     fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -244,11 +243,11 @@ impl Drop for Decoder {
     }
 }
 
-/// Writes what is queued; its end is the end of the decoder's input.
+/// Writes the queue to the decoder, whose input ends with it.
 fn feed(queued: &Receiver<Vec<u8>>, waiting: &Waiting, mut to: ChildStdin) {
     for octets in queued {
         waiting.remove(octets.len());
-        // A decoder that has gone tells why on its standard error.
+        // A decoder that has ended reports the reason on its standard error.
         if to.write_all(&octets).is_err() {
             return;
         }
@@ -268,12 +267,12 @@ fn read(from: ChildStdout, count: &AtomicU64, mut pictures: Box<Pictures>) -> an
     Ok(())
 }
 
-/// Reads what a decoder says, and keeps the beginning.
+/// Reads a decoder's error output, and keeps the beginning.
 fn listen(from: ChildStderr) -> String {
     let mut words = Vec::new();
     let mut kept = from.take(WORDS);
     let _ = kept.read_to_end(&mut words);
-    // The rest is read as well: a full pipe would stop it.
+    // The rest is read as well: a full pipe would block the decoder.
     let _ = std::io::copy(&mut kept.into_inner(), &mut std::io::sink());
     String::from_utf8_lossy(&words).into_owned()
 }
@@ -282,7 +281,7 @@ fn listen(from: ChildStderr) -> String {
 mod tests {
     use super::*;
 
-    /// Without the program there is an error, which another test sees.
+    /// `None` without the program; another test covers that error.
     fn started(pictures: Box<Pictures>) -> Option<Decoder> {
         Decoder::start(Codec::H264, pictures).ok()
     }
@@ -313,7 +312,7 @@ mod tests {
     #[test]
     fn a_decoder_that_is_too_slow_goes_on_where_it_can_begin() {
         let Some(mut decoder) = started(Box::new(|_, _| Ok(()))) else { return };
-        // Nobody reads the queue.
+        // No thread reads the queue.
         let (queue, queued) = sync_channel(QUEUE);
         decoder.queue = Some(queue);
         let (intra, inter) = ([0, 0, 1, 0x65, 1], [0, 0, 1, 0x41, 1]);

@@ -1,14 +1,14 @@
-//! Access units made to end where they end, for a decoder that reads a pipe.
+//! Delimiters that mark the end of each access unit, for a decoder that reads a pipe.
 //!
-//! A decoder knows that an access unit is whole when the next one begins: a frame later. With an
-//! access unit delimiter behind it, it knows at once; the next one then comes without its own.
+//! A decoder detects the end of an access unit when the next one begins, a frame later. An access
+//! unit delimiter after it marks the end at once; the next one is then passed without its own.
 
 use std::ops::Range;
 
 use rushes::Framing;
 use rushes::payload::nal::{NalCodec, find_units};
 
-/// A start code and an access unit delimiter that allows every kind of slice behind it.
+/// A start code and an access unit delimiter that allows every kind of slice after it.
 fn delimiter(codec: NalCodec) -> &'static [u8] {
     match codec {
         NalCodec::H264 => &[0, 0, 0, 1, 0x09, 0xf0],
@@ -18,7 +18,7 @@ fn delimiter(codec: NalCodec) -> &'static [u8] {
     }
 }
 
-/// Puts a delimiter behind each access unit.
+/// Puts a delimiter after each access unit.
 #[derive(Debug)]
 pub(super) struct Delimit {
     codec: NalCodec,
@@ -31,11 +31,11 @@ impl Delimit {
         Self { codec, is_delimited: false, units: Vec::new() }
     }
 
-    /// The octets of an access unit, or of parameter sets, as a decoder should get them; whether it
-    /// can begin with them, and whether there is a picture at all.
+    /// Prepares the octets of an access unit, or of parameter sets, for the decoder. Also returns
+    /// whether it can begin with them, and whether they contain a picture.
     pub(super) fn next(&mut self, octets: &[u8]) -> (Vec<u8>, bool, bool) {
         let codec = self.codec;
-        // Frames have start codes; what has none is the decoder's to judge.
+        // Frames have start codes; octets without any are left for the decoder to judge.
         let is_read = find_units(octets, Framing::AnnexB, &mut self.units).is_ok();
         let units = if is_read { &self.units[..] } else { &[] };
         let kinds: Vec<u8> = units

@@ -36,7 +36,7 @@ use crate::stream;
 use crate::values::{Endpoint, Peer};
 use crate::zrtp;
 
-/// A receiver that starts again has no replay list of before (RFC 3711 section 3.3.2).
+/// A restarted receiver has lost its replay list (RFC 3711 section 3.3.2).
 const REPLAY: &str = "rushes: packets recorded under this key in an earlier run would be accepted; \
                       --zrtp --secret-file makes a key for each run\n";
 
@@ -52,8 +52,8 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     stream_into(args, build(args)?, &interrupt, |_| Ok(Nobody))
 }
 
-/// Receives a stream until it ends: into the file, if there is to be one, and for the audience,
-/// which `gather` makes once the codec is known.
+/// Receives a stream until it ends, into the file, if any, and for an audience. `gather` makes the
+/// audience once the codec is known.
 fn stream_into<A: Audience>(
     args: &RecvArgs,
     Described { builder, codec, parameter_sets }: Described,
@@ -114,7 +114,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Described> {
     Ok(Described { builder, ..described })
 }
 
-/// The codec that the command line names, itself or by a file's name.
+/// The codec that the command line gives, directly or by a file's name.
 fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
     match (args.stream.codec, &args.output_file) {
         (Some(codec), _) => Ok(codec.into()),
@@ -150,7 +150,7 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuild
         builder = builder.remote_rtx_ssrc(ssrc);
     }
     if let (Some(peer), Some(host)) = (&args.peer, peer_host(args)?) {
-        // A peer given by the user is believed from its first packet on.
+        // A peer given by the user is accepted from its first packet on.
         builder = builder.only_from(host, peer.port).probation(1);
     }
     Ok(builder)

@@ -14,16 +14,15 @@ use crate::progress::Progress;
 /// How often Ctrl-C and the counters are checked.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Maximum time after Ctrl-C, or at the end, for taking frames that wait: more may arrive all the
-/// time.
+/// Maximum time after Ctrl-C, or at the end, for taking waiting frames: more may keep arriving.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 
-/// Why a reception is over.
+/// The reason why a reception ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum End {
-    /// The sender said goodbye.
+    /// The sender sent a goodbye.
     Bye,
-    /// Nothing was received for so long that nothing more is expected.
+    /// Nothing was received during the idle timeout.
     #[default]
     Silence,
     /// The user asked to end it.
@@ -77,7 +76,7 @@ pub(super) struct Reception<'a, A> {
     writer: &'a mut Writer<A>,
     received: &'a mut Received,
     looked: Option<Instant>,
-    /// Packets of all sources at the last look.
+    /// Packets of all sources at the last check.
     packets: u64,
 }
 
@@ -99,7 +98,7 @@ impl<'a, A: Audience> Reception<'a, A> {
             if asked.is_none() && interrupt.came() {
                 asked = Some(Instant::now());
             }
-            // After Ctrl-C, only the frames that wait already are taken.
+            // After Ctrl-C, only frames that are already waiting are taken.
             let patience = if asked.is_some() { Duration::ZERO } else { PATIENCE };
             if asked.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
                 break End::Signal;

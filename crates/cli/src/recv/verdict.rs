@@ -11,8 +11,7 @@ use crate::control::sent_by;
 use crate::report;
 use crate::zrtp;
 
-/// Results of the sources that were written, and of them alone: other sources do not matter for the
-/// file.
+/// Results of the written sources only: other sources do not matter for the file.
 pub(super) struct Verdict {
     counts: Counts,
     /// Packets that were sent and not received: missing in between, or after the last or before the

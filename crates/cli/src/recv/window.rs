@@ -1,4 +1,4 @@
-//! `rushes recv --window`: decoded by `ffmpeg`, and onto the screen.
+//! `rushes recv --window`: a stream decoded by `ffmpeg` and shown in a window.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,7 +32,8 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
     let from = from.or_else(|| args.sdp.as_ref().map(|file| file.display().to_string()));
     options.title = format!("{} - rushes", from.unwrap_or_default());
     (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
-    // The window has the main thread, as systems want it; frames are received beside it.
+    // The window runs on the main thread, as operating systems require; frames are received on
+    // another.
     std::thread::scope(|scope| {
         let asking = Asking(interrupt);
         let seen = Arc::default();
@@ -73,7 +74,7 @@ impl Drop for Asking<'_> {
 /// The reception while the window is open.
 struct Watching<'scope, 'env> {
     args: &'env RecvArgs,
-    /// The stream, until it is received.
+    /// The stream, until its reception starts.
     described: Option<Described>,
     interrupt: &'env Interrupt,
     scope: &'scope Scope<'scope, 'env>,
@@ -147,7 +148,7 @@ fn receive(
     stream_into(args, described, interrupt, gather)
 }
 
-/// A stream on its way through the decoder, and counted.
+/// Passes a stream to the decoder, and counts it.
 struct Decoding {
     decoder: Decoder,
     seen: Arc<Seen>,

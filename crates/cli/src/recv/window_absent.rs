@@ -1,4 +1,4 @@
-//! `--window` in a program that was built without.
+//! `--window` in a program built without windows.
 
 use crate::Outcome;
 use crate::Usage;

@@ -1,11 +1,11 @@
-//! Where a stream goes: into a file, to an audience, or both.
+//! Output of a stream: into a file, to an audience, or both.
 
 use rushes::file::MediaWriter;
 use rushes::{Codec, RtpTimestamp, sdp};
 
 /// A consumer of the stream besides the file.
 pub(super) trait Audience {
-    /// The next octets of the stream: a frame, or what must be known before the first.
+    /// The next octets of the stream: a frame, or the parameter sets before the first.
     fn octets(&mut self, octets: &[u8]);
 
     /// The number of packets missing so far.
@@ -27,7 +27,7 @@ impl Audience for Nobody {
     }
 }
 
-/// Where frames go, and parameter sets to write before the first if it has none.
+/// Destinations of frames, and parameter sets to write before the first if it has none.
 pub(super) struct Writer<A> {
     pub(super) media: Option<MediaWriter>,
     pub(super) audience: A,

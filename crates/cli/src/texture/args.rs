@@ -20,7 +20,7 @@ use crate::values::Endpoint;
 use crate::values::parse_duration;
 use crate::values::parse_size;
 
-/// What a source does not say of itself.
+/// Properties of a source that it lacks or that are overridden.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceArgs {
     /// Width and height of frames in a file without a header, or of the pattern
@@ -30,16 +30,16 @@ pub(crate) struct SourceArgs {
     /// Format of frames in a file without a header, or of the pattern
     #[arg(long, value_name = "FORMAT", help_heading = "Source")]
     pub(crate) input_format: Option<Format>,
-    /// Frames per second, whatever the source says: 60, 59.94, 30000/1001
+    /// Frames per second, overriding the source: 60, 59.94, 30000/1001
     #[arg(long, value_name = "RATE", help_heading = "Source")]
     pub(crate) fps: Option<Rate>,
-    /// Take the first frames only
+    /// Take the first NUMBER frames only
     #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER",
         help_heading = "Source")]
     pub(crate) frames: Option<u64>,
 }
 
-/// One file into another.
+/// Conversion of one file into another.
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
     /// Frames to read: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
@@ -70,10 +70,10 @@ Examples:
 pub(crate) struct EncodeArgs {
     #[command(flatten)]
     pub(crate) files: FileArgs,
-    /// What frames are encoded to; by default what OUT is for: bc1 in .ktx2 and .raw
+    /// Format to encode to; by default chosen for OUT: bc1 in .ktx2 and .raw
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Decode every frame again and tell how far it is from the input, in decibels
+    /// Decode every frame again and report its difference from the input, in decibels
     #[arg(long)]
     pub(crate) psnr: bool,
 }
@@ -91,23 +91,23 @@ pub(crate) struct DecodeArgs {
     pub(crate) files: FileArgs,
 }
 
-/// How tiles travel.
+/// Transport of tiles.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeliveryArgs {
-    /// How tiles travel: udp, tcp or rtp; the client's wish goes before the server's
+    /// Transport of tiles: udp, tcp or rtp; the client's choice overrides the server's
     #[arg(long, value_parser = parse_transport, value_name = "TRANSPORT",
         help_heading = "Delivery")]
     pub(crate) transport: Option<Transport>,
-    /// Tiles of a frame, each with a socket and a thread on both sides; by default as many as the
-    /// server has processors, up to 8
+    /// Number of tiles of a frame, each with a socket and a thread on both sides; by default as
+    /// many as the server has processors, up to 8
     #[arg(long, value_parser = value_parser!(u8).range(1..=64), value_name = "1..64",
         help_heading = "Delivery")]
     pub(crate) units: Option<u8>,
-    /// Octets of a packet, its header of 4 included; by default 1412 over UDP, 256K over TCP, over
-    /// RTP what fits into 1500 octets of IP
+    /// Size of a packet in octets, its header of 4 included; by default 1412 over UDP, 256K over
+    /// TCP, and over RTP what fits into an IP packet of 1500 octets
     #[arg(long, value_parser = parse_packet, value_name = "OCTETS", help_heading = "Delivery")]
     pub(crate) packet_size: Option<usize>,
-    /// Socket buffers, with K, M or G for binary multiples
+    /// Size of the socket buffers, with K, M or G for binary multiples
     #[arg(long, default_value = "4M", value_parser = parse_size, value_name = "OCTETS",
         help_heading = "Delivery")]
     pub(crate) socket_buffer: usize,
@@ -119,13 +119,13 @@ pub(crate) struct DeliveryArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[group(multiple = false)]
 pub(crate) struct TimingArgs {
-    /// At the source's rate; who cannot keep up misses whole frames. This is the default
+    /// Send at the source's rate; slow clients miss whole frames. This is the default
     #[arg(long, help_heading = "Timing")]
     pub(crate) live: bool,
-    /// At the source's rate or more slowly, so that every client gets every frame
+    /// Send at the source's rate or more slowly, so that every client gets every frame
     #[arg(long, help_heading = "Timing")]
     pub(crate) every_frame: bool,
-    /// As fast as the slowest client takes them, every frame
+    /// Send every frame, as fast as the slowest client takes them
     #[arg(long, help_heading = "Timing")]
     pub(crate) flat_out: bool,
 }
@@ -150,22 +150,23 @@ pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
     /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]
     pub(crate) source: PathBuf,
-    /// Address and port to listen on; without an address, every IPv4 one. Port 0 takes a free one
+    /// Address and port to listen on; by default all IPv4 addresses. Port 0 selects a free one
     #[arg(long, value_name = "[ADDRESS:]PORT")]
     pub(crate) listen: Endpoint,
-    /// What frames are encoded to for clients that do not wish otherwise; by default the source's
+    /// Format to encode to for clients that request no other; by default the source's
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Encode by the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4, and send the
-    /// first rows while it makes the others (over UDP and RTP if that takes less than half the time
-    /// between frames, and 25 ms). Clients cannot wish for other formats then
+    /// Encode on the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4, and send the
+    /// first rows while it encodes the others (over UDP and RTP if that takes less than half the
+    /// time between frames, and less than 25 ms). Clients cannot request other formats then
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
-    /// Clients at once; more are told to come again later
+    /// Maximum number of clients at once; others are told to try again later
     #[arg(long, default_value_t = 8, value_name = "NUMBER",
         value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) clients: u16,
-    /// Clients at once of one host (an IPv4 address, or an IPv6 network of 64 bits)
+    /// Maximum number of clients at once from one host (an IPv4 address, or an IPv6 network of 64
+    /// bits)
     #[arg(long, default_value_t = 4, value_name = "NUMBER",
         value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) clients_per_host: u16,
@@ -177,17 +178,18 @@ pub(crate) struct ServeArgs {
     pub(crate) duration: Option<Duration>,
     #[command(flatten)]
     pub(crate) input: SourceArgs,
-    /// Begin again at the source's end
+    /// Start again at the end of the source
     #[arg(long = "loop", help_heading = "Source")]
     pub(crate) repeat: bool,
-    /// Read frames into memory first, up to so many octets
+    /// Read frames into memory first, up to this many octets
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "1G",
         value_parser = parse_size, value_name = "OCTETS", help_heading = "Source")]
     pub(crate) preload: Option<usize>,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
-    /// Bits per second to each client (UDP and RTP), for example 900M, or off. By default UDP goes
-    /// as fast as the client says that it takes it, and RTP at 10G after the first 4 MiB of each tile
+    /// Bits per second to each client (UDP and RTP), for example 900M, or off. By default UDP is
+    /// sent as fast as the client reports that it can receive, and RTP at 10G after the first 4 MiB
+    /// of each tile
     #[arg(long, value_parser = parse_bit_rate, value_name = "RATE", help_heading = "Timing")]
     pub(crate) bit_rate: Option<u64>,
     #[command(flatten)]
@@ -196,17 +198,17 @@ pub(crate) struct ServeArgs {
     pub(crate) report: OutputArgs,
 }
 
-/// What is shown on a screen.
+/// Options of the window.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct WindowArgs {
     /// Show frames in a window: received into the graphics processor's memory, decoded as they are
-    /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes
+    /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes it
     #[arg(long)]
     pub(crate) window: bool,
-    /// Fill the screen at once
+    /// Start in full screen
     #[arg(long, requires = "window")]
     pub(crate) full_screen: bool,
-    /// Show the window's statistics at once
+    /// Show the window's statistics from the start
     #[arg(long, requires = "window")]
     pub(crate) statistics: bool,
 }
@@ -234,25 +236,25 @@ Examples:
   rushes texture view 192.0.2.7:7000 --output film.y4m --zrtp
   rushes texture view 127.0.0.1:7000 --null --packet-size 8K --duration 10s --json")]
 pub(crate) struct ViewArgs {
-    /// The server's host and port
+    /// Host and port of the server
     #[arg(value_name = "HOST:PORT")]
     pub(crate) server: Endpoint,
-    /// File to write: .y4m and .png, .rgb .rgba .yuv (octets without a header) are decoded; .ktx2
-    /// and .raw take frames as they come; - is Y4M on the standard output
+    /// File to write: frames are decoded into .y4m, .png and .rgb .rgba .yuv (octets without a
+    /// header), and written as received into .ktx2 and .raw; - is Y4M on the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write nothing, only measure
+    /// Write nothing, measure only
     #[arg(long)]
     pub(crate) null: bool,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// The format wished; by default the server chooses
+    /// Requested format; by default the server chooses
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Frames per second wished, up to what the server has
+    /// Requested frames per second, up to the server's rate
     #[arg(long, value_name = "RATE")]
     pub(crate) fps: Option<Rate>,
-    /// End after so many frames
+    /// End after this many frames
     #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER")]
     pub(crate) frames: Option<u64>,
     /// End after this time, for example 10s
@@ -261,14 +263,13 @@ pub(crate) struct ViewArgs {
     /// Give up after this time without a frame
     #[arg(long, value_parser = parse_duration, default_value = "10s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
-    /// The longest wait for packets that are missing (UDP and RTP); by default 100ms, and for a file,
-    /// where nobody looks on, 1s
+    /// Maximum wait for missing packets (UDP and RTP); by default 100ms, and 1s for a file
     #[arg(long, value_parser = parse_duration, value_name = "TIME")]
     pub(crate) deadline: Option<Duration>,
-    /// Let receiving wait for the disk rather than leave frames out
+    /// Wait for the disk while receiving rather than leave frames out
     #[arg(long, requires = "output")]
     pub(crate) every_frame: bool,
-    /// A file that lacks something is no failure
+    /// Do not treat an incomplete file as a failure
     #[arg(long, requires = "output")]
     pub(crate) allow_loss: bool,
     #[command(flatten)]

@@ -1,11 +1,11 @@
-//! Frames of one format into frames of another, whichever way there is.
+//! Conversion of frames from one format to another.
 
 use rushes::texture::Decoder;
 use rushes::texture::Encoder;
 use rushes::texture::Format;
 use rushes::texture::Layout;
 
-/// Turns frames of one layout into frames of another format.
+/// Converts frames of one layout to another format.
 pub(crate) struct Converter {
     input: Layout,
     output: Layout,
@@ -15,15 +15,15 @@ pub(crate) struct Converter {
 enum Way {
     Decode(Decoder),
     Encode(Encoder),
-    /// By way of pictures.
+    /// Decode to pictures, and encode those.
     Both(Box<(Decoder, Encoder)>, Vec<u8>),
 }
 
 impl Converter {
-    /// From frames of `input` to frames of `format`.
+    /// A converter from frames of `input` to frames of `format`.
     ///
     /// # Errors
-    /// Which format cannot be made of which.
+    /// If frames of `input` cannot be converted to `format`.
     pub(crate) fn new(input: Layout, format: Format) -> anyhow::Result<Self> {
         let (from, width, height) = (input.format(), input.width(), input.height());
         let output = Layout::new(format, width, height)?;
@@ -49,7 +49,7 @@ impl Converter {
         &self.output
     }
 
-    /// Turns one frame.
+    /// Converts one frame.
     ///
     /// # Errors
     /// If `frame` or `out` has another length than its layout.

@@ -8,7 +8,7 @@ use rushes_gpu::GpuOptions;
 
 use crate::Usage;
 
-/// `source` in another format.
+/// Encodes `source` to another format.
 pub(super) fn by_gpu(
     source: Box<dyn Source>,
     format: Option<Format>,

@@ -1,4 +1,4 @@
-//! `--gpu` in a program that was built without.
+//! `--gpu` in a program built without graphics.
 
 use rushes::texture::Format;
 use rushes::texture::source::Source;

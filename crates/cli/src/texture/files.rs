@@ -1,4 +1,4 @@
-//! `rushes texture encode` and `decode`: one file into another.
+//! `rushes texture encode` and `decode`: converts one file into another.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -39,11 +39,11 @@ pub(crate) fn decode(args: &DecodeArgs) -> anyhow::Result<Outcome> {
     convert(&args.files, |input| kind.picture(input), false)
 }
 
-/// What was done.
+/// The results of a conversion.
 #[derive(Default)]
 struct Done {
     frames: u64,
-    /// How long turning alone took.
+    /// Time of the conversion alone.
     busy: Duration,
     time: Duration,
     likeness: Option<Likeness>,
@@ -51,7 +51,7 @@ struct Done {
     files: (PathBuf, PathBuf),
 }
 
-/// Which of both wants the standard output.
+/// Checks that the report and the file do not both use the standard output.
 fn check_pipe(args: &FileArgs) -> anyhow::Result<()> {
     if args.report.json && args.output == Path::new("-") {
         let reason = "--json and - both want the standard output; name a file";
@@ -163,11 +163,11 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
     Ok(())
 }
 
-/// How near frames are to their originals.
+/// Differences of frames from their originals.
 struct Likeness {
     original: (Converter, Vec<u8>),
     turned: (Converter, Vec<u8>),
-    /// Mean squared differences, added up.
+    /// Sum of the mean squared differences.
     squares: f64,
     frames: u64,
     least: f64,
@@ -202,7 +202,7 @@ impl Likeness {
         Ok(())
     }
 
-    /// That of all frames together.
+    /// The PSNR of all frames together.
     fn all(&self) -> f64 {
         -10.0 * (self.squares / self.frames.max(1) as f64).log10()
     }

@@ -1,4 +1,4 @@
-//! What a file to write holds, by its extension.
+//! The kind of an output file, by its extension.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ impl Kind {
         })
     }
 
-    /// What it holds of frames that are pictures of `format` and to be looked at.
+    /// The pixel format to which it decodes frames of `format`.
     pub(crate) fn picture(self, format: Format) -> Format {
         match self {
             Self::Y4m if format == Format::Yuv422 => Format::Yuv422,
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// What it holds of frames of `format` that are not to be changed without need.
+    /// The format in which it stores received frames of `format`: unchanged if possible.
     pub(crate) fn received(self, format: Format) -> Format {
         match self {
             Self::Ktx2 | Self::Raw => format,
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// What it holds of pictures of `format` that are to be encoded.
+    /// The format to which it encodes pictures of `format`.
     pub(crate) fn encoded(self, format: Format) -> Format {
         match self {
             Self::Ktx2 | Self::Raw if is_encoded(format) => format,
@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// Whether frames are made of blocks.
+/// Whether frames consist of blocks.
 fn is_encoded(format: Format) -> bool {
     format.planes().iter().any(|plane| plane.block.width > 1)
 }

@@ -1,4 +1,4 @@
-//! One line that changes on a terminal, and lines or JSON objects at intervals elsewhere.
+//! A status line on a terminal, and lines or JSON objects at intervals elsewhere.
 
 use std::io::IsTerminal;
 use std::io::stderr;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::args::OutputArgs;
 use crate::report;
 
-/// How often the line is drawn anew.
+/// Interval between redraws of the line.
 const REDRAW: Duration = Duration::from_millis(250);
 
-/// What a person sees while it runs.
+/// The progress display of a running command.
 pub(crate) struct Live {
     output: OutputArgs,
     bar: Option<ProgressBar>,
@@ -39,7 +39,7 @@ impl Live {
         Self { next: start + interval_of(output), output, bar, start }
     }
 
-    /// Whether it is time for [`show`](Self::show), and how long it was since the last time.
+    /// The time since the last [`show`](Self::show), if the next one is due.
     pub(crate) fn due(&mut self) -> Option<Duration> {
         let now = Instant::now();
         let wanted = self.bar.is_some() || self.output.stats_interval.is_some();
@@ -52,7 +52,7 @@ impl Live {
         Some(since)
     }
 
-    /// Shows where things stand.
+    /// Shows the current statistics.
     pub(crate) fn show(&self, line: &str, object: impl FnOnce() -> Value) {
         if let Some(bar) = &self.bar {
             bar.set_message(line.to_owned());
@@ -64,14 +64,14 @@ impl Live {
         if self.output.json {
             let mut object = object();
             object["time"] = time.into();
-            // The object at the end tells of an output that cannot be written.
+            // Printing the final object reports an output that cannot be written.
             let _ = report::say(object);
         } else {
             self.tell(&format!("{time:8.1} s  {line}"));
         }
     }
 
-    /// Tells something that stays to be seen.
+    /// Prints a line that stays visible.
     pub(crate) fn tell(&self, line: &str) {
         if self.output.quiet {
             return;
@@ -93,23 +93,23 @@ fn interval_of(output: OutputArgs) -> Duration {
     output.stats_interval.unwrap_or(REDRAW)
 }
 
-/// A time in milliseconds, as precise as it is worth.
+/// A time in milliseconds, with two decimals below 10 and one from there on.
 pub(crate) fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1e3;
     if milliseconds < 10.0 { format!("{milliseconds:.2}") } else { format!("{milliseconds:.1}") }
 }
 
-/// Octets in a time, in Gbit/s.
+/// Mean rate of `octets` in `time`, in Gbit/s.
 pub(crate) fn gigabits(octets: u64, time: Duration) -> f64 {
     report::megabits(octets, time) * 1e-3
 }
 
-/// How often something happened in a second.
+/// Mean number of events per second.
 pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(1e-9)
 }
 
-/// A word for one or several.
+/// A count with its noun, in singular or plural.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

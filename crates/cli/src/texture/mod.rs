@@ -50,9 +50,9 @@ enum What {
     Encode(args::EncodeArgs),
     /// Decode a file's frames to pictures
     Decode(args::DecodeArgs),
-    /// Send frames to whoever asks
+    /// Send frames to clients that connect
     Serve(args::ServeArgs),
-    /// Receive a server's frames, and write or measure them
+    /// Receive frames from a server, and write, show or measure them
     View(args::ViewArgs),
 }
 

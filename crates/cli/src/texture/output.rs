@@ -1,4 +1,4 @@
-//! A file of frames that are turned into what it holds.
+//! An output file, whose frames are converted to its format.
 
 use std::io::BufWriter;
 use std::io::Stdout;
@@ -29,10 +29,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Begins a file of `format` for frames of `input`.
+    /// Creates a file of `format` for frames of `input`.
     ///
     /// # Errors
-    /// If the file cannot be created, cannot hold the format, or that cannot be made of the input.
+    /// If the file cannot be created or cannot hold the format, or if the input cannot be converted
+    /// to it.
     pub(crate) fn create(
         path: &Path,
         input: Layout,
@@ -52,15 +53,15 @@ impl Output {
         Ok(Self { path: path.to_owned(), writer, converter, frame, frames: 0 })
     }
 
-    /// What the file holds.
+    /// The layout of frames in the file.
     pub(crate) fn layout(&self) -> &Layout {
         self.converter.output()
     }
 
-    /// Frames come in another layout from now on; the file holds what it held.
+    /// Sets the layout of further input frames; the layout in the file stays the same.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If they cannot be converted.
     pub(crate) fn change(&mut self, input: Layout) -> anyhow::Result<()> {
         if *self.converter.input() == input {
             return Ok(());
@@ -80,7 +81,7 @@ impl Output {
         Ok(())
     }
 
-    /// Turns a frame into what the file holds; it is what [`write`](Self::write) writes.
+    /// Converts a frame to the layout of the file, for [`write`](Self::write).
     ///
     /// # Errors
     /// If it has another size than its layout.
@@ -92,7 +93,7 @@ impl Output {
     /// Writes the frame that was converted last.
     ///
     /// # Errors
-    /// If the disk does not take it.
+    /// If the file cannot be written.
     pub(crate) fn write(&mut self) -> anyhow::Result<()> {
         let written = self.writer.write_frame(&self.frame);
         written.with_context(|| self.path.display().to_string())?;
@@ -105,7 +106,7 @@ impl Output {
         self.frames
     }
 
-    /// The first file and the last, once they are finished: images are a file each.
+    /// The first file and the last, once they are finished: each image is a file.
     pub(crate) fn files(&self) -> (PathBuf, PathBuf) {
         if !matches!(Kind::of(&self.path), Ok(Kind::Png)) {
             return (self.path.clone(), self.path.clone());
@@ -114,10 +115,10 @@ impl Output {
         (file(0), file(self.frames.saturating_sub(1)))
     }
 
-    /// Gives the file its name; without a frame there is none.
+    /// Gives the file its final name; without frames there is no file.
     ///
     /// # Errors
-    /// If it cannot be completed; then nothing of it is left.
+    /// If it cannot be completed; it is then removed.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         if self.frames == 0 {
             return Ok(());
@@ -126,7 +127,7 @@ impl Output {
     }
 }
 
-/// Frames for another program.
+/// Output of frames to another program.
 struct Pipe(Y4mWriter<BufWriter<Stdout>>);
 
 impl FrameWriter for Pipe {

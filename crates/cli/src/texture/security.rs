@@ -1,4 +1,4 @@
-//! `--srtp` and `--zrtp`: how tiles over RTP are secured, and the words that people compare.
+//! `--srtp` and `--zrtp`: security of tiles over RTP, and the words that users compare.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use crate::security;
 use crate::security::SecretText;
 use crate::security::parse_suite;
 
-/// Clients whose words the report at the end has.
+/// Maximum number of clients whose words are in the final report.
 const AGREED_MAX: usize = 100;
 
-/// How tiles over RTP are secured: what streams have that makes sense for many at once.
+/// Security options of tiles over RTP: those of streams that suit many clients at once.
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct SecurityArgs {
-    /// Secure sessions with a key that both sides have: the server accepts only clients that prove
-    /// that they have it. Tiles are encrypted under this suite (SRTP). Implies --transport rtp
+    /// Secure sessions with a shared key: the server accepts only clients that prove that they have
+    /// it. Tiles are encrypted with this suite (SRTP). Implies --transport rtp
     #[arg(long, value_parser = parse_suite, value_name = "SUITE", help_heading = "Security")]
     srtp: Option<Suite>,
-    /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Others on
-    /// this machine can read a command line: --key-file is safer
+    /// Master key and salt in base64: 28 octets for AEAD_AES_128_GCM, 30 for AES_CM_128. Other
+    /// users of this machine can read a command line: --key-file is safer
     #[arg(
         long,
         value_name = "BASE64",
@@ -37,16 +37,16 @@ pub(crate) struct SecurityArgs {
         help_heading = "Security"
     )]
     key: Option<SecretText>,
-    /// A file that holds what --key would say
+    /// File with the key, as for --key
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
     key_file: Option<PathBuf>,
     /// Secure the tiles with keys that both sides agree on (ZRTP); both show a few words, which are
-    /// the same unless somebody is in between. Anyone who connects is served. Both sides need this
-    /// option. Implies --transport rtp
+    /// the same unless an attacker is in between. Any client that connects is served. Both sides
+    /// need this option. Implies --transport rtp
     #[arg(long, conflicts_with = "srtp", help_heading = "Security")]
     zrtp: bool,
-    /// File with a secret of at least 16 octets that both sides have, readable by its owner only. No
-    /// words need to be compared; a peer without it gets nothing
+    /// File with a secret of at least 16 octets that both sides have, readable by its owner only.
+    /// No words need to be compared; a peer without it is refused
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     secret_file: Option<PathBuf>,
     /// Accept only peers whose words were compared in an earlier session
@@ -57,7 +57,7 @@ pub(crate) struct SecurityArgs {
         help_heading = "Security"
     )]
     zrtp_verified_only: bool,
-    /// Accept a peer that has changed since its words were compared: compare them again
+    /// Accept a peer that has changed since its words were compared; compare them again
     #[arg(
         long,
         requires = "zrtp_cache",
@@ -66,16 +66,16 @@ pub(crate) struct SecurityArgs {
     )]
     zrtp_accept_changed: bool,
     /// Remember the other side in this file. Words that were compared once, by `rushes recv` or
-    /// `send` with --zrtp-ask and the same file, need not be compared again. Made if it is not there
+    /// `send` with --zrtp-ask and the same file, need not be compared again. Created if missing
     #[arg(long, value_name = "FILE", requires = "zrtp", help_heading = "Security")]
     zrtp_cache: Option<PathBuf>,
 }
 
 impl SecurityArgs {
-    /// How tiles are secured, if at all.
+    /// The security of tiles, if any.
     ///
     /// # Errors
-    /// [`Usage`] if there is no key or it does not fit, or if tiles would go in the clear.
+    /// [`Usage`] if there is no key or it does not fit, or if tiles would be sent in the clear.
     pub(crate) fn security(
         &self,
         transport: Option<Transport>,
@@ -111,7 +111,7 @@ impl SecurityArgs {
         self.zrtp
     }
 
-    /// The transport asked for: security has only one.
+    /// The requested transport; security implies RTP.
     pub(crate) fn transport(&self, asked: Option<Transport>) -> Option<Transport> {
         asked.or_else(|| self.is_secure().then_some(Transport::Rtp))
     }
@@ -121,7 +121,7 @@ impl SecurityArgs {
         self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
     }
 
-    /// What may be the matter if not a single frame came.
+    /// A possible cause if no frame was received.
     pub(crate) fn suspicion(&self) -> &'static str {
         match (self.srtp, self.zrtp) {
             (Some(_), _) => ": do both sides have the same suite and key?",
@@ -131,7 +131,7 @@ impl SecurityArgs {
     }
 }
 
-/// What there is to compare with `other` side, for people.
+/// The message with the words to compare with the `other` side.
 pub(crate) fn words(other: &str, status: &SasStatus) -> String {
     if status.shares_secret {
         return format!("secure by ZRTP: {other} has the secret");
@@ -140,12 +140,12 @@ pub(crate) fn words(other: &str, status: &SasStatus) -> String {
     format!("secure by ZRTP; {other} must see the same words: {}{before}", status.sas)
 }
 
-/// The same for programs.
+/// The status as JSON.
 pub(crate) fn object(status: &SasStatus) -> Value {
     crate::zrtp::object(status)
 }
 
-/// What was agreed on with clients.
+/// Results of the key agreements with clients.
 #[derive(Default)]
 pub(crate) struct Agreed {
     now: Vec<SasStatus>,
@@ -153,7 +153,7 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Takes up what there is now; what was not there before.
+    /// Replaces the current results; returns the new ones.
     pub(crate) fn take_up(&mut self, now: Vec<SasStatus>) -> Vec<SasStatus> {
         let is_new = |status: &&SasStatus| !self.now.contains(status);
         let new: Vec<_> = now.iter().filter(is_new).cloned().collect();
@@ -163,7 +163,7 @@ impl Agreed {
         new
     }
 
-    /// The latest, for programs.
+    /// The latest results as JSON.
     pub(crate) fn objects(&self) -> Value {
         self.all.iter().map(object).collect()
     }

@@ -1,4 +1,4 @@
-//! `rushes texture serve`: frames to whoever asks.
+//! `rushes texture serve`: sends frames to clients that connect.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -40,10 +40,10 @@ use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
 use crate::report;
 
-/// How often the server is looked at: it remembers 1 024 frames.
+/// Interval at which the server is polled: it remembers 1 024 frames.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Ended sessions that the report at the end names.
+/// Maximum number of ended sessions in the final report.
 const ENDS_MAX: usize = 100;
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     live.finish();
     tally.take_up(&server);
     let (latest, counts) = (server.take_ends(), server.counts());
-    // Clients are told.
+    // Dropping the server notifies its clients.
     drop(server);
     for (client, end) in latest {
         tally.note_end(client, end);
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Whether one side has said that it is over, and nothing was wrong.
+/// Whether one side ended the session, without an error.
 fn is_clean(end: &Stopped) -> bool {
     matches!(end.by, StoppedBy::Own | StoppedBy::Peer) && end.reason == Reason::Ended
 }
@@ -122,7 +122,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     Ok(options)
 }
 
-/// What is served, in words.
+/// A description of the served source.
 fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> String {
     let layout = played.layout();
     let format = options.format.unwrap_or_else(|| layout.format());
@@ -137,7 +137,7 @@ fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> Strin
     )
 }
 
-/// What is looked at while the server works.
+/// The state that is polled while the server runs.
 struct Watch {
     server: TextureServer,
     log: Arc<Log>,
@@ -146,7 +146,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Until it is over.
+    /// Runs until the end.
     fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
         let start = Instant::now();
         let (mut clients, mut is_short) = (0, false);
@@ -190,10 +190,10 @@ impl Watch {
     }
 }
 
-/// What the server has done: since the last line, and in all.
+/// Statistics of the server: since the last line, and in all.
 struct Tally {
     start: Instant,
-    /// Clients' own counts of packets lost.
+    /// Packets lost, as reported by clients.
     lost: u64,
     before: ServerCounts,
     latest: Latencies,
@@ -233,7 +233,7 @@ impl Tally {
         self.ends.push_back((client, end));
     }
 
-    /// Clients that have left, and those that are there.
+    /// Number of clients that have left or are connected.
     fn served(&self, counts: &ServerCounts) -> u64 {
         self.clients + counts.clients as u64
     }
@@ -244,7 +244,7 @@ impl Tally {
         if frames == 0 && counts.clients == 0 {
             return clients;
         }
-        // Counted for each client.
+        // The count has each frame once per client.
         let each = per_second(frames, since) / counts.clients.max(1) as f64;
         let mut line = format!(
             "{clients}  {each:.1} fps  {:.2} Gbit/s  encode+send {} / {} ms (p50 / p99)",

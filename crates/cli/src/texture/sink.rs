@@ -24,15 +24,15 @@ use rushes::texture::TextureSink;
 use super::kind::Kind;
 use super::output::Output;
 
-/// Frames that wait for the disk, or are being written.
+/// Maximum number of frames queued for the disk or being written.
 const QUEUE: usize = 8;
 
-/// A frame that waits, and what it looks like.
+/// A queued frame, and its layout.
 type Taken = (Layout, Vec<u8>);
 
 /// Counts frames, and queues them if they are to be written.
 pub(crate) struct ViewSink {
-    /// Frames that are wanted; more are passed over.
+    /// Number of frames wanted; further ones are ignored.
     most: u64,
     closed: AtomicBool,
     frames: AtomicU64,
@@ -41,29 +41,29 @@ pub(crate) struct ViewSink {
     left_out: AtomicU64,
     /// The number that the next frame has if none is lost.
     next: AtomicU64,
-    /// How long frames took from the server's pictures, the median, and how wrong that may be.
+    /// Median latency from the server's picture, and its maximum error.
     latency: Mutex<Option<(Duration, Duration)>>,
     queue: Option<Queue>,
 }
 
-/// What became of the frames that were wanted.
+/// Counts of the wanted frames by their outcome.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Frames {
-    /// Frames that came, whatever was made of them.
+    /// All received frames.
     pub(crate) all: u64,
-    /// Frames of them that lacked something.
+    /// Received frames with missing parts.
     pub(crate) damaged: u64,
-    /// Frames of which nothing came, between them or at the end.
+    /// Frames of which nothing came, in between or at the end.
     pub(crate) lost: u64,
-    /// Frames that found no room in the queue to the file.
+    /// Frames for which the queue to the file had no room.
     pub(crate) left_out: u64,
-    /// Frames on their way that were not waited for, because nothing more was wanted.
+    /// Frames in flight that were ignored because no more were wanted.
     pub(crate) cut_off: u64,
 }
 
 struct Queue {
     full: Mutex<Option<Sender<Taken>>>,
-    /// Memory for frames, which bounds the queue: it goes round and is never allocated anew.
+    /// Reusable memory for frames, which bounds the queue.
     free: Mutex<Receiver<Vec<u8>>>,
     waits: bool,
 }
@@ -79,7 +79,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ViewSink {
-    /// Only counts.
+    /// A sink that only counts.
     pub(crate) fn counting(most: Option<u64>) -> Self {
         let none = || AtomicU64::new(0);
         Self {
@@ -95,12 +95,12 @@ impl ViewSink {
         }
     }
 
-    /// Queues frames; if `waits`, until there is room.
+    /// A sink that queues frames; if `waits`, it waits for room.
     pub(crate) fn queueing(most: Option<u64>, waits: bool) -> (Self, Waiting) {
         let (to_writer, full) = mpsc::channel();
         let (free, from_writer) = mpsc::channel();
         for _ in 0..QUEUE {
-            // The other end is here.
+            // Cannot fail: the receiver exists.
             let _ = free.send(Vec::new());
         }
         let queue =
@@ -109,7 +109,7 @@ impl ViewSink {
         (sink, Waiting { full, free })
     }
 
-    /// What became of the frames so far.
+    /// The counts so far.
     pub(crate) fn frames(&self) -> Frames {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Frames {
@@ -121,31 +121,31 @@ impl ViewSink {
         }
     }
 
-    /// How long frames took from the server's picture to the last octet, the median of the latest,
-    /// and how far apart the clocks may be.
+    /// Median latency of the latest frames, and the maximum error of the clocks. It is measured
+    /// from the server's picture to the last octet.
     #[cfg(feature = "window")]
     pub(crate) fn latency(&self) -> Option<(Duration, Duration)> {
         *lock(&self.latency)
     }
 
-    /// What the client has found of that.
+    /// Stores the latency that the client measured.
     pub(crate) fn note_latency(&self, statistics: &ClientStatistics) {
         *lock(&self.latency) = statistics.latency_p50.zip(statistics.latency_error);
     }
 
-    /// Whether there are as many as are wanted.
+    /// Whether all wanted frames were received.
     pub(crate) fn has_enough(&self) -> bool {
         self.frames.load(Ordering::Relaxed) >= self.most
     }
 
-    /// Wants no more frames: those under way when the client stops are damaged by that.
+    /// Ignores further frames: stopping the client damages those in flight.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
 }
 
 impl Queue {
-    /// Whether the frame has found room.
+    /// Queues a frame; `false` if there is no room.
     fn push(&self, frame: &TextureFrame<'_>) -> bool {
         let free = lock(&self.free);
         let room = if self.waits { free.recv().ok() } else { free.try_recv().ok() };
@@ -175,23 +175,23 @@ impl TextureSink for ViewSink {
     }
 
     fn end(&self) {
-        // The writer sees the end behind the last frame.
+        // The writer sees the end after the last frame.
         if let Some(queue) = &self.queue {
             lock(&queue.full).take();
         }
     }
 }
 
-/// The thread that writes.
+/// The thread that writes the file.
 pub(crate) struct FileThread {
     thread: JoinHandle<anyhow::Result<u64>>,
 }
 
 impl FileThread {
-    /// Writes what is queued to `path`.
+    /// Writes the queued frames to `path`.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// If the system cannot start a thread.
     pub(crate) fn start(
         path: PathBuf,
         kind: Kind,
@@ -202,15 +202,15 @@ impl FileThread {
         Ok(Self { thread: thread.spawn(move || write(&path, kind, rate, &waiting))? })
     }
 
-    /// Whether it has given up, or come to the end.
+    /// Whether it has failed, or come to the end.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Waits for the file to be whole, and says how many frames it has.
+    /// Waits until the file is whole, and returns its number of frames.
     ///
     /// # Errors
-    /// Why it could not be written.
+    /// If it could not be written.
     pub(crate) fn finish(self) -> anyhow::Result<u64> {
         self.thread.join().unwrap_or_else(|_| anyhow::bail!("the writing thread panicked"))
     }
@@ -229,7 +229,7 @@ fn write(path: &Path, kind: Kind, rate: Rate, waiting: &Waiting) -> anyhow::Resu
         output.change(layout)?;
         output.convert(&octets)?;
         output.write()?;
-        // Nobody wants it after the end.
+        // The sink may be gone after the end.
         let _ = waiting.free.send(octets);
     }
     let Some(output) = output else { return Ok(0) };

@@ -1,4 +1,4 @@
-//! What is encoded or sent: a file or a pattern, at another rate or cut short if asked for.
+//! The source of frames: a file or a pattern, at another rate or cut short if requested.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use rushes::texture::source::Taker;
 use super::args::SourceArgs;
 use super::encoded;
 
-/// Opens what a command line names.
+/// Opens the source that a command line names.
 ///
 /// # Errors
-/// What is wrong with the source, with the options that would help.
+/// If the source cannot be opened; the error names the options that would help.
 pub(crate) fn open(path: &Path, args: &SourceArgs) -> anyhow::Result<Played> {
     let hint = RawHint { format: args.input_format, size: args.size, rate: args.fps };
     let source = source::open(path, &hint).map_err(|error| match error {
@@ -34,7 +34,7 @@ pub(crate) fn open(path: &Path, args: &SourceArgs) -> anyhow::Result<Played> {
     Ok(Played { source, rate, most: args.frames, taken: 0, log: Arc::default() })
 }
 
-/// A source as the command line wants it played.
+/// A source with the rate and length that the command line gives.
 pub(crate) struct Played {
     source: Box<dyn Source>,
     rate: Rate,
@@ -43,14 +43,14 @@ pub(crate) struct Played {
     log: Arc<Log>,
 }
 
-/// What has become of a source that another thread reads.
+/// The failure, if any, of a source that another thread reads.
 #[derive(Default)]
 pub(crate) struct Log {
     failure: Mutex<Option<String>>,
 }
 
 impl Log {
-    /// Why it cannot be read, if it cannot.
+    /// The reason why it cannot be read, if it failed.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -68,7 +68,7 @@ impl Played {
         self.log.clone()
     }
 
-    /// The same out of memory, and how many frames that are.
+    /// The same source, played from memory, and its number of frames.
     ///
     /// # Errors
     /// If not even one frame fits into `bound` octets, or the source cannot be read.
@@ -80,10 +80,10 @@ impl Played {
 }
 
 impl Played {
-    /// The same in another format, by the graphics processor.
+    /// The same source, encoded to another format by the graphics processor.
     ///
     /// # Errors
-    /// Where there is none, or one of the two formats is not its.
+    /// If there is no graphics processor, or it does not support one of the two formats.
     pub(crate) fn encoded(self, format: Option<Format>) -> anyhow::Result<Self> {
         Ok(Self { source: encoded::by_gpu(self.source, format)?, ..self })
     }

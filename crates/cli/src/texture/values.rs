@@ -2,10 +2,10 @@
 
 use rushes::texture::Transport;
 
-/// Octets of the header that each packet of a tile has.
+/// Octets in the header of each packet of a tile.
 pub(crate) const HEADER: usize = 4;
 
-/// Octets that a chunk over TCP may have, its header included.
+/// Maximum number of octets of a chunk over TCP, its header included.
 const PACKET_MAX: usize = (1 << 20) + HEADER;
 
 pub(crate) fn parse_pixels(text: &str) -> Result<(u32, u32), String> {
@@ -24,7 +24,7 @@ pub(crate) fn parse_packet(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Bits per second that bound nothing.
+/// A bit rate without effect as a limit.
 const BIT_RATE_MAX: u64 = 1_000_000_000_000_000;
 
 /// Bits per second.

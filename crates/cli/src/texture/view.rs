@@ -1,4 +1,4 @@
-//! `rushes texture view`: a server's frames into a file, or only measured.
+//! `rushes texture view`: receives a server's frames into a file, or only measures them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,21 +32,21 @@ use crate::Outcome;
 use crate::Usage;
 use crate::interrupt::Interrupt;
 
-/// How often the stream is looked at.
+/// Interval at which the stream is polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long packets are waited for where nobody looks on, and for how many frames at once.
+/// Maximum wait for missing packets when writing a file, and number of frames in progress.
 const FILE_DEADLINE: Duration = Duration::from_secs(1);
 const FILE_SLOTS: usize = 8;
 
-/// Why nothing more is received.
+/// The reason why reception ended.
 #[derive(Debug)]
 pub(crate) enum End {
     /// Ctrl-C, `--frames` or `--duration`.
     Asked,
-    /// The server said so, or is no longer there.
+    /// The server ended the stream, or is no longer there.
     Stopped(Stopped),
-    /// No frame came for too long.
+    /// No frame came during the idle timeout.
     Idle,
     /// The file cannot be written.
     File,
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     receive(args, &interrupt, options, |counting| counting)
 }
 
-/// Receives until it is over; `sink` makes the sink that frames go to from the one that counts them.
+/// Receives until the end; `sink` makes the sink for the frames from the one that counts them.
 pub(super) fn receive<S: TextureSink + 'static>(
     args: &ViewArgs,
     interrupt: &Interrupt,
@@ -121,7 +121,7 @@ fn end_of(client: TextureClient, sink: &ViewSink, end: &End) -> (Frames, ClientS
         return (Frames { cut_off, ..frames }, statistics);
     }
     let statistics = client.stop();
-    // The sink knows of those before frames that came, the client of all.
+    // The sink counts losses before received frames, the client all losses.
     let frames = sink.frames();
     (Frames { lost: frames.lost.max(statistics.frames_lost), ..frames }, statistics)
 }
@@ -150,12 +150,12 @@ fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     Ok(options)
 }
 
-/// A server may say a rate that no file has.
+/// The rate for a file; a server may announce one that no file can have.
 fn rate_of(rate: FrameRate) -> Rate {
     Rate::new(rate.numerator, rate.denominator).unwrap_or(Rate::DEFAULT)
 }
 
-/// What is looked at while frames come.
+/// The state that is polled while frames arrive.
 struct Watch {
     client: TextureClient,
     sink: Arc<ViewSink>,
@@ -165,7 +165,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Tells what there is to compare as soon as it is known.
+    /// Shows the words to compare as soon as they are known.
     fn look_for_words(&mut self, args: &ViewArgs) {
         if self.agreed.is_some() || !args.delivery.security.agrees_on_keys() {
             return;
@@ -176,7 +176,7 @@ impl Watch {
         }
     }
 
-    /// Until it is over; why, and how long that was.
+    /// Runs until the end; returns its reason and the time taken.
     fn run(&mut self, args: &ViewArgs, interrupt: &Interrupt) -> (End, Duration) {
         let start = Instant::now();
         let mut tally = Tally::default();

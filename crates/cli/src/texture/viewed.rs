@@ -1,4 +1,4 @@
-//! What was seen of a server's frames, in words and as JSON.
+//! Reports on a server's frames, in words and as JSON.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ use super::view::End;
 use crate::Outcome;
 use crate::report;
 
-/// What was agreed on with the server.
+/// The parameters agreed on with the server.
 pub(crate) struct Beginning {
     server: SocketAddr,
     shape: Option<TextureShape>,
@@ -87,7 +87,7 @@ impl fmt::Display for Beginning {
     }
 }
 
-/// What the last line said.
+/// The counters of the last line.
 #[derive(Default)]
 pub(crate) struct Tally {
     frames: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What has come since the last line, and how it fares.
+    /// The rates since the last line, latency and loss.
     pub(crate) fn line(
         &mut self,
         frames: Frames,
@@ -138,7 +138,7 @@ fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
     line
 }
 
-/// The same for programs.
+/// The statistics as JSON.
 pub(crate) fn object(
     frames: Frames,
     statistics: &ClientStatistics,
@@ -167,7 +167,7 @@ pub(crate) fn object(
     })
 }
 
-/// What was seen from beginning to end.
+/// The results of a session.
 pub(crate) struct Viewed {
     pub(crate) beginning: Beginning,
     pub(crate) frames: Frames,
@@ -176,15 +176,15 @@ pub(crate) struct Viewed {
     pub(crate) written: Option<u64>,
     pub(crate) end: End,
     pub(crate) time: Duration,
-    /// What there is to compare, if keys were agreed on.
+    /// The words to compare, if keys were agreed on.
     pub(crate) agreed: Option<SasStatus>,
 }
 
 impl Viewed {
-    /// Prints the report; whether what was asked for happened.
+    /// Prints the report and returns the outcome.
     ///
     /// # Errors
-    /// If the standard output does not take it.
+    /// If the standard output cannot be written.
     pub(crate) fn print(&self, args: &ViewArgs) -> anyhow::Result<Outcome> {
         let failure = self.failure(args);
         let rate = per_second(self.frames.all, self.time);
@@ -247,7 +247,7 @@ impl Viewed {
         all > 0 && damaged + lost + left_out == 0
     }
 
-    /// Why this is a failure, if it is one.
+    /// The reason for the failure, if the session failed.
     fn failure(&self, args: &ViewArgs) -> Option<String> {
         match &self.end {
             End::Stopped(stopped)

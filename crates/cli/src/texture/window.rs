@@ -1,4 +1,4 @@
-//! `rushes texture view --window`: frames into graphics memory and onto the screen.
+//! `rushes texture view --window`: receives frames into graphics memory and shows them.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -39,7 +39,8 @@ pub(super) fn run(
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     options.title = format!("{host}:{} - rushes", args.server.port);
     (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
-    // The window has the main thread, as systems want it; frames are received beside it.
+    // The window runs on the main thread, as operating systems require; frames are received on
+    // another.
     std::thread::scope(|scope| {
         let asking = Asking(interrupt);
         let mut watching = Watching {
@@ -63,7 +64,7 @@ pub(super) fn run(
     })
 }
 
-/// What is received while the window is there.
+/// The reception while the window is open.
 struct Watching<'scope, 'env> {
     args: &'env ViewArgs,
     interrupt: &'env Interrupt,
@@ -74,14 +75,14 @@ struct Watching<'scope, 'env> {
     thread: Option<ScopedJoinHandle<'scope, anyhow::Result<Outcome>>>,
 }
 
-/// What the statistics say of the stream.
+/// Statistics of the stream.
 #[derive(Default)]
 struct Seen {
     picture: String,
     frames: u64,
     damaged: u64,
     packets_missing: u64,
-    /// From the server's picture to the last octet, and how wrong that may be.
+    /// From the server's picture to the last octet, and its maximum error.
     latency: Option<(Duration, Duration)>,
 }
 
@@ -93,7 +94,8 @@ impl Viewer for Watching<'_, '_> {
         let (args, interrupt) = (self.args, self.interrupt);
         let mut options = self.client.clone();
         if gpu.is_software() {
-            // Drawing takes the processors that receive: nothing is lost that is only late.
+            // Drawing in software slows reception down: wait longer, so that late packets are not
+            // lost.
             options.deadline_min = options.deadline_max;
         }
         let (shown, seen) = (Arc::clone(&sink), Arc::clone(&self.seen));
@@ -128,7 +130,7 @@ impl Viewer for Watching<'_, '_> {
     }
 }
 
-/// Frames into graphics memory, and counted.
+/// Passes frames to graphics memory, and counts them.
 struct WindowSink {
     counting: Arc<ViewSink>,
     shown: Arc<GpuSink>,

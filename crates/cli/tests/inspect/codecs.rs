@@ -1,4 +1,4 @@
-//! Which codec a stream is taken for: those of which the packets show signs, and no other.
+//! Guesses of codecs: those of which the packets show signs, and no others.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::{
     AVC, Bench, HEVC, OPUS, START, Sending, VVC, capture_of, inspect, media, rtp_packets, run, text,
 };
 
-/// The payload types that Rushes uses by default, and one that means nothing.
+/// The payload types that Rushes uses by default, and others without a meaning.
 const PAYLOAD_TYPES: [u8; 6] = [96, 97, 98, 100, 101, 111];
 
-/// Octets like noise, the same every time.
+/// Deterministic octets like noise.
 struct Noise(u64);
 
 impl Noise {
@@ -53,7 +53,8 @@ fn only_stream(packets: &[(Duration, Vec<u8>)], more: &[&str]) -> Value {
     report["streams"][0].clone()
 }
 
-/// Access units of `count` packets each at 30 Hz; `payload` makes the packet of that place.
+/// Access units of `count` packets each at 30 Hz. `payload` makes the payload at a position in the
+/// access unit.
 fn pictures(count: usize, mut payload: impl FnMut(usize) -> Vec<u8>) -> Packets {
     let packet = |n: usize| (n % count + 1 == count, (n / count) as u32 * 3000, payload(n % count));
     (0..300).map(packet).collect()
@@ -64,7 +65,7 @@ fn speech(ticks: u32, mut payload: impl FnMut() -> Vec<u8>) -> Packets {
     (0..300).map(|n| (n == 0, n * ticks, payload())).collect()
 }
 
-/// Two digits of a telephone's keys, reported each 20 ms and three times at their ends.
+/// Two digits of a telephone's keys, reported every 20 ms and twice at their ends.
 fn digits() -> Packets {
     let mut packets = Vec::new();
     for (n, digit) in [5_u8, 11].into_iter().enumerate() {
@@ -155,7 +156,8 @@ fn what_is_no_known_codec_is_not_named() {
     all.push(("AV1", pictures(2, |n| any([&[0x50_u8, 0x32][..], &[0x90]][n], 900))));
     all.push(("MPEG-TS", pictures(4, |_| any(&[0x47, 0x01, 0x00, 0x10], 1316))));
     all.push(("AAC", speech(1024, || any(&[0, 16, 0x0b, 0x38, 0x21], 366))));
-    // The mode that is asked for and the frame's own, without padding: as a slice of H.264 begins.
+    // The requested mode and that of the frame, without padding: they look like the beginning of an
+    // H.264 slice.
     all.push(("AMR, packed", speech(160, || any(&[0x61, 0x9c], 18))));
     all.push(("AMR", speech(160, || any(&[0xf0, 0x3c], 33))));
     all.push(("L16, silent", speech(480, || vec![0; 960])));
@@ -188,7 +190,7 @@ fn an_unknown_stream_is_described_by_its_looks() {
         let said = text(&run(&[path.to_str().unwrap()]).stdout);
         said.lines().find(|line| line.contains("codec")).unwrap().trim().to_owned()
     };
-    // The first 192 packets are looked at.
+    // The first 192 packets are examined.
     let mut n = 0;
     let video = pictures(3, |_| {
         n += 1;
@@ -236,7 +238,7 @@ fn the_codec_of_one_source_can_be_given() {
     let (told, guessed) = (json!("as told"), json!("a guess from the payloads"));
     let first = [[json!("generic"), told.clone()], [json!("H.265"), guessed]];
     assert_eq!(codecs(&["--codec", "00000007=raw"]), (first, 0));
-    // Before a payload type, and before the codec of all.
+    // It takes precedence over a payload type, and over the codec of all streams.
     let both = [[json!("H.264"), told.clone()], [json!("H.265"), told.clone()]];
     let more = ["--codec", "0x7=h264", "--payload-type", "96=h265", "--codec", "opus"];
     assert_eq!(codecs(&more), (both, 0));

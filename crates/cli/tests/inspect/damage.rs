@@ -1,4 +1,4 @@
-//! Captures that are damaged, cut or none, and command lines that cannot work.
+//! Damaged and cut captures, other files, and command lines that cannot work.
 
 use std::time::Duration;
 

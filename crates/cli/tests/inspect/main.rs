@@ -164,8 +164,8 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
     let mut packets = rtp_packets(&media(OPUS), OPUS_SENDING);
     assert_eq!(packets.len(), 105);
     let late = Duration::from_millis(500);
-    // From the back, so that places stay: one lost, two that change places, one
-    // repeated at once, one repeated three packets later, two lost, one half a second late.
+    // From the end, so that positions stay the same: one lost, two swapped, one repeated at once,
+    // one repeated three packets later, two lost, one half a second late.
     packets.remove(90);
     let short = |n: &usize| packets[n + 1].0 < packets[*n].0 + Duration::from_millis(11);
     let swapped = (65..85).find(short).unwrap();
@@ -190,7 +190,7 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
         ("lost", 3),
         ("cumulative_lost", 1),
         ("duplicates", 2),
-        // The straggler, and one of the two that changed places.
+        // The late packet, and one of the two swapped.
         ("reordered", 2),
         ("late", 1),
         ("units", 101),
@@ -219,7 +219,8 @@ fn packets_out_of_order_are_counted_once_each() {
     let (report, _) =
         inspect(&bench.capture(&capture_of(&packets).octets), &["--reorder-time", "1s"]);
     let stream = &report["streams"][0];
-    // One packet one place late; one four places late; one four places early, so four late.
+    // One packet one position late; one four positions late; one four positions early, so four are
+    // late.
     assert_eq!(stream["reordered"], 1 + 1 + 4);
     assert_eq!((&stream["lost"], &stream["late"]), (&json!(0), &json!(0)));
     assert_eq!(stream["units"], 63);
@@ -267,7 +268,7 @@ fn ip_fragments_are_put_together() {
         let (mut pieces, mut packets) = (0, 0);
         for (time, packet) in rtp_packets(&media(OPUS), sending) {
             let mut parts = fragments(from, to, &packet, 136);
-            // The last comes first, as some systems send them.
+            // The last fragment comes first, as some systems send them.
             parts.reverse();
             if parts.len() == 1 {
                 parts = vec![udp(from, to, &packet)];
@@ -392,7 +393,7 @@ fn packets_that_the_network_interface_was_to_divide_are_told_apart() {
     let packets = rtp_packets(&media(AVC), Sending { packet_len: 200, ..AVC_SENDING });
     let mut capture = Capture::new(Format::Micros, false, 1);
     let mut datagrams = 0;
-    // As the kernel takes them: packets of one length, then perhaps a shorter one.
+    // As passed to the kernel: packets of one length, then possibly a shorter one.
     for frame in packets.chunk_by(|(_, a), (_, b)| a[4..8] == b[4..8]) {
         for run in frame.chunk_by(|(_, a), (_, b)| a.len() == 200 && b.len() <= 200) {
             let joined: Vec<u8> = run.iter().flat_map(|(_, packet)| packet.clone()).collect();

@@ -54,8 +54,8 @@ fn streams_of_other_senders_become_their_files_again() {
     }
 }
 
-/// The packets of a little-endian capture of raw IPv4 packets with a header of 20 octets, as of
-/// `payload_type`.
+/// A little-endian capture of raw IPv4 packets with a header of 20 octets, with `payload_type` set
+/// in its RTP packets.
 fn retyped(capture: &Path, payload_type: u8) -> Vec<u8> {
     let mut octets = std::fs::read(capture).unwrap();
     let mut at = 24;

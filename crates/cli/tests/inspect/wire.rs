@@ -66,19 +66,19 @@ impl Capture {
                 });
                 interface.extend(capture.halves(&[0, 0]));
                 capture.block(1, &interface);
-                // A block of a type that nobody knows is to be passed over.
+                // A block of an unknown type must be skipped.
                 capture.block(0x0bad_0bad, b"unknown!");
             }
         }
         capture
     }
 
-    /// Adds an IP packet, behind a header of the link layer.
+    /// Adds an IP packet, after a header of the link layer.
     pub(crate) fn packet(&mut self, time: Duration, packet: &[u8]) {
         self.cut_packet(time, packet, usize::MAX);
     }
 
-    /// Adds as much of an IP packet as `kept` octets of its frame.
+    /// Adds the first `kept` octets of the frame of an IP packet.
     pub(crate) fn cut_packet(&mut self, time: Duration, packet: &[u8], kept: usize) {
         let frame = [link_header(self.link, packet[0] >> 4 == 6), packet.to_vec()].concat();
         let data = &frame[..kept.min(frame.len())];
@@ -202,7 +202,7 @@ pub(crate) fn media(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name)
 }
 
-/// How a file is sent.
+/// The parameters for sending a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
     pub(crate) payload_type: u8,

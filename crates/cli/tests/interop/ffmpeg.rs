@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::media::{H264, H265, Kind, OPUS, assert_same};
 use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
-/// FFmpeg, receiving what `sdp` describes, with `output` as its last arguments.
+/// FFmpeg, receiving the stream that `sdp` describes, with `output` as its last arguments.
 pub(crate) fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
     let mut arguments = vec!["-nostdin", "-v", "warning"];
     arguments.extend(["-protocol_whitelist", "file,udp,rtp,srtp,crypto"]);
@@ -42,7 +42,7 @@ fn to_ffmpeg(kind: Kind, more: &[&str]) {
         let output = ["-c", "copy", "-f", format(kind), "-y", came.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send(file, port, more);
-        // The goodbye ends it; if it was lost, Ctrl-C does.
+        // The goodbye ends it, or Ctrl-C if the goodbye was lost.
         process.stop_after(Duration::from_secs(5));
         assert_same(file, &came);
     }
@@ -101,7 +101,7 @@ fn from_ffmpeg(kind: Kind, more: &[&str]) {
         ffmpeg_sends(file, port, kind, more, "");
         let report = received(process);
         assert_same(file, &came);
-        // Its sender report counted what it sent, and its goodbye ended us.
+        // Its sender report counted the packets sent, and its goodbye ended the reception.
         let peer = &report["rtcp"]["peers"][0];
         assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
         assert_eq!(report["rtcp"]["goodbyes"].as_array().unwrap().len(), 1, "{report}");
@@ -165,7 +165,7 @@ fn rushes_receives_what_ffmpeg_describes() {
         let port = ports();
         let sdp = folder.path().join(format!("{}.sdp", kind.name()));
         let came = folder.path().join(format!("came.{}", kind.extension));
-        // FFmpeg says what it would send, before anybody listens.
+        // FFmpeg writes the description before a receiver listens.
         let mut describing = vec!["-sdp_file", sdp.to_str().unwrap(), "-t", "0.02"];
         describing.extend(more);
         ffmpeg_sends(file, port, kind, &describing, "");

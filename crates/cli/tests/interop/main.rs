@@ -1,7 +1,7 @@
-//! Other people's software on the other end: FFmpeg, GStreamer, pion.
+//! Software of other projects at the other end: FFmpeg, GStreamer, pion.
 //!
 //! With `RUSHES_INTEROP=require` (as `.ci/run` sets it) a missing program is a failure; otherwise
-//! its tests are skipped and say so. All traffic stays on 127.0.0.1.
+//! its tests are skipped with a message. All traffic stays on 127.0.0.1.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod ffmpeg;

@@ -1,4 +1,4 @@
-//! What is streamed: files of this project, others that FFmpeg makes, and how they are compared.
+//! The files that are streamed, of this project or made by FFmpeg, and their comparison.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rushes::Codec;
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::payload::nal;
 
-/// A codec as the tests speak of it.
+/// A codec, with its names and parameters in the tests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Kind {
     pub(crate) codec: Codec,
@@ -93,7 +93,7 @@ pub(crate) fn units(file: &Path, codec: Codec) -> Vec<Vec<u8>> {
     units
 }
 
-/// What stands between start codes, without the zeros that may follow a unit.
+/// The octets between start codes, without the zeros that may follow a unit.
 fn nal_units(octets: &[u8]) -> Vec<Vec<u8>> {
     let starts: Vec<usize> = nal::find_start_codes(octets).collect();
     let ends = starts.iter().skip(1).copied().chain([octets.len()]);

@@ -1,4 +1,4 @@
-//! pion at the other end: the one peer for H.266, built with Go from `interop/pion`.
+//! pion at the other end: the only peer for H.266, built with Go from `interop/pion`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn pion_sends_h266() {
     }
 }
 
-/// The access units of a file, each behind its length.
+/// The access units of a file, each preceded by its length.
 fn access_units(file: &Path) -> Vec<u8> {
     let mut reader = MediaReader::open(file, Codec::H266, ReadOptions::default()).unwrap();
     let mut octets = Vec::new();

@@ -1,4 +1,4 @@
-//! A relay between sender and receiver that shows whether what passes can be read.
+//! A relay between sender and receiver that shows whether the traffic is readable.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,12 +11,12 @@ use rushes_netsim::{Passing, Relay, Way};
 /// The fixed header of RTP (RFC 3550 section 5.1), which SRTP leaves in the clear.
 const HEADER: usize = 12;
 
-/// So many octets in a row that stand in the media are no accident in a datagram: in tests of
-/// these sizes one that is encrypted holds them by chance once in a thousand million.
+/// Consecutive octets of the media that show that a datagram is readable. In tests of these sizes,
+/// an encrypted datagram contains as many by chance once in a thousand million.
 const WINDOW: usize = 8;
 
-/// Passes on what comes to two ports, a stream's and that of its RTCP, and keeps what goes to the
-/// receiver.
+/// Forwards the datagrams of two ports and keeps those to the receiver. The ports are a stream's
+/// and that of its RTCP.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// The first of its ports.
@@ -26,7 +26,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Before a receiver on `to` and the port after.
+    /// A relay to a receiver on `to` and the next port.
     pub(crate) fn to(to: u16) -> Self {
         let came = Arc::new(Mutex::new([const { Vec::new() }; 2]));
         let kept = came.clone();
@@ -41,14 +41,14 @@ impl Recorder {
         Self { port: relay.address().port(), relay, came }
     }
 
-    /// What came to the first port, and what to the second.
+    /// The datagrams to the first port, and those to the second.
     pub(crate) fn end(self) -> [Vec<Vec<u8>>; 2] {
         self.relay.finish();
         std::mem::take(&mut self.came.lock().unwrap())
     }
 }
 
-/// How many of `datagrams` say something, behind the header, that stands in `file` or is `name`.
+/// The number of `datagrams` that contain, after the header, a part of `file` or of `name`.
 pub(crate) fn readable(datagrams: &[Vec<u8>], file: &Path, name: &str) -> usize {
     let media = fs::read(file).unwrap();
     let known: HashSet<&[u8]> =

@@ -1,4 +1,4 @@
-//! RTCP with GStreamer's `rtpbin`: what each side reads of the other's reports and requests.
+//! RTCP with GStreamer's `rtpbin`: how each side reads the other's reports and requests.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,19 +10,19 @@ use crate::gstreamer::{caps, depayload, launch};
 use crate::media::{H264, H265, Kind, assert_same};
 use crate::rig::{have, ports, receive, received, send, wait_for};
 
-/// `rtpbin` tells what it reads of RTCP.
+/// Has `rtpbin` log the RTCP that it reads.
 pub(crate) const TELLING: [(&str, &str); 2] =
     [("GST_DEBUG", "rtpsession:6,rtpsource:6"), ("GST_DEBUG_NO_COLOR", "1")];
 
-/// What was told of RTCP, and the rest left out: a line or more is told of each RTP packet.
+/// The lines of a log about RTCP only: each RTP packet makes one or more.
 pub(crate) fn of_reports(told: &str) -> String {
     let lines = told.lines().filter(|line| !line.contains("update_receiver_stats"));
     let lines = lines.filter(|line| !line.contains("calculate_jitter"));
     lines.filter(|line| !line.contains("push_packet")).collect::<Vec<_>>().join("\n")
 }
 
-/// How long the files take to be sent, on a busy machine too. A pipeline that sends may wait for
-/// reports after its end.
+/// The time to send the files, even on a busy machine. A pipeline that sends may wait for reports
+/// after its end.
 const SENDING: Duration = Duration::from_secs(8);
 
 /// A pipeline that receives on `port` and reports to `back`.
@@ -68,7 +68,7 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
     assert_plausible(&report);
 }
 
-/// `file` in a container that tells the time, which GStreamer keeps to.
+/// `file` in a container with timestamps, which GStreamer follows.
 fn timed(file: &Path, folder: &Path) -> String {
     let timed = folder.join("timed.mp4");
     let status = Command::new("ffmpeg")
@@ -80,8 +80,8 @@ fn timed(file: &Path, folder: &Path) -> String {
     timed.display().to_string()
 }
 
-/// A pipeline that sends `file` in real time to the first of `ports` and its reports to the
-/// second, and takes reports at the third.
+/// A pipeline that sends `file` in real time. Of `ports`, it sends media to the first and reports
+/// to the second, and receives reports at the third.
 fn sending(file: &str, ports: [u16; 3], between: &str, losing: &str) -> String {
     let [port, control, back] = ports;
     format!(
@@ -142,7 +142,7 @@ fn rtpbin_sends_again_what_we_ask_for() {
     launch(&pipeline, &[]).stop_after(SENDING);
     let report = received(process);
     assert!(report["received"]["recovered"].as_u64().unwrap() > 0, "{report}");
-    // What is lost in the last moment is not asked for in time: nothing follows it.
+    // Losses at the very end are not requested in time: no packet follows them.
     assert!(report["received"]["packets_lost"].as_u64().unwrap() < 3, "{report}");
     assert_eq!(report["rtcp"]["malformed"], 0, "{report}");
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub(crate) use crate::ports::ports;
 
-/// After this long a process is ended, and the test fails.
+/// Time after which a process is killed and the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether all of `programs` can be run; a test without them returns early.
@@ -59,7 +59,7 @@ pub(crate) fn wait_for(port: u16) {
         assert!(Instant::now() < deadline, "nothing listens on port {port}");
         thread::sleep(Duration::from_millis(20));
     }
-    // Its port is open before its pipeline runs.
+    // A port is open before its pipeline runs.
     thread::sleep(Duration::from_millis(300));
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn wait_for(port: u16) {
 pub(crate) struct Process {
     name: String,
     child: Child,
-    /// Read from the start: a full pipe would stop the process.
+    /// Read from the start: a full pipe would block the process.
     outputs: Option<[JoinHandle<String>; 2]>,
 }
 
@@ -94,13 +94,13 @@ impl Process {
         Self { name: program.to_owned(), child, outputs }
     }
 
-    /// Waits until it ends by itself; its standard output and its error output.
+    /// Waits until it ends by itself; returns its standard output and its error output.
     pub(crate) fn finish(self) -> (String, String) {
         self.end().1
     }
 
-    /// Asks it to end as Ctrl-C does, after `time` if it has not ended before; ends it if it does
-    /// not listen, as GStreamer sometimes does not.
+    /// Interrupts it as Ctrl-C does, after `time` if it has not ended before. Kills it if it
+    /// ignores that, as GStreamer sometimes does.
     pub(crate) fn stop_after(self, time: Duration) -> (String, String) {
         self.ended_after(time).1
     }
@@ -164,7 +164,7 @@ pub(crate) fn rushes<S: AsRef<OsStr>>(arguments: &[S]) -> Process {
     Process::start(assert_cmd::cargo::cargo_bin!("rushes").to_str().unwrap(), arguments)
 }
 
-/// Sends `file` to `port` with `rushes send`; what it printed.
+/// Sends `file` to `port` with `rushes send`; returns its report.
 pub(crate) fn send(file: &Path, port: u16, more: &[&str]) -> Value {
     let to = format!("127.0.0.1:{port}");
     let mut arguments = vec!["send", file.to_str().unwrap(), "--to", &to, "--json"];
@@ -176,7 +176,7 @@ pub(crate) fn send(file: &Path, port: u16, more: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes send: {out}{err}"))
 }
 
-/// Writes what `rushes send` would say of `file` to `port`.
+/// Writes the description of `rushes send` of `file` to `port`.
 pub(crate) fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> PathBuf {
     let sdp = folder.join(format!("{port}.sdp"));
     let mut arguments = vec!["--sdp", sdp.to_str().unwrap(), "--dry-run"];
@@ -195,13 +195,13 @@ pub(crate) fn receive(file: &Path, port: u16, more: &[&str]) -> Process {
     process
 }
 
-/// What `rushes recv` printed at its end.
+/// The report that `rushes recv` printed at its end.
 pub(crate) fn received(process: Process) -> Value {
     let (out, err) = process.finish();
     serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes recv: {out}{err}"))
 }
 
-/// `rushes recv` of what `sdp` describes into `file`, listening on `port`.
+/// `rushes recv` of the stream that `sdp` describes into `file`, listening on `port`.
 pub(crate) fn receive_described(file: &Path, sdp: &Path, port: u16, more: &[&str]) -> Process {
     let mut arguments = vec!["recv", "--sdp", sdp.to_str().unwrap()];
     arguments.extend(["-o", file.to_str().unwrap(), "--json"]);

@@ -42,8 +42,8 @@ fn two_processes_show_the_same_words_and_the_file_is_the_same() {
     }
 }
 
-/// Sends a file from `there` to `here`, each with these options; what both say, and whether the copy
-/// is there and the same.
+/// Sends a file from `there` to `here`, each with these options. Returns the output of both, and
+/// whether the copy is identical, if there is one.
 #[cfg(unix)]
 fn pass(here: &[&str], there: &[&str]) -> ([std::process::Output; 2], Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn a_peer_that_was_compared_and_has_changed_gets_nothing_unless_that_is_accepted
     let (near, far) = (["--zrtp-cache", &here], ["--zrtp-cache", &there]);
     let accepted = [&far[..], &["--zrtp-accept-changed"]].concat();
     assert_eq!(pass(&near, &far).1, Some(true));
-    // As if people had found the words equal.
+    // As if users had found the words equal.
     for cache in [&here, &there] {
         let kept = std::fs::read_to_string(cache).unwrap();
         assert!(kept.contains(" 0 never"), "{kept}");
@@ -108,7 +108,7 @@ fn a_peer_that_was_compared_and_has_changed_gets_nothing_unless_that_is_accepted
     }
     let ([sent, _], is_same) = pass(&near, &far);
     assert_eq!((json(&sent)["zrtp"]["verified"].clone(), is_same), (true.into(), Some(true)));
-    // The receiver loses what it kept, or is another.
+    // The receiver has lost its cache, or is another host.
     let kept = std::fs::read_to_string(&here).unwrap();
     let name: String = kept.lines().take(2).flat_map(|line| [line, "\n"]).collect();
     std::fs::write(&here, name).unwrap();
@@ -121,7 +121,7 @@ fn a_peer_that_was_compared_and_has_changed_gets_nothing_unless_that_is_accepted
     assert_eq!((json(&sent)["zrtp"]["verified"].clone(), is_same), (false.into(), Some(true)));
 }
 
-/// Sends with a description that `change` may change before the receiver reads it; what both say.
+/// Sends with a description that `change` may change before it is read. Returns the output of both.
 fn by_description(change: impl FnOnce(String) -> String) -> [std::process::Output; 2] {
     let folder = tempfile::tempdir().unwrap();
     let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
@@ -156,7 +156,7 @@ fn a_description_announces_the_hello_and_another_is_not_taken() {
         format!("{before}zrtp-hash:1.10 {other}{}", &after[1..])
     });
     assert_eq!(sent.status.code(), Some(1));
-    // The sender is heard, and gets no answer.
+    // The sender's Hello is received, but not answered.
     assert!(text(&sent.stderr).contains("nobody there speaks ZRTP"), "{}", text(&sent.stderr));
     let said = text(&received.stderr);
     assert!(said.contains("a Hello was ignored that is not the one"), "{said}");

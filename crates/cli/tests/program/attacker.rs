@@ -1,6 +1,6 @@
-//! An attacker with ten thousand addresses sends datagrams of every kind to all ports of a program,
-//! before, during and after an honest stream, in every mode. The stream must arrive complete, and memory
-//! and descriptors must stay bounded.
+//! An attacker with ten thousand addresses against honest streams. It sends datagrams of every kind
+//! to all ports of a program, before, during and after a stream, in every mode. The stream must
+//! arrive complete, and memory and descriptors must stay bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,20 +19,20 @@ use crate::stranger::{opening, wishes};
 use crate::strangers::ended;
 use crate::texture_rig::serving;
 
-/// Addresses that the attacker has.
+/// Number of addresses of the attacker.
 const ADDRESSES: usize = 10_000;
 
-/// Packets from each of them in a row.
+/// Consecutive packets from each of them.
 const BURST: usize = 10;
 
-/// Packets of an attack at least.
+/// Minimum number of packets of an attack.
 const PACKETS_MIN: usize = 10_000;
 
-/// What one program may have at most, whatever is sent to it.
+/// Maximum memory and number of open files of one program under attack.
 const MEMORY_MAX: usize = 200 << 20;
 const FILES_MAX: usize = 600;
 
-/// What was seen of the programs under attack, at its worst.
+/// The highest values seen of the programs under attack.
 #[derive(Debug, Default)]
 struct Worst {
     memory: usize,
@@ -56,7 +56,7 @@ fn ports(process: u32) -> BTreeSet<u16> {
     links.filter_map(|link| by_inode.get(link.to_str()?).copied()).collect()
 }
 
-/// Octets of memory, and open files.
+/// Peak memory in octets, and number of open files.
 fn size(process: u32) -> (usize, usize) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -65,7 +65,7 @@ fn size(process: u32) -> (usize, usize) {
     (kibibytes.unwrap_or(0_usize) << 10, files)
 }
 
-/// Datagrams of every kind that our ports take.
+/// Datagrams of every kind that the ports receive.
 fn repertoire() -> Vec<Vec<u8>> {
     let rtp = |payload_type: u8, ssrc: u8, payload: &[u8]| {
         [&[0x80, payload_type, 0, 9, 0, 0, 0, 9, 0, 0, 0, ssrc], payload].concat()
@@ -99,7 +99,8 @@ fn repertoire() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Attacks `processes`, and a TCP port if there is one, until it is `over` and `least` packets were sent.
+/// Attacks `processes`, and a TCP port if given. Ends when `over` is set and `least` packets were
+/// sent.
 fn attack(processes: &[u32], tcp: Option<SocketAddr>, over: &AtomicBool, least: usize) -> Worst {
     let (repertoire, mut worst) = (repertoire(), Worst::default());
     let control = opening(Opening::Control(wishes(rushes::texture::Transport::Udp)));
@@ -114,7 +115,7 @@ fn attack(processes: &[u32], tcp: Option<SocketAddr>, over: &AtomicBool, least: 
                 worst.memory = worst.memory.max(memory);
                 worst.files = worst.files.max(files);
             }
-            // A connection that says something, and one that says nothing, and none is kept for long.
+            // Some connections send an opening, others nothing, and none is kept for long.
             connections.extend(tcp.and_then(|tcp| TcpStream::connect(tcp).ok()));
             if let (Some(mut connection), 0) = (connections.last(), n % 100) {
                 let _ = std::io::Write::write_all(&mut connection, &control);

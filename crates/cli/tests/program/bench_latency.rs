@@ -1,4 +1,4 @@
-//! `rushes bench latency` and `start-code`: the figures that they make, not their values.
+//! `rushes bench latency` and `start-code`: their figures, not the values.
 
 use serde_json::Value;
 
@@ -24,8 +24,8 @@ fn every_way_of_receiving_has_its_round_trips() {
         let found = figure["rows"].as_array().unwrap();
         assert_eq!(found.len(), rows, "{figure}");
         for row in found {
-            // How many come back before patience ends depends on what else the machine does; every
-            // one that does has a time.
+            // The number of frames that return in time depends on the load of the machine; each of
+            // them has a round-trip time.
             let (failed, sent) = (row["failed"].as_u64().unwrap(), row["frames"].as_u64().unwrap());
             let median = row["p50 ms"].as_f64();
             assert!(failed <= sent && sent > 0, "{row}");

@@ -34,7 +34,7 @@ fn any_program_is_measured_by_its_two_commands() {
     for who in ["Rushes", "mine"] {
         for part in ["whole", "send", "receive"] {
             let row = row(&rows, who, part);
-            // What a busy machine lost or caught up with is no matter here, only that it was counted.
+            // Losses and delays of a busy machine do not matter here, only that they were counted.
             let counted = ["measured", "lost too much", "too fast"];
             assert!(counted.iter().any(|state| row["state"] == *state), "{row}");
         }

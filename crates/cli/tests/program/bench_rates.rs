@@ -1,4 +1,4 @@
-//! `rushes bench rates`: the figures that it makes, not their values.
+//! `rushes bench rates`: its figures, not their values.
 
 use serde_json::Value;
 

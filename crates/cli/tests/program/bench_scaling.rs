@@ -1,4 +1,4 @@
-//! `rushes bench scaling`: the figures that it makes, not their values.
+//! `rushes bench scaling`: its figures, not their values.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rig::{interrupt, json, run, rushes, text};
 
-/// A small run of one figure; what it said on the way, too.
+/// A small run of one figure; returns its report and its error output.
 fn measured(figure: &str, out: &str) -> (Value, String) {
     let small = ["--quick", "--runs", "1", "--frames", "4", "--frame-size", "60000", "--json"];
     let output =
@@ -27,7 +27,7 @@ fn rows(report: &Value, name: &str, plots: &[&str], out: &str) -> Vec<Value> {
     assert_eq!(csv.lines().count(), rows.len() + 1);
     for plot in plots {
         let svg = std::fs::read_to_string(folder.join(format!("{plot}.svg"))).unwrap();
-        // Every plot has sockets alone beside the library.
+        // Every plot shows bare sockets beside the library.
         assert!(svg.starts_with("<svg") && svg.contains(", bare"), "{plot}");
     }
     rows.clone()
@@ -44,7 +44,7 @@ fn streams_packet_sizes_and_buffers_have_their_tables_and_plots() {
     let plots = ["packet-sizes-goodput", "packet-sizes-cpu"];
     let sizes = rows(&report, "packet-sizes", &plots, out);
     assert_eq!(sizes.len(), 3 * 3);
-    // Nobody sends more than the receiver has told that it has room for.
+    // No sender sends more than the receiver has announced room for.
     for row in streams.iter().chain(&sizes) {
         assert_eq!(row["not whole"], 0, "{row}");
         assert!(row["Gbit/s"].as_f64().unwrap() > 0.0, "{row}");
@@ -80,7 +80,7 @@ fn places_and_links_are_measured_or_left_out_with_a_word() {
     }
 }
 
-/// The namespaces that process `id` has made and not removed; `None` where they cannot be listed.
+/// The namespaces that process `id` has made and not removed; `None` if they cannot be listed.
 fn namespaces(id: u32) -> Option<Vec<String>> {
     let output = std::process::Command::new("ip").args(["netns", "list"]).output().ok()?;
     let names = text(&output.stdout);
@@ -93,7 +93,7 @@ fn an_interrupt_leaves_no_namespace_behind() {
     let mut bench = rushes(&["bench", "scaling", "--figure", "bucket", "--runs", "100", "--json"]);
     let mut bench = bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let id = bench.id();
-    // Where there are no rights to make any, it ends soon by itself.
+    // Without the rights to make any, it soon ends by itself.
     let deadline = Instant::now() + Duration::from_secs(20);
     while namespaces(id).is_some_and(|names| names.len() < 2)
         && bench.try_wait().unwrap().is_none()

@@ -1,4 +1,4 @@
-//! `rushes bench texture`: the figures that it makes, not their values.
+//! `rushes bench texture`: its figures, not their values.
 
 use serde_json::Value;
 

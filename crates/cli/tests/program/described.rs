@@ -1,4 +1,4 @@
-//! Streams that are set up from descriptions, and what `send` says in those that it writes.
+//! Streams that are set up from descriptions, and the descriptions that `send` writes.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::rig::{MEDIA, free_port, json, media, receiving, run, rushes, text, un
 const RTX: [&str; 8] =
     ["--recovery", "rtx", "--ssrc", "7", "--rtx-ssrc", "0x8", "--rtx-payload-type", "120"];
 
-/// What `rushes send` writes of a stream to `port`.
+/// The description that `rushes send` writes of a stream to `port`.
 fn description(port: u16, more: &[&str]) -> String {
     let (name, to) = (media(MEDIA[1]), format!("127.0.0.1:{port}"));
     let arguments = ["send", &name, "--to", &to, "--sdp", "-", "--dry-run"];
@@ -100,7 +100,7 @@ fn the_sources_that_a_description_names_narrow_who_is_received() {
     let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
     std::fs::write(&sdp, description(port, &RTX)).unwrap();
     let receiver = receiving(port, &["--sdp", sdp.to_str().unwrap()], &copy);
-    // A stranger before the stream: an access unit of its own.
+    // Before the stream, access units of a stranger.
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     for sequence in 0..9 {
         // With the marker, payload type 97.

@@ -1,4 +1,4 @@
-//! How a reception ends, and what is said of it.
+//! The end of a reception, and the report on it.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::rig::{MEDIA, Speaker, free_port, json, listening, media, run, rushes, text, units};
 use crate::strangers::{Source, ended, port_of};
 
-/// What a receiver says of a stream of three frames, told by `end` how it ends.
+/// The output of a receiver of three frames, after which `end` ends the stream.
 fn received(more: &[&str], end: impl FnOnce(&mut Source)) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let (receiver, to) = listening(&folder.path().join("copy.raw"), more);
@@ -63,7 +63,7 @@ fn a_signal_is_told_from_silence() {
 
 #[test]
 fn the_last_frame_is_written_or_its_absence_told() {
-    // The last packet has no marker bit, as uvgRTP sends it.
+    // The last packet has no marker bit, as from uvgRTP.
     for goodbye in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("copy.raw");
@@ -90,7 +90,7 @@ fn a_full_disk_keeps_what_came() {
     let (port, name) = (free_port(), MEDIA[0]);
     let copy = folder.path().join(name);
     let from = format!("127.0.0.1:{port}");
-    // The system lets a file have no more than some blocks, and says so in an error.
+    // The system limits the size of a file, and returns an error beyond it.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
@@ -105,7 +105,7 @@ fn a_full_disk_keeps_what_came() {
     assert_eq!(files.len(), 1, "{files:?} {said}");
     let kept = files[0].path();
     assert!(said.contains(kept.to_str().unwrap()), "{said}");
-    // What is said to be whole is the beginning of the film.
+    // The part reported as whole is the beginning of the film.
     let number = |before: &str| -> usize {
         let words = said.split_once(before).unwrap().0;
         words.rsplit(' ').next().unwrap().parse().unwrap()

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::rig::{Speaker, free_port, interrupt, rushes};
 
-/// How often `needle` is in the memory of a process, by what is mapped there; `None` if it may not be
-/// read.
+/// The occurrences of `needle` in the memory of a process, as lines of its map. `None` if the
+/// memory may not be read.
 fn copies(process: u32, needle: &[u8]) -> Option<Vec<String>> {
     let memory = File::open(format!("/proc/{process}/mem")).ok()?;
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
@@ -55,7 +55,8 @@ fn a_key_file_is_not_in_the_memory_of_a_program_that_has_read_it() {
             eprintln!("skipped: this process may not read the memory of another");
             return;
         };
-        // ZRTP needs its secret until the ends have agreed: the session, and the stream to be opened.
+        // ZRTP needs its secret until the key agreement: one copy in the session, one in the stream
+        // to be opened.
         let most = if arguments[0] == "--zrtp" { 2 } else { 0 };
         assert!(key.len() <= most, "{arguments:?}: {} copies of the key: {key:?}", key.len());
         assert!(text.len() <= most, "{arguments:?}: {} of its text: {text:?}", text.len());

@@ -1,4 +1,4 @@
-//! The program as its users run it.
+//! Tests of the program by its command line.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod agreed;
@@ -104,7 +104,7 @@ fn a_file_sent_and_received_is_the_same() {
 fn what_is_lost_is_counted_to_the_packet() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.265");
-    // A receive buffer for a few packets, and all of them at once.
+    // A receive buffer for a few packets, while all are sent at once.
     let (receiver, to) = listening(&copy, &["--socket-buffer", "4K", "--delivery", "nal-unit"]);
     let name = media("hevc_192x128_90f_tiny_nals.265");
     let sent = json(&run(&["send", &name, "--to", &to, "--flat-out", "--mtu", "200", "--json"]));

@@ -10,14 +10,14 @@ use crate::rig::{MEDIA, free_port, json, media, receiving, run, text, units};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What came of a file.
+/// The outcome of sending a file.
 struct Outcome {
     sent: Value,
     received: Value,
     code: Option<i32>,
     original: Vec<Vec<u8>>,
     came: Vec<Vec<u8>>,
-    /// What the network did there, RTCP included.
+    /// Statistics of the network towards the receiver, RTCP included.
     there: Statistics,
 }
 
@@ -39,7 +39,7 @@ impl Outcome {
 }
 
 /// Sends the file `name` through a network, with `options` at both ends and more at the receiver.
-/// In all networks units come at most once, in order, and as they were sent.
+/// Fails unless units arrive at most once, in order and as they were sent.
 fn through(
     name: &str,
     conditions: Conditions,
@@ -76,7 +76,7 @@ const SECURED: [&str; 4] =
 
 const SMALL: [&str; 2] = ["--mtu", "300"];
 
-/// A busy machine may hold back more than the network does.
+/// A busy machine may delay packets more than the network does.
 const PATIENT: [&str; 2] = ["--reorder-time", "2s"];
 
 #[test]
@@ -115,8 +115,8 @@ fn delay_copies_and_another_order_change_no_file() {
     }
 }
 
-/// Random networks, as `proto`'s tests have them a thousand of, between the programs: 0 to 300 ms,
-/// losses up to 20 %, reordering over up to 1 000 places, duplicates.
+/// Random networks between the programs, like the thousand in the tests of `proto`. Their delay is
+/// 0 to 300 ms, with losses up to 20 %, reordering over up to 1 000 places and duplicates.
 #[test]
 fn random_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent() {
     let one = |seed: u64| {
@@ -148,7 +148,7 @@ fn random_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent()
 
 #[test]
 fn the_last_packet_is_asked_for_too() {
-    // Which packet is the last of the file's is counted first.
+    // Find the number of the file's last packet first.
     let whole = through(MEDIA[1], Conditions::default(), &SMALL, &[]);
     let [sent, _] = whole.packets();
     let path = Path { delay: 20 * MS, loss: Loss::Outage(sent - 1..sent), ..Path::default() };

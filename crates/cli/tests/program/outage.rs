@@ -1,11 +1,11 @@
-//! `send` while the network is away, in a network of its own (which needs `unshare` and `ip`).
+//! `send` during network outages, in a separate network namespace (which needs `unshare` and `ip`).
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::rig::{MEDIA, Speaker, media};
 
-/// Whether this machine lets a test have a network of its own.
+/// Whether this machine allows network namespaces.
 fn has_networks() -> bool {
     let script = "ip link set lo up && ip addr flush dev lo";
     let tried = Command::new("unshare").args(["-rn", "sh", "-c", script]).output();
@@ -16,8 +16,8 @@ fn has_networks() -> bool {
     has
 }
 
-/// A sender in a network whose one interface is down. Each line that it is written does the next of
-/// `steps`; then it is waited for.
+/// A sender in a network whose only interface is down. Each line written to it runs the next of
+/// `steps`; it is then waited for.
 fn sending(more: &[&str], steps: &[&str]) -> Speaker {
     let mut script = "\"$@\" & sender=$!".to_owned();
     for step in steps {

@@ -1,4 +1,4 @@
-//! Running the program, and reading what it says.
+//! Running the program, and reading its output.
 
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -42,14 +42,14 @@ pub(crate) const MEDIA: [&str; 4] = [
     "opus_speech_mono_mixed_durations.opus",
 ];
 
-/// A receiver of `file` that is listening, and where.
+/// A receiver of `file` that is listening, and its address.
 pub(crate) fn listening(file: &Path, more: &[&str]) -> (Child, String) {
     let port = free_port();
     let from = format!("127.0.0.1:{port}");
     (receiving(port, &[&["--from", &from], more].concat(), file), from)
 }
 
-/// A receiver of `file` that is listening at `port`, as `arguments` tell it.
+/// A receiver of `file` that is listening at `port`, by its `arguments`.
 pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
     let mut command = rushes(&["recv", "-o", file.to_str().unwrap(), "--json"]);
     command.args(arguments);
@@ -57,7 +57,7 @@ pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
         command.args(["--idle-timeout", "2s"]);
     }
     let mut child = command.spawn().unwrap();
-    // It listens when its port is taken.
+    // It listens once its port is taken.
     for _ in 0..500 {
         if UdpSocket::bind(("127.0.0.1", port)).is_err() || child.try_wait().unwrap().is_some() {
             break;
@@ -75,7 +75,7 @@ pub(crate) struct Speaker {
 }
 
 impl Speaker {
-    /// How long it may take to say something, or to end.
+    /// Maximum wait for its next line, or for its end.
     const PATIENCE: Duration = Duration::from_secs(120);
 
     pub(crate) fn of(command: &mut Command) -> Self {
@@ -103,7 +103,7 @@ impl Speaker {
         }
     }
 
-    /// How it ended, and all that it said.
+    /// Waits for its end; returns its status and its error output.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         loop {
             match self.lines.recv_timeout(Self::PATIENCE) {
@@ -117,7 +117,7 @@ impl Speaker {
 }
 
 impl Drop for Speaker {
-    /// A test that fails leaves no program behind: a script whose input ends goes on to its end.
+    /// A failing test leaves no program behind: a script whose input ends runs to its end.
     fn drop(&mut self) {
         if self.child.stdin.take().is_some() {
             while self.lines.recv_timeout(Duration::from_secs(5)).is_ok() {}

@@ -117,7 +117,7 @@ fn what_is_clear_is_refused_counted_and_told() {
     let copy = folder.path().join(MEDIA[0]);
     let (receiver, to) = listening(&copy, &["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
     let sent = run(&["send", &media(MEDIA[0]), "--to", &to, "--fps", "1000", "--json"]);
-    // A second later, for what is refused is told once a second.
+    // A second later, because refused packets are reported once a second.
     std::thread::sleep(std::time::Duration::from_millis(1200));
     interrupt(&receiver);
     let received = receiver.wait_with_output().unwrap();
@@ -126,7 +126,7 @@ fn what_is_clear_is_refused_counted_and_told() {
     assert_eq!(report["received"]["packets"], 0);
     let packets = json(&sent)["sent"]["packets"].as_u64().unwrap();
     let refused = report["received"]["discards"]["authentication failed"].as_u64().unwrap();
-    // The packets that end the stream are no media and are refused as well.
+    // The packets that end the stream are not media and are refused as well.
     assert!(refused >= packets, "{report}");
     let told = text(&received.stderr);
     assert!(told.contains("packets: authentication failed"), "{told}");

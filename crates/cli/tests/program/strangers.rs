@@ -1,4 +1,4 @@
-//! `recv` among strangers: which source is written, and what the others may not do to it.
+//! `recv` with strangers: which source is written, and its protection from others.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::rig::{MEDIA, free_port, json, listening, media, receiving, run, text, units};
 
-/// A program that runs longer than this hangs.
+/// Time after which a program counts as hung.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a program says that ends by itself; one that does not is a failure.
+/// The output of a program that ends by itself; fails if it does not.
 pub(crate) fn ended(mut child: Child) -> Output {
     let deadline = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
@@ -37,7 +37,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// One of raw frames.
+    /// A source of raw frames.
     pub(crate) fn new(ssrc: u32, port: u16) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         Self { socket, to: ("127.0.0.1", port), payload_type: 99, ssrc, sequence: 7, packets: 0 }
@@ -76,12 +76,12 @@ impl Source {
     }
 }
 
-/// Where a receiver listens that `listening` started.
+/// The port of a receiver that `listening` started.
 pub(crate) fn port_of(address: &str) -> u16 {
     address.rsplit_once(':').unwrap().1.parse().unwrap()
 }
 
-/// The whole file came, whatever strangers sent.
+/// Fails unless the whole file was received.
 fn is_the_file(output: &Output, copy: &Path, name: &str) -> Value {
     let report = json(output);
     assert_eq!(output.status.code(), Some(0), "{report} {}", text(&output.stderr));
@@ -125,7 +125,7 @@ fn a_stranger_who_goes_on_neither_keeps_the_receiver_nor_changes_its_verdict() {
             other.payload_type = 97;
             while !over.load(Ordering::Relaxed) {
                 stranger.frame(&[0x02, 0x01, 0xff]);
-                // Some of its packets are missing, others are no H.265.
+                // Some packets are missing, and the other source's are not H.265.
                 stranger.sequence = stranger.sequence.wrapping_add(3);
                 other.frame(&[0xff]);
                 std::thread::sleep(Duration::from_millis(3));
@@ -180,7 +180,7 @@ fn only_the_peer_that_was_named_is_heard() {
     for _ in 0..50 {
         stranger.frame(&[0xee; 1000]);
     }
-    // One packet is enough of a peer that is known.
+    // One packet is enough from a known peer.
     honest.frame(b"one frame");
     honest.goodbye();
     let output = ended(receiver);
@@ -189,7 +189,7 @@ fn only_the_peer_that_was_named_is_heard() {
     assert_eq!(std::fs::read(&copy).unwrap(), b"one frame", "{report}");
     assert_eq!(report["received"]["foreign"], 50, "{report}");
 
-    // Of the host alone, too.
+    // Also with the host alone.
     let receiver = receiving(port, &["--from", &from, "--peer", "127.0.0.1"], &copy);
     let mut honest = Source::new(2, port);
     honest.frame(b"another");
@@ -240,7 +240,7 @@ fn a_sender_that_comes_again_goes_on_with_the_file() {
             sender.frame(&frame);
             expected.extend_from_slice(&frame);
         }
-        // The first was killed; the second says goodbye.
+        // The first was killed; the second sends a goodbye.
         if ssrc == 0xa2 {
             sender.goodbye();
         }

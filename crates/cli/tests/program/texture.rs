@@ -25,7 +25,7 @@ fn wait_for(mut found: impl FnMut() -> bool) {
     panic!("it did not come");
 }
 
-/// The file under way beside `path`, by its size.
+/// The size of the unfinished files in `folder`.
 fn octets_under_way(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap();
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|it| it.len()).sum()
@@ -93,7 +93,7 @@ fn what_a_slow_reader_has_no_time_for_is_left_out_and_told() {
         let more = [&["--transport", "tcp"], more].concat();
         let mut viewer = rushes(&[&view, &more[..]].concat()).spawn().unwrap();
         let mut lines = BufReader::new(viewer.stderr.take().unwrap());
-        // Nobody reads the film until frames have been left out.
+        // The film is not read until frames have been left out.
         let mut told = String::new();
         while !told.contains("LEFT OUT") {
             assert_ne!(lines.read_line(&mut told).unwrap(), 0, "{told}");
@@ -128,7 +128,7 @@ fn a_client_that_vanishes_does_not_keep_the_next_one_from_being_served() {
         let (mut child, _) = viewing(&server.address, &["--transport", transport]);
         child.kill().unwrap();
         child.wait().unwrap();
-        // The server notices in its own time.
+        // The server may notice later.
         wait_for(|| {
             texture(&["view", &server.address, "--null", "--frames", "3"]).status.success()
         });
@@ -149,7 +149,7 @@ fn one_client_too_many_is_told_so_and_the_others_are_served() {
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     assert!(first.wait().unwrap().success());
-    // A JSON object a line, the report at the end.
+    // One JSON object per line, the report last.
     let objects: Vec<serde_json::Value> =
         rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects.last().unwrap()["end"], "ended as asked");

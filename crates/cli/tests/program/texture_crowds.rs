@@ -1,4 +1,4 @@
-//! A texture server whose process may open few files, and strangers who take them all.
+//! A texture server that may open few files, and strangers that use them all up.
 
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
     limited.arg(assert_cmd::cargo::cargo_bin!("rushes"));
     limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let server = serving_by(limited, PATTERN, &["--units", "1", "--loop"]);
-    // One is there before, during and after.
+    // One client is connected before, during and after.
     let view = ["texture", "view", &server.address, "--null", "--frames", "400", "--json"];
     let viewer = rushes(&view).spawn().unwrap();
     let crowd: Vec<_> = (0..100).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
@@ -28,7 +28,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
     }
     assert!(server.said().contains("Too many open files"), "{}", server.said());
     drop(crowd);
-    // Who comes then waits for its turn, and is served.
+    // A client that connects then waits for its turn, and is served.
     let late = json(&must(&["view", &server.address, "--null", "--frames", "20", "--json"]));
     assert_eq!(late["frames_lost"], 0, "{late}");
     let viewed = viewer.wait_with_output().unwrap();

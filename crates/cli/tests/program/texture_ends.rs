@@ -1,5 +1,5 @@
-//! `rushes texture view` of a server whose last frames do not come: they are counted, whatever
-//! ends the stream.
+//! `rushes texture view` of a server whose last frames do not arrive. They are counted however the
+//! stream ends.
 
 use std::net::Shutdown;
 use std::net::TcpListener;
@@ -41,8 +41,8 @@ fn offer(port: u16) -> Offer {
     }
 }
 
-/// Serves one client frames 0 to 5, of which 3 lacks a packet and 4 and 5 are lost; it says so at
-/// the end, or breaks off.
+/// Serves one client frames 0 to 5, of which 3 lacks a packet and 4 and 5 are lost. Ends with a
+/// Stop message, or breaks off.
 fn serve(listener: &TcpListener, says_stop: bool) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut client = Stranger::new(listener.accept().unwrap().0);
@@ -66,7 +66,7 @@ fn serve(listener: &TcpListener, says_stop: bool) {
     } else {
         client.socket.shutdown(Shutdown::Write).unwrap();
     }
-    // Until the client has read it.
+    // Wait until the client has read it.
     while client.hear().is_some() {}
 }
 

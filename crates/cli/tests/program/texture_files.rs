@@ -12,12 +12,12 @@ fn a_film_encoded_and_decoded_is_much_like_it_was() {
     let name = |name: &str| file(name).to_str().unwrap().to_owned();
     must(&["encode", PATTERN, &name("film.y4m"), "--frames", "6", "--fps", "24"]);
     let (layout, original) = frames(&file("film.y4m"));
-    // The pattern has edges that few colours a block do not follow.
+    // A few colours per block do not reproduce the edges of the pattern.
     for (format, least) in [("bc1", 26.0), ("ycocg-bc3", 34.0), ("rgb24", 40.0)] {
         let encode = ["encode", &name("film.y4m"), &name("film.ktx2"), "--format", format];
         let report = json(&must(&[&encode[..], &["--psnr", "--json"]].concat()));
         assert_eq!((&report["frames"], &report["format"]), (&6.into(), &format.into()));
-        // Where nothing differs there is no number.
+        // Without any difference there is no number.
         let decibels = report["psnr"]["decibels"].as_f64().unwrap_or(f64::INFINITY);
         assert!(decibels > least, "{format}: {report}");
         must(&["decode", &name("film.ktx2"), &name("copy.y4m"), "-q"]);

@@ -3,7 +3,7 @@
 use crate::rig::{run, rushes, text};
 use crate::texture_rig::serving;
 
-/// Whether a device can be opened here; where the tests of graphics are required it must.
+/// Whether a device can be opened here; fails without one if the tests of graphics are required.
 fn has_device() -> bool {
     let probe = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
     let more = ["--format", "bc1", "--duration", "1ms"];
@@ -38,7 +38,8 @@ fn frames_are_the_same_whoever_encodes_them() {
         assert!(wanted.len() > 5 * 322 * 182 / 2, "{format}: {} octets", wanted.len());
         assert!(viewed(format, &["--gpu"]) == wanted, "{format}");
     }
-    // What comes in other pixels becomes RGBA8 first; and the main processor does not encode ETC2.
+    // Other pixel formats are converted to RGBA8 first; and the main processor does not encode
+    // ETC2.
     assert!(viewed("etc2", &["--gpu"]).len() > 5 * 322 * 182 / 2);
 }
 

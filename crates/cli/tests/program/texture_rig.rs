@@ -1,4 +1,4 @@
-//! Texture video in tests: a server and where it listens, and what came of it.
+//! Texture video in tests: a server with its address, and its output.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use rushes::texture::source::read_counter;
 
 use crate::rig::{interrupt, rushes, text};
 
-/// A server of its own at a free port.
+/// A server process at a free port.
 pub(crate) struct Server {
     child: Option<Child>,
     pub(crate) address: String,
@@ -20,12 +20,12 @@ pub(crate) struct Server {
     errors: Option<thread::JoinHandle<()>>,
 }
 
-/// Serves `source` until told otherwise.
+/// Serves `source` until interrupted.
 pub(crate) fn serving(source: &str, more: &[&str]) -> Server {
     serving_by(rushes(&[]), source, more)
 }
 
-/// The same, by a command that takes the program's arguments.
+/// Like [`serving`], with a command that takes the program's arguments.
 pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> Server {
     command.args(["texture", "serve", source, "--listen", "127.0.0.1:0"]).args(more);
     let mut child = command.spawn().unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> S
             break address.trim().to_owned();
         }
     };
-    // Its pipe would fill up otherwise.
+    // Otherwise its pipe would fill up.
     let said = Arc::new(Mutex::new(told));
     let says = said.clone();
     let errors = thread::spawn(move || {
@@ -51,24 +51,24 @@ pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> S
 }
 
 impl Server {
-    /// The number of its process.
+    /// Its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
-    /// What it has said so far.
+    /// Its error output so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    /// Waits for its end; what it has said.
+    /// Waits for its end; returns its output.
     pub(crate) fn finish(mut self) -> (Output, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         self.errors.take().unwrap().join().unwrap();
         (output, self.said())
     }
 
-    /// Ctrl-C, then the same.
+    /// Interrupts it as Ctrl-C does, then waits for its end.
     #[cfg(unix)]
     pub(crate) fn interrupt(self) -> (Output, String) {
         interrupt(self.child.as_ref().unwrap());
@@ -77,7 +77,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// A test that fails leaves none behind.
+    /// A failing test leaves no server behind.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -91,17 +91,17 @@ pub(crate) fn viewing(address: &str, more: &[&str]) -> (Child, BufReader<ChildSt
     let view = ["texture", "view", address, "--null", "--stats-interval", "10ms", "--json"];
     let mut child = rushes(&[&view, more].concat()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
-    // It is served when it has something to say.
+    // It is served once it prints statistics.
     assert_ne!(lines.read_line(&mut String::new()).unwrap(), 0);
     (child, lines)
 }
 
-/// What `rushes texture` says with these arguments.
+/// Runs `rushes texture` with these arguments.
 pub(crate) fn texture(arguments: &[&str]) -> Output {
     crate::rig::run(&[&["texture"], arguments].concat())
 }
 
-/// The same, which must work.
+/// Like [`texture`], but fails unless the program succeeds.
 pub(crate) fn must(arguments: &[&str]) -> Output {
     let output = texture(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));

@@ -14,7 +14,7 @@ const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const OTHER_KEY: &str = "MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
 
-/// Every frame of 40, by a server and a client that are told the same; the reports of both.
+/// Sends 40 frames between a server and a client with the same options; returns their reports.
 fn copy(file: &Path, told: &[&str]) -> [serde_json::Value; 2] {
     let serve = ["--format", "ycocg-bc3", "--frames", "40", "--every-frame", "--once", "--json"];
     let server = serving(PATTERN, &[&serve, told].concat());
@@ -123,7 +123,7 @@ fn zrtp_lets_in_only_those_with_the_secret_or_compared_before() {
     let server = serving(PATTERN, &strict);
     assert_eq!(view(&server.address, &known).status.code(), Some(1), "never compared");
     assert!(server.interrupt().0.status.success());
-    // As if people had found the words equal.
+    // As if users had found the words equal.
     for cache in [&here, &there] {
         let kept = std::fs::read_to_string(cache).unwrap();
         std::fs::write(cache, kept.replace(" 0 never", " 1 never")).unwrap();
@@ -147,7 +147,7 @@ fn once_fails_if_its_client_vanishes() {
     assert!(told.contains("did not end the stream: connection closed by the peer"), "{told}");
 }
 
-/// Stands between a client and a server; what it gives to its caller goes to the server, too.
+/// A relay between a client and a server; it returns a connection for also writing to the server.
 fn between(server: &str) -> (String, std::thread::JoinHandle<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

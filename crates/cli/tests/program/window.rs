@@ -1,4 +1,4 @@
-//! A real window on a screen that nobody sees: what is drawn there, another size, closing.
+//! A real window on a virtual screen: its pictures, resizing, closing.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const SIZE: (u32, u32) = (640, 360);
 
-/// Whether there is all that a window needs here; a test without returns early.
+/// Whether all programs for a window test are available; otherwise the test returns early.
 pub(crate) fn have(programs: &[&str]) -> bool {
     let is_there = |program: &&str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -27,7 +27,7 @@ pub(crate) fn have(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// A screen of its own, in memory.
+/// A virtual screen in memory.
 pub(crate) struct Display {
     server: Child,
     pub(crate) name: String,
@@ -41,7 +41,8 @@ impl Display {
     pub(crate) fn of_size(size: &str) -> Self {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", &format!("{size}x24"), "-nolisten", "tcp"])
-            // It would begin anew whenever its last client goes, and not answer meanwhile.
+            // Otherwise it would reset whenever its last client disconnects, and not answer
+            // meanwhile.
             .arg("-noreset")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -60,7 +61,7 @@ impl Display {
         text(&self.command("xdotool", arguments).stdout).trim().to_owned()
     }
 
-    /// Runs a program that opens a window; the window's number.
+    /// Runs a program that opens a window; returns the window's number as well.
     pub(crate) fn open(&self, mut command: Command) -> (Viewer, String) {
         command.env("DISPLAY", &self.name).env_remove("WAYLAND_DISPLAY");
         let mut viewer = Viewer(Some(command.spawn().unwrap()));
@@ -85,7 +86,7 @@ impl Display {
         self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
     }
 
-    /// The screen goes away; nothing if it has already.
+    /// Ends the screen; does nothing if it has already ended.
     pub(crate) fn end(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
@@ -98,7 +99,7 @@ impl Drop for Display {
     }
 }
 
-/// A program that a test which fails does not leave behind.
+/// A program that a failing test does not leave behind.
 pub(crate) struct Viewer(pub(crate) Option<Child>);
 
 impl Viewer {
@@ -129,7 +130,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// A frame of the pattern as it comes out of BC1.
+/// A frame of the pattern, encoded to BC1 and decoded.
 pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
     let mut pattern = open(source.as_ref(), &RawHint::default()).unwrap();
     let mut frame = pattern.next_frame().unwrap().unwrap();
@@ -147,11 +148,12 @@ pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
     picture
 }
 
-/// The picture in a window of the pattern's size, and its number: a pixel for a pixel, the decoder's.
+/// The picture in a window of the pattern's size, and its number. `None` unless every pixel is the
+/// decoder's.
 pub(crate) fn exact(display: &Display, window: &str, source: &str) -> Option<(u32, Vec<u8>)> {
     let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
     let picture = display.pixels(window);
-    // One that was taken between two frames has parts of both.
+    // A picture taken between two frames has parts of both.
     let number = read_counter(&layout, &picture)?;
     let wanted = expected(source, number);
     let is_same = picture.iter().zip(&wanted).all(|(have, want)| have.abs_diff(*want) <= 1);
@@ -214,7 +216,7 @@ fn without_a_driver_a_window_is_refused_in_words() {
     let display = Display::new();
     let mut command = rushes(&["texture", "view", "127.0.0.1:9", "--window"]);
     command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
-    // Neither loader finds one.
+    // Neither loader finds a driver.
     command.env("VK_ICD_FILENAMES", "/nonexistent").env("VK_DRIVER_FILES", "/nonexistent");
     command.env("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent");
     let output = command.spawn().unwrap().wait_with_output().unwrap();

@@ -20,7 +20,7 @@ const SURFACE_LOST: i32 = -1_000_000_000;
 const NATIVE_WINDOW_IN_USE: i32 = -1_000_000_001;
 const OUT_OF_DATE: i32 = -1_000_001_004;
 
-/// The Vulkan layer `faults.c`, which has calls fail as they are told.
+/// The Vulkan layer `faults.c`, which makes calls fail on request.
 pub(crate) struct Faults(TempDir);
 
 impl Faults {
@@ -52,7 +52,7 @@ impl Faults {
         Self(folder)
     }
 
-    /// A viewer of what a server has that runs through the layer.
+    /// A viewer of a server's frames that runs through the layer.
     pub(crate) fn view(&self, server: &Server) -> Command {
         let mut command = rushes(&["texture", "view", &server.address, "--window"]);
         command.env("FAULTS", self.0.path()).env("VK_LAYER_PATH", self.0.path());
@@ -67,12 +67,12 @@ impl Faults {
             let (call, result) = line.split_once(' ')?;
             Some((call.to_owned(), result.parse().ok()?))
         };
-        // The last line may be on its way.
+        // The last line may be incomplete.
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().filter_map(pair).collect()
     }
 
-    /// Whether the driver is spoken to by Vulkan; a test without returns early.
+    /// Whether the program draws through Vulkan; otherwise the test returns early.
     pub(crate) fn are_heard(&self) -> bool {
         let is_heard = !self.calls().is_empty();
         let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
@@ -80,7 +80,7 @@ impl Faults {
         is_heard
     }
 
-    /// Has the next calls of this name fail.
+    /// Makes the next calls of this name fail.
     fn want(&self, call: &str, result: i32, times: usize) {
         let new = self.0.path().join("new");
         std::fs::write(&new, format!("{call} {result} {times}\n")).unwrap();
@@ -111,7 +111,7 @@ fn a_surface_that_is_lost_or_changed_is_had_again() {
     for (call, result, times) in [
         ("acquire", SURFACE_LOST, 1),
         ("acquire", OUT_OF_DATE, 1),
-        // More than are mended at once.
+        // More than are repaired at once.
         ("acquire", SURFACE_LOST, 4),
         ("acquire", TIMEOUT, 4),
         ("present", OUT_OF_DATE, 2),
@@ -131,7 +131,8 @@ fn a_surface_that_is_lost_or_changed_is_had_again() {
         });
     }
     assert_eq!(faults.count("swapchain", NATIVE_WINDOW_IN_USE), 0);
-    // A driver that is never content is asked once for something better, not with every picture.
+    // If a driver always reports a suboptimal swapchain, it is replaced once, not with every
+    // picture.
     let before = faults.count("swapchain", SUCCESS);
     faults.want("acquire", SUBOPTIMAL, 10);
     wait_for("the end of it", || (faults.count("acquire", SUBOPTIMAL) >= 10).then_some(()));
@@ -185,7 +186,7 @@ fn what_is_lost_for_good_ends_the_window_in_words() {
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{call} {result}: {told}");
         assert!(told.contains(words) && !told.contains("panicked"), "{call} {result}: {told}");
-        // What was received until then was received.
+        // The frames received until then are reported.
         assert!(told.contains("ended as asked"), "{call} {result}: {told}");
     }
 }
@@ -204,6 +205,6 @@ fn a_screen_that_goes_away_ends_the_window() {
     let output = viewer.finish();
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    // In the words of the library that speaks to the screen, which ends the program.
+    // The message is that of the X library, which ends the program.
     assert!(told.contains(&display.name), "{told}");
 }

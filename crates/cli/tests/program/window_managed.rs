@@ -1,4 +1,4 @@
-//! A window under a window manager: all of the screen, away and back.
+//! A window under a window manager: full screen, minimised and back.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -17,12 +17,12 @@ const SOURCE: &str = "pattern:640x360@10";
 const SCREEN: (usize, usize) = (1280, 800);
 const BLACK: usize = 40;
 
-/// Who gives the windows of a screen their place.
+/// Starts the window manager of a screen.
 fn managed(display: &Display) -> Viewer {
     let mut manager = Command::new("openbox")
-        // It says that it is there before it looks at what it is asked.
+        // Its startup message comes before it handles requests.
         .args(["--sm-disable", "--startup", "echo ready"])
-        // As it comes, not as somebody likes it.
+        // With the default configuration, not the user's.
         .env("XDG_CONFIG_HOME", "/nonexistent")
         .env("DISPLAY", &display.name)
         .stdout(Stdio::piped())

@@ -61,7 +61,7 @@ fn a_video_is_seen_in_a_window_and_written_beside_it() {
     let sent = sending.join().unwrap();
     assert!(sent.status.success(), "{}", text(&sent.stderr));
 
-    // The sender said goodbye: the window closes by itself.
+    // The sender sent a goodbye: the window closes by itself.
     let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(units(&copy), units(media(FILE).as_ref()));
@@ -72,7 +72,7 @@ fn what_is_no_video_is_refused_before_anything_is_received() {
     let output = run(&["recv", "--from", "5004", "--window"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--codec"), "{}", text(&output.stderr));
-    // Also what a description describes; there is no screen that a window could flash up on.
+    // Also with a description; there is no screen on which a window could appear briefly.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audio.sdp");
     let lines = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\

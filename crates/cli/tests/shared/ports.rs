@@ -1,12 +1,12 @@
-//! Ports that no other test has.
+//! Ports that no other test uses.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The first of two free ports in a row; even, as media ports are.
 ///
-/// Never the same twice, and outside the range from which the kernel takes ports for those who
-/// name none: GStreamer shares a port with whoever has it already, and then one of them gets all.
+/// Never the same twice, and outside the kernel's range of ephemeral ports: GStreamer shares a port
+/// with a process that already uses it, and then one of them gets all datagrams.
 pub(crate) fn ports() -> u16 {
     const FIRST: u32 = 20_000;
     const PAIRS: u32 = 6_000;

@@ -1,21 +1,21 @@
-// ASTC of low dynamic range. What is illegal or of high dynamic range has the error colour, as by
-// the processor's decoder. BLOCK is the pixels of a block, across and down.
+// ASTC of low dynamic range. Blocks that are illegal or of high dynamic range have the error
+// colour, as in the main processor's decoder. BLOCK is the size of a block in pixels.
 
 const ERROR: vec4<u32> = vec4<u32>(255u, 0u, 255u, 255u);
 
-// Endpoint modes of high dynamic range, a bit each.
+// Bit set of the endpoint modes of high dynamic range.
 const HIGH_RANGE: u32 = 0xc88cu;
 
-// What a block says of itself.
+// The configuration of a block.
 struct Settings {
     legal: bool,
-    // Weights across and down, and for how many planes.
+    // The size of the weight grid, and its number of planes.
     grid: vec2<u32>,
     planes: u32,
     weights: Range,
     weight_bits: u32,
     partitions: u32,
-    // The endpoint mode of each partition, four bits each, and values of all.
+    // The endpoint mode of each partition, four bits each, and the number of values of all.
     modes: u32,
     values: u32,
     endpoints: Range,
@@ -37,8 +37,7 @@ fn weight_range(index: u32) -> Range {
     }
 }
 
-// The grid of weights: how many across, down, of which planes, of which range; no planes where the
-// mode is reserved.
+// The weight grid of a block mode: size, planes and range; not legal if the mode is reserved.
 fn block_mode(mode: u32) -> Settings {
     var settings: Settings;
     let a = bits_of(mode, 5u, 2u);
@@ -96,7 +95,7 @@ fn settings_of(block: vec4<u32>) -> Settings {
         if (said & 3u) == 0u {
             settings.modes = (said >> 2u) * 0x1111u;
         } else {
-            // Each mode has a class of its own, and what does not fit is below the weights.
+            // Each mode has its own class, and bits that do not fit are below the weights.
             let more = 3u * partitions - 4u;
             below -= more;
             taken += more;
@@ -120,7 +119,7 @@ fn settings_of(block: vec4<u32>) -> Settings {
     }
     settings.values = values;
     let left = 128u - min(taken + weight_bits, 128u);
-    // Endpoints of six levels, the fewest allowed, take 13 bits for every five.
+    // Endpoints of six levels, the minimum, take 13 bits for every five values.
     settings.legal = settings.legal && values <= 18u && (13u * values + 4u) / 5u <= left;
     // The finest range that fits: 256 levels, 192, 160, 128 and so on.
     for (var at = 0u; at <= 16u; at++) {
@@ -163,7 +162,7 @@ fn partition_of(seed: u32, partitions: u32, pixel: vec2<u32>) -> u32 {
     return best;
 }
 
-// Of 0 to 64.
+// The weight, from 0 to 64.
 fn weight_value(value: Coded, range: Range) -> u32 {
     var weight = 0u;
     if range.kind == PLAIN {
@@ -190,7 +189,7 @@ fn weight_value(value: Coded, range: Range) -> u32 {
     return select(weight, weight + 1u, weight > 32u);
 }
 
-// The weights of a pixel in both planes, from the four of the grid around it.
+// The weights of a pixel in both planes, interpolated from the four around it in the grid.
 fn weights_at(block: vec4<u32>, settings: Settings, pixel: vec2<u32>) -> vec2<u32> {
     // Weights begin at the block's end and go backwards.
     let backwards = reverseBits(block.wzyx);
@@ -232,7 +231,7 @@ fn ends_at(block: vec4<u32>, settings: Settings, pixel: vec2<u32>) -> Ends {
     return ends_of(mode, values);
 }
 
-// One colour, of which the upper octets are taken, with an extent not given or not empty.
+// One colour, of which the upper bytes are used; its extent must be absent or not empty.
 fn void_extent(block: vec4<u32>) -> vec4<u32> {
     let left = bits_of(block.x, 12u, 13u);
     let right = take(block, 25u, 8u, 128u) | take(block, 33u, 5u, 128u) << 8u;
@@ -259,7 +258,7 @@ fn astc(x: u32, y: u32) -> vec4<u32> {
     let second = select(4u, settings.channel, settings.planes == 2u);
     let own = vec4<u32>(0u, 1u, 2u, 3u) == vec4<u32>(second);
     let weight = select(vec4<u32>(weights.x), vec4<u32>(weights.y), own);
-    // Sixteen bits a channel, then the nearest octet.
+    // Sixteen bits per channel, then the nearest 8-bit value.
     let mixed = (vec4<u32>(ends.low) * 257u * (64u - weight)
         + vec4<u32>(ends.high) * 257u * weight + 32u) >> vec4<u32>(6u);
     return (mixed * 255u + 32768u) >> vec4<u32>(16u);

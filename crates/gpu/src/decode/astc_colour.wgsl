@@ -5,7 +5,7 @@ struct Ends {
     high: vec4<i32>,
 }
 
-// Of 0 to 255.
+// The endpoint value, from 0 to 255.
 fn endpoint_value(value: Coded, range: Range) -> i32 {
     if range.kind == PLAIN { return i32(repeated(value.bits, range.bits, 8u)); }
     let x = value.bits >> 1u;
@@ -33,13 +33,13 @@ fn endpoint_value(value: Coded, range: Range) -> i32 {
     return i32(inverted & 0x80u | ((value.digit * scale + mixed) ^ inverted) >> 2u);
 }
 
-// A base that lends its uppermost bit to an offset, which has a sign.
+// A base, whose uppermost bit is taken from the offset, and the signed offset.
 fn base_and_offset(base: i32, offset: i32) -> vec2<i32> {
     let half = (offset >> 1u) & 0x3f;
     return vec2<i32>(base >> 1u | offset & 0x80, (half ^ 0x20) - 0x20);
 }
 
-// Red and green nearer to blue.
+// Moves red and green halfway towards blue.
 fn contracted(colour: vec4<i32>) -> vec4<i32> {
     return vec4<i32>((colour.rg + colour.b) >> vec2<u32>(1u), colour.ba);
 }

@@ -1,5 +1,5 @@
-// Bounded integer sequences: values of so many levels, of which the bits that are not whole are
-// shared by five (trits) or three (quints). Any value can be read without those before it.
+// Bounded integer sequences: values share the bits of their trits in groups of five, or of their
+// quints in groups of three. Any value can be read without those before it.
 
 // How values are coded: plain bits, or bits and a trit or a quint.
 struct Range {
@@ -17,7 +17,7 @@ struct Coded {
     bits: u32,
 }
 
-// Bits that so many values take.
+// The number of bits of `count` values.
 fn sequence_length(range: Range, count: u32) -> u32 {
     let whole = range.bits * count;
     if range.kind == TRITS { return whole + (8u * count + 4u) / 5u; }
@@ -25,7 +25,7 @@ fn sequence_length(range: Range, count: u32) -> u32 {
     return whole;
 }
 
-// At most eight bits of a block; those from `end` on are nothing.
+// At most eight bits of a block; bits from `end` on are 0.
 fn take(block: vec4<u32>, at: u32, count: u32, end: u32) -> u32 {
     if at >= end { return 0u; }
     let word = at >> 5u;
@@ -35,7 +35,7 @@ fn take(block: vec4<u32>, at: u32, count: u32, end: u32) -> u32 {
     return bits & ((1u << min(count, end - at)) - 1u);
 }
 
-// One of the five trits that eight bits are.
+// One of the five trits that eight bits encode.
 fn trit(packed: u32, place: u32) -> u32 {
     let high = (packed & 0x1cu) == 0x1cu;
     let rest = select(packed & 31u, (packed >> 3u) & 28u | packed & 3u, high);
@@ -57,7 +57,7 @@ fn trit(packed: u32, place: u32) -> u32 {
     return trits[place];
 }
 
-// One of the three quints that seven bits are.
+// One of the three quints that seven bits encode.
 fn quint(packed: u32, place: u32) -> u32 {
     let both = (packed & 6u) == 6u;
     let top = (packed >> 5u) & 3u;
@@ -80,7 +80,7 @@ fn field(window: vec2<u32>, at: u32, count: u32) -> u32 {
     return select(low, window.y >> shift, at >= 32u) & ((1u << count) - 1u);
 }
 
-// The bits from one on, as far as to another, at most 64.
+// The bits from `at` to `end`, at most 64.
 fn window_of(block: vec4<u32>, at: u32, end: u32) -> vec2<u32> {
     let word = at >> 5u;
     let shift = at & 31u;
@@ -94,12 +94,12 @@ fn window_of(block: vec4<u32>, at: u32, end: u32) -> vec2<u32> {
     return vec2<u32>(bits.x & low, select(bits.y & high, bits.y, count >= 64u));
 }
 
-// The value of an index in a sequence of so many that begins at a bit.
+// The value at `index` in a sequence of `count` values that begins at bit `at`.
 fn coded(block: vec4<u32>, at: u32, range: Range, count: u32, index: u32) -> Coded {
     let n = range.bits;
     let end = at + sequence_length(range, count);
     let trits = range.kind == TRITS;
-    // Values of a group, and bits in common; a plain one is a group by itself.
+    // Values of a group, and the bits that they share; a plain value is a group by itself.
     let common_bits = select(select(0u, 7u, range.kind == QUINTS), 8u, trits);
     let group = select(select(1u, 3u, range.kind == QUINTS), 5u, trits);
     let place = index % group;
@@ -124,7 +124,7 @@ fn coded(block: vec4<u32>, at: u32, range: Range, count: u32, index: u32) -> Cod
     return Coded(packed, field(window, place * n + before, n));
 }
 
-// The bits of a value again and again, until they are `wanted` many.
+// The bits of a value, repeated until there are `wanted` bits.
 fn repeated(bits: u32, have: u32, wanted: u32) -> u32 {
     var value = 0u;
     var filled = 0u;

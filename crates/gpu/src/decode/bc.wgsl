@@ -1,6 +1,6 @@
-// BC1, BC3 and YCoCg-BC3, rounded as by the processor's decoder.
+// BC1, BC3 and YCoCg-BC3, rounded as in the main processor's decoder.
 
-// The word at which the block of a pixel begins, and the pixel's place in it.
+// The index of the first word of a pixel's block, and the pixel's index in the block.
 fn block_of(x: u32, y: u32, words: u32) -> vec2<u32> {
     let row = view.planes[0].x + (y >> 2u) * view.planes[0].y;
     return vec2<u32>((row >> 2u) + (x >> 2u) * words, (y & 3u) * 4u + (x & 3u));
@@ -10,13 +10,13 @@ fn channels(colour: u32) -> vec3<u32> {
     return vec3<u32>(colour >> 11u, (colour >> 5u) & 63u, colour & 31u);
 }
 
-// The octets nearest to the mean of so many colours, of which these are the sums.
+// The 8-bit colour nearest to the mean of `count` colours, given the sums of their channels.
 fn mean(sums: vec3<u32>, count: u32) -> vec3<u32> {
     let steps = vec3<u32>(31u, 63u, 31u) * count;
     return (sums * 510u + steps) / (2u * steps);
 }
 
-// One of the four colours of a block; where `three` may be, the last two are a mean and nothing.
+// The colour of a pixel. With `three`, a block may have three colours and transparent black.
 fn bc1_colour(at: u32, pixel: u32, three: bool) -> vec4<u32> {
     let ends = octets[at];
     let first = ends & 0xffffu;

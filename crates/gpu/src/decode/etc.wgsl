@@ -1,4 +1,4 @@
-// ETC1 and ETC2 without alpha: any 64 bits are a block.
+// ETC1 and ETC2 without alpha: any 64 bits are a valid block.
 
 fn big_endian(word: u32) -> u32 {
     return word >> 24u | (word >> 8u) & 0xff00u | (word & 0xff00u) << 8u | word << 24u;
@@ -10,7 +10,7 @@ fn etc_block(x: u32, y: u32) -> vec2<u32> {
     return vec2<u32>(big_endian(octets[at]), big_endian(octets[at + 1u]));
 }
 
-// The index of a pixel; pixels run down columns.
+// The index of a pixel; pixels are numbered down the columns.
 fn etc_index(indices: u32, x: u32, y: u32) -> u32 {
     let pixel = (x & 3u) * 4u + (y & 3u);
     return (indices >> (pixel + 15u)) & 2u | (indices >> pixel) & 1u;
@@ -44,7 +44,7 @@ fn etc_distance(index: u32) -> i32 {
     return distances[index];
 }
 
-// The first colour of a differential block, of five bits a channel, and what the second is more.
+// The first colour of a differential block, five bits per channel, and the step to the second.
 fn etc_base(settings: u32) -> vec3<i32> {
     return vec3<i32>((vec3<u32>(settings) >> vec3<u32>(27u, 19u, 11u)) & vec3<u32>(31u));
 }
@@ -62,7 +62,7 @@ fn etc_halves(block: vec2<u32>, x: u32, y: u32) -> vec4<u32> {
     if (block.x & 2u) != 0u {
         var five = etc_base(block.x);
         if second { five += etc_difference(block.x); }
-        // In ETC1 what overflows wraps; in ETC2 nothing here does.
+        // In ETC1 overflow wraps; in ETC2 it does not occur here.
         colour = of_five_bits(vec3<u32>(five) & vec3<u32>(31u));
     } else {
         let fours = select(vec3<u32>(28u, 20u, 12u), vec3<u32>(24u, 16u, 8u), second);
@@ -74,7 +74,7 @@ fn etc_halves(block: vec2<u32>, x: u32, y: u32) -> vec4<u32> {
     return etc_opaque(colour + select(step, -step, index >= 2u));
 }
 
-// One colour alone, and another with two more a distance away.
+// Mode T: one colour alone, and another with two more at a distance.
 fn etc_t(block: vec2<u32>, index: u32) -> vec4<u32> {
     let settings = block.x;
     let red = (settings >> 25u) & 12u | (settings >> 24u) & 3u;
@@ -85,7 +85,7 @@ fn etc_t(block: vec2<u32>, index: u32) -> vec4<u32> {
     return etc_opaque(of_four_bits(second) + (2 - i32(index)) * distance);
 }
 
-// Two colours, and from each two a distance away.
+// Mode H: two colours, each replaced by two at a distance from it.
 fn etc_h(block: vec2<u32>, index: u32) -> vec4<u32> {
     let settings = block.x;
     let first = vec3<u32>(
@@ -101,7 +101,7 @@ fn etc_h(block: vec2<u32>, index: u32) -> vec4<u32> {
     return etc_opaque(colour + select(distance, -distance, (index & 1u) != 0u));
 }
 
-// A colour at the corner, one to the right of the block and one below.
+// Planar mode: a colour at the corner, one right of the block and one below it.
 fn etc_planar(block: vec2<u32>, x: u32, y: u32) -> vec4<u32> {
     let settings = block.x;
     let corner = of_six_seven_six_bits(vec3<u32>(
@@ -126,7 +126,7 @@ fn etc1(x: u32, y: u32) -> vec4<u32> {
     return etc_halves(etc_block(x, y), x, y);
 }
 
-// A difference that overflows in red, green or blue says one of the three newer modes.
+// A difference that overflows in red, green or blue selects mode T, H or planar.
 fn etc2(x: u32, y: u32) -> vec4<u32> {
     let block = etc_block(x, y);
     let sum = etc_base(block.x) + etc_difference(block.x);

@@ -1,4 +1,4 @@
-//! Frames drawn from their octets, or their blocks: decoded when they are shown.
+//! Drawing of frames from their bytes or their blocks, which are decoded when shown.
 
 mod path;
 mod place;
@@ -18,16 +18,16 @@ pub(crate) use texture::BlockTexture;
 
 /// Draws frames of one layout on targets of one texture format.
 ///
-/// By [`Path::Octets`] the fragment shader reads the octets of the frame as they came and decodes
-/// the pixels that are seen, with the integer arithmetic of [`rushes_texture::Decoder`]; nothing is
-/// copied to a texture. By [`Path::Texture`] it loads texels that the texture unit decodes.
+/// With [`Path::Octets`] the fragment shader reads the received bytes of the frame and decodes the
+/// visible pixels, with the integer arithmetic of [`rushes_texture::Decoder`]; nothing is copied to
+/// a texture. With [`Path::Texture`] it loads texels that the texture unit decodes.
 ///
 /// # Colours
 ///
-/// A frame's values are those of a display: sRGB, or R'G'B' by ITU-R BT.709 of limited range for
-/// YUV. They go unchanged to a target that is not an sRGB format, and become linear light for one
-/// that is, which turns them back. Where the frame is scaled, neighbours are mixed as they are, not
-/// in linear light. Formats without alpha are opaque; alpha is written, not blended.
+/// A frame's values are encoded for displays: sRGB, or R'G'B' by ITU-R BT.709 of limited range for
+/// YUV. They are written unchanged to a target that is not an sRGB format, and converted to linear
+/// light for one that is, which converts them back. Scaling interpolates the encoded values, not
+/// linear light. Formats without alpha are opaque; alpha is written, not blended.
 #[derive(Debug)]
 pub struct FrameDecoder {
     layout: Layout,
@@ -39,7 +39,7 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// A decoder of frames of a layout, by [`Path::Octets`].
+    /// Creates a decoder of frames of a layout, with [`Path::Octets`].
     ///
     /// # Errors
     ///
@@ -48,12 +48,12 @@ impl FrameDecoder {
         Self::with_path(gpu, layout, target, Path::Octets)
     }
 
-    /// A decoder of frames of a layout, by a path; [`Path::best`] says which is the faster.
+    /// Creates a decoder of frames of a layout, with a path; [`Path::best`] returns the faster one.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] for a format that no shader reads or the texture unit does not
-    /// know, [`GpuError::TooLarge`] for frames that the device cannot read at once.
+    /// [`GpuError::Unsupported`] if the path does not support the layout, [`GpuError::TooLarge`]
+    /// for frames that the device cannot read at once.
     pub fn with_path(
         gpu: &Gpu,
         layout: &Layout,
@@ -96,12 +96,12 @@ impl FrameDecoder {
         &self.layout
     }
 
-    /// Who decodes.
+    /// The path that decodes.
     pub fn path(&self) -> Path {
         self.path
     }
 
-    /// Memory for a frame that this draws.
+    /// Creates memory for a frame that this decoder draws.
     ///
     /// # Errors
     ///
@@ -110,10 +110,10 @@ impl FrameDecoder {
         DeviceFrame::with_path(gpu, &self.layout, self.path)
     }
 
-    /// Draws a frame at a place of a target; the rest becomes black.
+    /// Draws a frame at a place of a target; the rest is cleared to black.
     ///
-    /// The frame has the decoder's layout and path: one of another path is an error of the device,
-    /// which [`Gpu::complaint`] tells. The work is recorded, to be submitted by the caller.
+    /// The frame must have the decoder's layout and path: another path is an error of the device,
+    /// which [`Gpu::complaint`] returns. The work is recorded; the caller must submit it.
     pub fn draw(
         &self,
         gpu: &Gpu,

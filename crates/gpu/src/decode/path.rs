@@ -1,36 +1,38 @@
-//! Which part of the graphics processor decodes.
+//! The part of the graphics processor that decodes.
 
 use rushes_texture::{Format, Layout};
 
 use crate::decode::texture;
 use crate::device::Gpu;
 
-/// Who decodes the blocks of a frame.
+/// The part of the graphics processor that decodes the blocks of a frame.
 ///
-/// Both take the same octets by one copy, from memory that the processor wrote. They differ in what
-/// they can read and how exactly:
+/// Both read the same bytes after one copy, from memory that the main processor wrote. They differ
+/// in formats, work and exactness:
 ///
 /// | | [`Octets`](Self::Octets) | [`Texture`](Self::Texture) |
 /// |---|---|---|
-/// | formats | all | of blocks, where the device has them ([`Path::can_be`]) |
-/// | work | for each pixel shown, four times where scaled | none: the texture unit's |
-/// | rounding | the processor's own | the device's: of BC up to 8 of 255 apart, of YCoCg 14 (NVIDIA); 2 and 4 (Mesa) |
+/// | formats | all | block formats that the device supports ([`Path::can_be`]) |
+/// | work | for each visible pixel, four times if scaled | none: done by the texture unit |
+/// | rounding | the main processor's | BC up to 8 of 255 apart, YCoCg 14 (NVIDIA); 2 and 4 (Mesa) |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Path {
-    /// The fragment shader, from octets in a buffer.
+    /// The fragment shader, from bytes in a buffer.
     Octets,
-    /// The texture unit, from a texture of the frame's blocks. The shader makes RGB of `YCoCg`.
+    /// The texture unit, from a texture of the frame's blocks.
     ///
-    /// Blocks that encoders do not make may look otherwise: one of ETC1 that overflows is read as
-    /// one of ETC2, and one of ASTC with some colours of high range can have its others shown.
+    /// For `YCoCg`, the shader converts texels to RGB. Blocks that encoders do not produce may look
+    /// different: an ETC1 block that overflows is read as ETC2, and in an ASTC block with some
+    /// colours of high range the others may be shown.
     Texture,
 }
 
 impl Path {
-    /// The faster path for frames of a layout: the texture unit where the device has the format.
+    /// The faster path for frames of a layout: the texture unit if the device has the format.
     ///
-    /// A software driver gains nothing by it for BC, so there it is the shader, which is more exact;
-    /// blocks of ETC2 and ASTC such drivers decode when they are copied, faster than a shader does.
+    /// With software drivers it is not faster for BC, so there the shader is used, which is more
+    /// exact. Such drivers decode ETC2 and ASTC blocks when they are copied, faster than a shader
+    /// does.
     pub fn best(gpu: &Gpu, layout: &Layout) -> Self {
         let is_bc = matches!(layout.format(), Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
         let is_slower = gpu.is_software() && is_bc;
@@ -38,7 +40,7 @@ impl Path {
         if is_texture { Self::Texture } else { Self::Octets }
     }
 
-    /// Whether a device can show frames of a layout so.
+    /// Whether a device can show frames of a layout by this path.
     pub fn can_be(self, gpu: &Gpu, layout: &Layout) -> bool {
         match self {
             Self::Octets => {

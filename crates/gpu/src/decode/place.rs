@@ -1,23 +1,22 @@
-//! Where in a target a frame is drawn.
+//! The place in a target at which a frame is drawn.
 
 use rushes_texture::Layout;
 
-/// A rectangle of a target, in its pixels; parts outside are not seen.
+/// A rectangle of a target, in its pixels; parts outside are not visible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     /// Its left edge.
     pub x: f32,
     /// Its upper edge.
     pub y: f32,
-    /// Pixels across.
+    /// Width in pixels.
     pub width: f32,
-    /// Pixels down.
+    /// Height in pixels.
     pub height: f32,
 }
 
 impl Place {
-    /// As large as a target of `width × height` pixels allows, in the middle, with the frame's
-    /// shape kept.
+    /// The largest centred place in a target that keeps the frame's aspect ratio; sizes in pixels.
     ///
     /// ```
     /// use rushes_gpu::Place;
@@ -33,13 +32,13 @@ impl Place {
         Self { x, y, width, height }
     }
 
-    /// A pixel of the target for each of the frame, from the upper left corner on.
+    /// One pixel of the target per pixel of the frame, from the upper left corner.
     pub fn exact(layout: &Layout) -> Self {
         let (width, height) = (layout.width() as f32, layout.height() as f32);
         Self { x: 0.0, y: 0.0, width, height }
     }
 
-    /// The octets of the shader's `View`.
+    /// The bytes of the shader's `View`.
     pub(super) fn view(&self, layout: &Layout, linear: bool) -> [u8; VIEW] {
         let (width, height) = (layout.width(), layout.height());
         let step = [width as f32 / self.width, height as f32 / self.height];
@@ -58,5 +57,5 @@ impl Place {
     }
 }
 
-/// Octets of the shader's `View`.
+/// Bytes of the shader's `View`.
 pub(super) const VIEW: usize = 80;

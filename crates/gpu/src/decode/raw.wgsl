@@ -1,4 +1,4 @@
-// Pixels one by one: packed, or luma with chroma that several pixels share.
+// Uncompressed pixels: packed, or luma with chroma that several pixels share.
 
 fn rgb24(x: u32, y: u32) -> vec4<u32> {
     let at = view.planes[0].x + y * view.planes[0].y + x * 3u;
@@ -27,7 +27,7 @@ fn opaque(colour: vec3<i32>) -> vec4<u32> {
     return vec4<u32>(vec3<u32>(clamp(colour, vec3<i32>(0), vec3<i32>(255))), 255u);
 }
 
-// ITU-R BT.709, limited range, with 16 bits after the point, as the processor's decoder has it.
+// ITU-R BT.709, limited range, with 16 fractional bits, as in the main processor's decoder.
 const LEVEL: i32 = (255 * 65536 + 109) / 219;
 const RED_OF_CR: i32 = (15748 * 255 * 65536 + 1120000) / 2240000;
 const BLUE_OF_CB: i32 = (18556 * 255 * 65536 + 1120000) / 2240000;

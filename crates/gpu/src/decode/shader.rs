@@ -17,7 +17,7 @@ const ASTC: &str = concat!(
     include_str!("astc.wgsl")
 );
 
-/// The shader that reads a format's octets, or `None` if there is none for it.
+/// The shader that reads a format's bytes, or `None` if there is none for it.
 pub(super) fn of_octets(format: Format) -> Option<String> {
     let (pieces, function): (&[&str], &str) = match format {
         Format::Rgb24 => (&[RAW], "rgb24"),

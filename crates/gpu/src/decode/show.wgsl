@@ -1,15 +1,15 @@
 // A frame on a rectangle of the target.
 
 struct View {
-    // Pixels of the frame.
+    // The size of the frame in pixels.
     size: vec2<u32>,
-    // Whether pixels between pixels are mixed; whether the target takes linear light.
+    // Whether to interpolate between pixels; whether the target takes linear light.
     smoothed: u32,
     linear: u32,
-    // Where in the target the frame's corner is, and how many of its pixels one of the target is.
+    // The frame's corner in the target, and frame pixels per target pixel.
     origin: vec2<f32>,
     step: vec2<f32>,
-    // Of each plane: its first octet, octets of a block row, pixels across and down.
+    // For each plane: its offset in bytes, bytes of a block row, width and height in pixels.
     planes: array<vec4<u32>, 3>,
 }
 
@@ -17,7 +17,7 @@ struct View {
 
 @vertex
 fn corners(@builtin(vertex_index) index: u32) -> @builtin(position) vec4<f32> {
-    // One triangle that covers all.
+    // One triangle that covers the target.
     let x = f32(index & 1u) * 4.0 - 1.0;
     let y = f32(index >> 1u) * 4.0 - 1.0;
     return vec4<f32>(x, y, 0.0, 1.0);

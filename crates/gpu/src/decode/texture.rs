@@ -8,24 +8,24 @@ use wgpu::{AstcBlock, AstcChannel, TextureFormat};
 use crate::device::Gpu;
 use crate::error::GpuError;
 
-/// Octets of which a texture's row is a multiple.
+/// The alignment of a texture's row in bytes.
 const PITCH: usize = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT as usize;
 
 /// A texture of one frame's blocks.
 ///
-/// Its rows of blocks are padded to a multiple of [`PITCH`] octets: only such rows can be copied
-/// several at once, and only rows without a gap can be copied through OpenGL at all, where `wgpu`
-/// gives the driver the wrong number of octets otherwise. What is in the padding is never shown.
+/// Its block rows are padded to a multiple of [`PITCH`] bytes: only such rows can be copied several
+/// at once. Through OpenGL, only rows without a gap can be copied at all, as `wgpu` otherwise gives
+/// the driver the wrong number of bytes. The padding is never shown.
 #[derive(Debug)]
 pub(crate) struct BlockTexture {
     texture: wgpu::Texture,
     view: wgpu::TextureView,
     plane: PlaneLayout,
-    /// Pixels and octets of a block.
+    /// Pixels and bytes of a block.
     block: rushes_texture::Block,
-    /// Octets of a padded block row.
+    /// Bytes of a padded block row.
     pitch: usize,
-    /// Where rows are padded on their way, if they need it.
+    /// Buffer in which rows are padded, if they need it.
     padded: Option<wgpu::Buffer>,
 }
 
@@ -34,7 +34,7 @@ impl BlockTexture {
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] where the device does not know the blocks, or not so many.
+    /// [`GpuError::Unsupported`] if the device does not support the blocks, or not in this size.
     pub(crate) fn new(gpu: &Gpu, layout: &Layout) -> Result<Self, GpuError> {
         let format = format_of(layout.format()).filter(|&at| is_possible(gpu, layout, at));
         let (Some(format), [plane]) = (format, layout.planes()) else {
@@ -67,12 +67,12 @@ impl BlockTexture {
         Ok(Self { texture, view, plane: *plane, block, pitch, padded })
     }
 
-    /// What a shader loads from.
+    /// The view that a shader loads from.
     pub(crate) fn view(&self) -> &wgpu::TextureView {
         &self.view
     }
 
-    /// Copies the whole block rows of a frame's octets in, by way of memory of the driver's own.
+    /// Copies the whole block rows of a frame's bytes in, through memory of the driver.
     pub(crate) fn write(&self, gpu: &Gpu, octets: &[u8]) {
         let rows = (octets.len() / self.plane.row_bytes).min(self.plane.rows as usize);
         if rows == 0 {
@@ -91,8 +91,9 @@ impl BlockTexture {
         );
     }
 
-    /// Records the copy of a tile from a buffer where its first octet is at `from.1`: a multiple
-    /// of a block's octets.
+    /// Records the copy of a tile from `staging`, where its first byte is at `offset`.
+    ///
+    /// `offset` must be a multiple of the bytes of a block.
     pub(crate) fn copy_tile(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -134,13 +135,13 @@ impl BlockTexture {
         );
     }
 
-    /// So many block rows of the texture, in pixels.
+    /// The size of `rows` block rows of the texture, in pixels.
     fn extent(&self, rows: u32) -> wgpu::Extent3d {
         wgpu::Extent3d { height: rows * self.block.height, ..self.texture.size() }
     }
 }
 
-/// The texture of a layout of one plane: whole blocks, and as many as a padded row has.
+/// The texture size for a layout of one plane: whole blocks, in padded rows.
 fn size(layout: &Layout) -> wgpu::Extent3d {
     let (plane, block) = (layout.planes()[0], layout.format().planes()[0].block);
     let blocks = plane.row_bytes.next_multiple_of(PITCH) / block.bytes;
@@ -148,7 +149,7 @@ fn size(layout: &Layout) -> wgpu::Extent3d {
     wgpu::Extent3d { width, height, depth_or_array_layers: 1 }
 }
 
-/// Whether a device has textures of a format, and so large.
+/// Whether a device supports textures of this format and size.
 pub(super) fn is_possible(gpu: &Gpu, layout: &Layout, format: TextureFormat) -> bool {
     let most = gpu.device.limits().max_texture_dimension_2d;
     let size = size(layout);
@@ -156,13 +157,13 @@ pub(super) fn is_possible(gpu: &Gpu, layout: &Layout, format: TextureFormat) -> 
         && size.width.max(size.height) <= most
 }
 
-/// The blocks that a texture unit knows, if it knows a format's.
+/// The texture format of a format's blocks, if there is one.
 pub(super) fn format_of(format: Format) -> Option<TextureFormat> {
     let astc = |block| TextureFormat::Astc { block, channel: AstcChannel::Unorm };
     Some(match format {
         Format::Bc1 => TextureFormat::Bc1RgbaUnorm,
         Format::Bc3 | Format::YCoCgBc3 => TextureFormat::Bc3RgbaUnorm,
-        // Blocks of ETC1 are blocks of ETC2.
+        // ETC1 blocks are valid ETC2 blocks.
         Format::Etc1 | Format::Etc2Rgb => TextureFormat::Etc2Rgb8Unorm,
         Format::Astc4x4 => astc(AstcBlock::B4x4),
         Format::Astc5x4 => astc(AstcBlock::B5x4),
@@ -176,7 +177,7 @@ pub(super) fn format_of(format: Format) -> Option<TextureFormat> {
     })
 }
 
-/// Whether the blocks of a format are ASTC's.
+/// Whether a format is ASTC.
 pub(super) fn is_astc(format: Format) -> bool {
     matches!(format_of(format), Some(TextureFormat::Astc { .. }))
 }
@@ -211,7 +212,7 @@ mod tests {
         let written = decoder.frame(gpu).unwrap();
         written.write(gpu, &octets);
 
-        // The octets are not at the start of their buffer.
+        // The bytes are not at the start of their buffer.
         let before = layout.format().planes()[0].block.bytes as u64;
         let staging = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: None,

@@ -1,4 +1,4 @@
-// Texels that the texture unit decoded, in octets again.
+// Texels decoded by the texture unit, converted back to 8-bit values.
 
 @group(0) @binding(1) var blocks: texture_2d<f32>;
 

@@ -1,4 +1,4 @@
-// What luma and scaled chroma are in red, green and blue.
+// Converts luma and scaled chroma to red, green and blue.
 fn scaled_ycocg(luma: i32, colour: vec3<i32>) -> vec4<u32> {
     let reciprocal = 65536 / ((colour.z >> 3u) + 1);
     let orange = colour.x - 128;

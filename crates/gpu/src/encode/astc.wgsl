@@ -1,8 +1,8 @@
-// ASTC of 4×4 pixels: one line between two colours of an octet a channel, a weight of three bits
-// for each pixel. Of the diagonals of the box around the colours the one is taken along which
-// the channels go with the one that changes most.
+// ASTC of 4×4 pixels: one line between two colours with 8 bits per channel, and a weight of three
+// bits for each pixel. The line is the diagonal of the bounding box that follows the sign of each
+// channel's covariance with the channel that changes most.
 
-// How much the channels grow together, each around the middle of its ends.
+// The covariance of two channels, each around the middle of its ends.
 fn together(first: Rows, first_ends: vec2<i32>, second: Rows, second_ends: vec2<i32>) -> i32 {
     let across = vec4<i32>(first_ends.x + first_ends.y);
     let along = vec4<i32>(second_ends.x + second_ends.y);
@@ -47,7 +47,7 @@ fn astc(block: Block) -> vec4<u32> {
     if together(lead, lead_ends, blue, blues) < 0 { blue_line = blue_line.yx; }
     var first = vec3<i32>(red_line.x, green_line.x, blue_line.x);
     var second = vec3<i32>(red_line.y, green_line.y, blue_line.y);
-    // The darker colour is first; the other order means another thing.
+    // The darker colour is first; the other order selects blue contraction.
     if dot(second - first, vec3<i32>(1)) < 0 {
         let darker = second;
         second = first;
@@ -58,7 +58,7 @@ fn astc(block: Block) -> vec4<u32> {
     let b = weights(red.b, green.b, blue.b, first, line);
     let c = weights(red.c, green.c, blue.c, first, line);
     let d = weights(red.d, green.d, blue.d, first, line);
-    // Weights of 4×4 in three bits, one partition, colours as they are (mode 8).
+    // A 4×4 grid of three-bit weights, one partition, direct colours (mode 8).
     let mode = 0x53u | 8u << 13u;
     let dark = vec3<u32>(first);
     let light = vec3<u32>(second);

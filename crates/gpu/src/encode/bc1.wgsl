@@ -1,6 +1,6 @@
-// BC1 from the corners of the box around a block's colours.
+// BC1 from the corners of the bounding box of a block's colours.
 
-// A channel's ends, each a sixteenth of the way inside.
+// A channel's ends, each moved inwards by a sixteenth.
 fn inside(ends: vec2<i32>) -> vec2<i32> {
     let inset = (ends.y - ends.x) >> 4u;
     return vec2<i32>(ends.x + inset, ends.y - inset);

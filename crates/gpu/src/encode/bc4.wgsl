@@ -1,4 +1,4 @@
-// The block of one channel: two ends and sixteen 3-bit indices between them.
+// BC4: blocks of one channel, with two ends and sixteen 3-bit indices between them.
 
 // The codes of four values, three bits each.
 fn codes(values: vec4<i32>, least: i32, scale: u32) -> u32 {
@@ -10,13 +10,13 @@ fn codes(values: vec4<i32>, least: i32, scale: u32) -> u32 {
     return dot(falling ^ swapped, vec4<u32>(1u, 8u, 64u, 512u));
 }
 
-// The ends move inwards by their distance divided by two to the `inset`.
+// The ends move inwards by their distance shifted right by `inset`.
 fn bc4(values: Rows, inset: u32) -> vec2<u32> {
     let ends = extremes(values);
     let inwards = (ends.y - ends.x) >> inset;
     let least = ends.x + inwards;
     let greatest = ends.y - inwards;
-    // Levels to one step of the range, times 2¹³.
+    // Levels per step of the range, times 2¹³.
     let range = u32(max(greatest - least, 1));
     let scale = (114688u + range) / (2u * range);
     let upper = codes(values.a, least, scale) | codes(values.b, least, scale) << 12u;

@@ -1,4 +1,4 @@
-// A block for each invocation. Rows of pixels lie as wide as blocks are: padded before they came.
+// One block per invocation. Rows of pixels were padded to whole blocks before the upload.
 
 @group(0) @binding(0) var<storage, read> pixels: array<vec4<u32>>;
 
@@ -13,7 +13,7 @@ struct Rows {
     d: vec4<i32>,
 }
 
-// Four pixels of each row, red in the lowest octet.
+// Four pixels of each row, red in the lowest byte.
 struct Block {
     a: vec4<u32>,
     b: vec4<u32>,

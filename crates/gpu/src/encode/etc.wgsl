@@ -1,5 +1,6 @@
-// ETC1: two halves, side by side or one above the other, each of a colour that is lighter or
-// darker by one of two amounts. Of both cuts and all eight pairs of amounts the nearest is taken.
+// ETC1: two halves, side by side or one above the other, each of a colour that is lighter or darker
+// by one of two amounts. Both divisions and all eight pairs of amounts are tried, and the nearest
+// is used.
 
 // The red, green and blue of two rows, or of two columns: half a block.
 struct Half {
@@ -8,14 +9,14 @@ struct Half {
     blue: array<vec4<i32>, 2>,
 }
 
-// A block cut in two, as its bits are before their octets are turned round.
+// A block in two halves, as words before their bytes are reversed.
 struct Cut {
     colours: u32,
     indices: u32,
     error: i32,
 }
 
-// What was found for a half: its indices' upper and lower bits, by row.
+// The best table for a half, and the upper and lower bits of its indices, by row.
 struct Found {
     table: u32,
     error: i32,
@@ -31,7 +32,7 @@ fn mean_colour(half: Half) -> vec3<i32> {
     return vec3<i32>(mean_of(half.red), mean_of(half.green), mean_of(half.blue));
 }
 
-// By how much a pixel is lighter than the colour, in all channels together.
+// The difference between a pixel and the colour, summed over the channels.
 fn lightness(half: Half, row: u32, colour: vec3<i32>) -> vec4<i32> {
     return half.red[row] + half.green[row] + half.blue[row] - dot(colour, vec3<i32>(1));
 }
@@ -80,7 +81,7 @@ fn found(half: Half, colour: vec3<i32>) -> Found {
     );
 }
 
-// The bits of two rows: `places` is where those of the first go, `next` how far the second's are.
+// The bits of two rows: `places` are those of the first row, `next` is the shift of the second.
 fn bits(rows: array<vec4<bool>, 2>, places: vec4<u32>, next: u32) -> u32 {
     let none = vec4<u32>(0u);
     return dot(select(none, places, rows[0]), vec4<u32>(1u))
@@ -95,7 +96,7 @@ fn five_of(colour: vec3<i32>) -> vec3<i32> {
     return (colour * 249 + 1014) >> vec3<u32>(11u);
 }
 
-// A block in two halves; `across` where they lie one above the other.
+// A block in two halves; `across` if one is above the other.
 fn cut(first: Half, second: Half, across: bool) -> Cut {
     let means = array<vec3<i32>, 2>(mean_colour(first), mean_colour(second));
     let near = five_of(means[0]);
@@ -104,13 +105,13 @@ fn cut(first: Half, second: Half, across: bool) -> Cut {
     var one: vec3<i32>;
     var two: vec3<i32>;
     if all(step >= vec3<i32>(-4)) && all(step <= vec3<i32>(3)) {
-        // Five bits and a difference of three.
+        // Five bits per channel, and a difference of three.
         let parts = vec3<u32>(near) << vec3<u32>(3u) | (vec3<u32>(step) & vec3<u32>(7u));
         colours |= dot(parts, vec3<u32>(1u << 24u, 1u << 16u, 1u << 8u)) | 2u;
         one = widened(near);
         two = widened(near + step);
     } else {
-        // Four bits each.
+        // Four bits per channel each.
         let left = (means[0] * 15 + 127) / vec3<i32>(255);
         let right = (means[1] * 15 + 127) / vec3<i32>(255);
         let parts = vec3<u32>(left << vec3<u32>(4u) | right);
@@ -159,7 +160,7 @@ fn etc1(red: Rows, green: Rows, blue: Rows) -> Cut {
     return above;
 }
 
-// The other end of the word first.
+// Reverses the bytes of a word.
 fn turned(word: u32) -> u32 {
     return word << 24u | (word & 0xff00u) << 8u | ((word >> 8u) & 0xff00u) | word >> 24u;
 }

@@ -1,7 +1,7 @@
-// ETC2 as far as it pays at once: what ETC1 has, or a plane through a block's colours.
+// A subset of ETC2: the modes of ETC1, or a plane through a block's colours.
 
 // The plane nearest to a channel: its levels at the origin and four pixels to the right and down,
-// in so many steps.
+// from 0 to `most`.
 fn plane(values: Rows, most: i32) -> vec3<i32> {
     let away = vec4<i32>(-3, -1, 1, 3);
     let columns = values.a + values.b + values.c + values.d;
@@ -41,8 +41,8 @@ fn of_seven(levels: vec3<i32>) -> vec3<i32> {
     return levels << vec3<u32>(1u) | levels >> vec3<u32>(6u);
 }
 
-// The block as a plane: levels of the origin between bits that keep an overflow or make one, then
-// those to the right and down.
+// The block in planar mode: levels of the origin between bits that prevent or force an overflow,
+// then the levels to the right and down.
 fn planar(red: Rows, green: Rows, blue: Rows) -> Cut {
     let reds = plane(red, 63);
     let greens = plane(green, 127);
@@ -52,7 +52,7 @@ fn planar(red: Rows, green: Rows, blue: Rows) -> Cut {
     let r = vec3<u32>(reds);
     let g = vec3<u32>(greens);
     let b = vec3<u32>(blues);
-    // A difference that overflows in blue, and not in red and green, makes the block a plane.
+    // An overflow of the difference in blue, and not in red or green, selects the planar mode.
     let red_in = ((r.x >> 1u) & 1u) << 31u;
     let green_in = ((g.x >> 1u) & 1u) << 23u;
     let below = ((b.x >> 3u) & 3u) + ((b.x >> 1u) & 3u) < 4u;

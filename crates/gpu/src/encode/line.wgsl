@@ -13,7 +13,7 @@ fn line_between(first: i32, second: i32) -> vec2<i32> {
     return vec2<i32>((first + second) >> 1u, ((first - second) * 21846) >> 16u);
 }
 
-// What is nearest to four places, two bits each: 0 and 1 are the ends, 2 and 3 beside them.
+// The indices nearest to four places, two bits each: 0 and 1 are the ends, 2 and 3 next to them.
 fn nearest(places: vec4<i32>, line: vec2<i32>) -> u32 {
     let from_middle = places - vec4<i32>(line.x);
     let zero = vec4<u32>(0u);

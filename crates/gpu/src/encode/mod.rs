@@ -1,4 +1,4 @@
-//! Pictures encoded by the graphics processor, a stripe after the other.
+//! Encoding of pictures by the graphics processor, stripe by stripe.
 
 mod pipeline;
 mod pixels;
@@ -19,29 +19,29 @@ use crate::error::GpuError;
 
 pub use source::EncodedSource;
 
-/// Stripes that are on their way at once: one copied in, one encoded, one read back, one to spare.
+/// Stripes in progress at once: one copied in, one encoded, one read back, one to spare.
 const UNDER_WAY: u32 = 4;
 
-/// Turns pictures of RGBA8 into frames of blocks of 4×4 pixels on the graphics processor.
+/// Encodes RGBA8 pictures to frames of 4×4 blocks on the graphics processor.
 ///
 /// Alpha is ignored; beyond its edges a picture repeats the nearest pixel.
 ///
 /// # Formats
 ///
-/// [`Format::Bc1`] and [`Format::YCoCgBc3`] have the octets that [`rushes_texture::Encoder`] makes.
-/// [`Format::Etc1`], [`Format::Etc2Rgb`] and [`Format::Astc4x4`] are made here alone. All of them
-/// are made with integers only: every device makes the same octets.
+/// For [`Format::Bc1`] and [`Format::YCoCgBc3`] the bytes are those of [`rushes_texture::Encoder`].
+/// [`Format::Etc1`], [`Format::Etc2Rgb`] and [`Format::Astc4x4`] are encoded only here. All
+/// encoders use integers only: every device produces the same bytes.
 ///
-/// ETC1 tries both cuts of a block and all pairs of amounts around the mean colours of its halves;
-/// ETC2 also the nearest plane, not the modes T and H. ASTC has one line of eight weights through
-/// the box of a block's colours: opaque, of one partition.
+/// For ETC1, both divisions of a block and all pairs of amounts around the mean colours of its
+/// halves are tried; for ETC2 also the nearest plane, but not the modes T and H. ASTC uses one line
+/// of eight weights through the bounding box of a block's colours: opaque, with one partition.
 ///
 /// # Stripes and memory
 ///
-/// A picture goes to the device some block rows at a time, and these come back one after the other
-/// while the next are on their way. Memory for four such stripes is made by the first picture and
-/// kept while their height stays the same. A stripe needs the octets of its pixels and of its
-/// blocks twice, once where the main processor reaches them and once where the shader does.
+/// A picture is sent to the device some block rows at a time; each stripe is read back while the
+/// next ones are in progress. Memory for four such stripes is allocated by the first picture and
+/// kept while their height stays the same. A stripe needs memory for its pixels and for its blocks
+/// twice, once accessible to the main processor and once to the shader.
 ///
 /// ```no_run
 /// use rushes_gpu::{Gpu, GpuEncoder, GpuOptions};
@@ -69,12 +69,12 @@ pub struct GpuEncoder {
 }
 
 impl GpuEncoder {
-    /// An encoder of RGBA8 of `width × height` pixels to one of the formats above.
+    /// Creates an encoder of RGBA8 of `width × height` pixels to one of the formats above.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] for other formats, and where the device has no compute shaders;
-    /// [`GpuError::Codec`] if there can be no frame of this size.
+    /// [`GpuError::Unsupported`] for other formats, and if the device has no compute shaders;
+    /// [`GpuError::Codec`] if a frame cannot have this size.
     pub fn new(gpu: &Gpu, output: Format, width: u32, height: u32) -> Result<Self, GpuError> {
         let input = Layout::new(Format::Rgba8, width, height).map_err(CodecError::from)?;
         let output = Layout::new(output, width, height).map_err(CodecError::from)?;
@@ -82,32 +82,34 @@ impl GpuEncoder {
         Ok(Self { gpu: gpu.clone(), input, output, pipeline, stripes: Vec::new(), stripe_rows: 0 })
     }
 
-    /// Where the octets of a picture lie.
+    /// The layout of the pictures.
     pub fn input(&self) -> &Layout {
         &self.input
     }
 
-    /// Where the octets of a frame lie.
+    /// The layout of the frames.
     pub fn output(&self) -> &Layout {
         &self.output
     }
 
-    /// Octets of memory that the encoder holds, on the device and where it reaches them.
+    /// Bytes of memory that the encoder holds, on the device and mapped for the main processor.
     pub fn memory(&self) -> u64 {
         self.stripes.iter().map(Stripe::memory).sum()
     }
 
-    /// Encodes a picture in stripes of so many block rows, of which the last may have fewer.
+    /// Encodes a picture in stripes of `stripe_rows` block rows; the last may have fewer.
     ///
-    /// `ready` is given each stripe's rows and their octets, in order, as soon as they were read
-    /// back; while it works, later stripes go on. 0 rows are taken as 1, and more than the frame
-    /// has as all of them. A height other than the last picture's makes new memory.
+    /// `ready` is called with each stripe's rows and their bytes, in order, as soon as they have
+    /// been read back; meanwhile, later stripes continue. 0 rows are taken as 1, and more than the
+    /// frame has as all of them. If the height differs from that of the last picture, new memory is
+    /// allocated.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Codec`] if `picture` has another length than its layout; [`GpuError::TooLarge`]
-    /// if the device cannot read the pixels of a stripe at once: lower ones are then the way out.
-    /// `ready` was not called then. [`GpuError::Device`] if the device was lost on the way.
+    /// [`GpuError::Codec`] if the length of `picture` does not match its layout;
+    /// [`GpuError::TooLarge`] if the device cannot read the pixels of a stripe at once, in which
+    /// case lower stripes may help. In both cases `ready` was not called. [`GpuError::Device`] if
+    /// the device was lost meanwhile.
     pub fn encode(
         &mut self,
         picture: &[u8],
@@ -122,7 +124,7 @@ impl GpuEncoder {
         let stripe_rows = stripe_rows.clamp(1, rows);
         let count = rows.div_ceil(stripe_rows);
         let picture = Pixels::new(&self.input, picture);
-        // Dropped with all that is under way should anything end this early.
+        // Dropped, with all work in progress, if this returns early.
         let mut stripes = self.stripes_of(stripe_rows, count)?;
         let slot = |number: u32| (number % UNDER_WAY) as usize;
         let (mut begun, mut done) = (0, 0);
@@ -142,7 +144,7 @@ impl GpuEncoder {
         Ok(())
     }
 
-    /// Memory for stripes of so many rows: that of the last picture, if it fits.
+    /// Memory for stripes of `rows` block rows: that of the last picture, if it fits.
     fn stripes_of(&mut self, rows: u32, count: u32) -> Result<Vec<Stripe>, GpuError> {
         let stripes = std::mem::take(&mut self.stripes);
         if self.stripe_rows == rows && !stripes.is_empty() {
@@ -162,7 +164,7 @@ mod tests {
     use crate::device::GpuOptions;
     use crate::device::Interface;
 
-    /// The devices of this machine; `tests/encode.rs` says whether there have to be some.
+    /// The devices of this machine; `tests/encode.rs` checks whether some are required.
     pub(super) fn devices() -> Vec<Gpu> {
         let open = |interface| Gpu::open(GpuOptions { interface, validate: false }).ok();
         [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()

@@ -1,4 +1,4 @@
-//! The compute shader of a format, and what it is bound to.
+//! The compute shader of a format, and its bindings.
 
 use rushes_texture::Format;
 use rushes_texture::Layout;
@@ -16,7 +16,7 @@ const BC1: &str = include_str!("bc1.wgsl");
 const BC4: &str = include_str!("bc4.wgsl");
 const YCOCG_BC3: &str = include_str!("ycocg_bc3.wgsl");
 
-/// Blocks of a row that go together, as the shaders say.
+/// Blocks of a row per workgroup, as in the shaders.
 const GROUP: u32 = 64;
 
 /// A shader that is ready to run.
@@ -80,7 +80,7 @@ impl Pipeline {
         })
     }
 
-    /// Records the encoding of so many block rows.
+    /// Records the encoding of `rows` block rows.
     pub(super) fn record(
         &self,
         recorder: &mut wgpu::CommandEncoder,

@@ -1,26 +1,26 @@
-//! Pixels as the shaders read them: whole blocks, with the nearest pixel beyond the edges.
+//! Pixels as the shaders read them: whole blocks, padded with the nearest pixel.
 
 use std::ops::Range;
 
 use rushes_texture::Layout;
 
-/// Pixels of a block across, and down.
+/// Width and height of a block in pixels.
 const SIDE: usize = 4;
 
-/// Octets of a pixel.
+/// Bytes of a pixel.
 const PIXEL: usize = 4;
 
 /// A picture of RGBA8, cut into rows of blocks of 4×4.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pixels<'a> {
     octets: &'a [u8],
-    /// Octets of a row of pixels, and with what is beyond the edge.
+    /// Bytes of a row of pixels, without and with padding.
     row: usize,
     padded: usize,
     height: usize,
 }
 
-/// Octets of a block row of a picture so many pixels wide.
+/// Bytes of a block row of a picture of this width in pixels.
 pub(super) fn row_bytes(width: u32) -> u64 {
     u64::from(width.div_ceil(4)) * (SIDE * SIDE * PIXEL) as u64
 }
@@ -37,7 +37,7 @@ impl<'a> Pixels<'a> {
         }
     }
 
-    /// Writes these block rows to the beginning of memory.
+    /// Writes these block rows to the beginning of `to`.
     pub(super) fn write(&self, rows: &Range<u32>, mut to: wgpu::WriteOnly<'_, [u8]>) {
         let lines = rows.start as usize * SIDE..rows.end as usize * SIDE;
         let mut at = 0;

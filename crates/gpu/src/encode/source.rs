@@ -16,18 +16,18 @@ use crate::device::Gpu;
 use crate::encode::GpuEncoder;
 use crate::error::GpuError;
 
-/// Rows of blocks that are encoded at once: enough to do, and little to wait for.
+/// Block rows of a stripe: enough work for the device, and little delay.
 const STRIPE_ROWS: u32 = 68;
 
-/// Frames whose memory is kept; who holds more than these at once has others made.
+/// Frames whose memory is kept; if more are held at once, others are allocated.
 const FRAMES_MAX: usize = 4;
 
-/// Another source's pictures as frames of [`GpuEncoder`]'s formats.
+/// A source that encodes the pictures of another source to formats of [`GpuEncoder`].
 ///
-/// A server sends the first rows of such a frame while the device makes the others; where packets
-/// may be lost (UDP, RTP) only if that takes less than half the time between frames and 25 ms, as a
-/// client takes what comes much later for lost. Pictures that are not RGBA8 are made so by the main
-/// processor first.
+/// A server sends the first rows of such a frame while the device encodes the others. If packets
+/// may be lost (UDP, RTP), it does so only if encoding takes less than half the time between frames
+/// and less than 25 ms, as a client considers much later packets lost. Pictures that are not RGBA8
+/// are first converted by the main processor.
 ///
 /// ```no_run
 /// use rushes::texture::{ServerOptions, TextureServer};
@@ -46,15 +46,15 @@ const FRAMES_MAX: usize = 4;
 pub struct EncodedSource<S> {
     source: S,
     encoding: Encoding,
-    /// Frames that were given, for their memory.
+    /// Frames that were passed on, kept for their memory.
     frames: Vec<GrowingFrame>,
-    /// The same of those that were given whole.
+    /// Frames that were passed on whole, kept likewise.
     whole: Vec<Frame>,
 }
 
-/// How pictures become frames.
+/// The conversion of pictures to frames.
 struct Encoding {
-    /// What makes RGBA8 of pictures that are something else.
+    /// Converts pictures of other formats to RGBA8.
     decoder: Option<Decoder>,
     pixels: Vec<u8>,
     encoder: GpuEncoder,
@@ -69,12 +69,12 @@ impl<S> fmt::Debug for EncodedSource<S> {
 }
 
 impl<S: Source> EncodedSource<S> {
-    /// The pictures of `source` as frames of `format`.
+    /// Creates a source of the pictures of `source`, encoded to `format`.
     ///
     /// # Errors
     ///
-    /// Those of [`GpuEncoder::new`]; [`GpuError::Codec`] also if there is no way from the source's
-    /// format to RGBA8.
+    /// Those of [`GpuEncoder::new`]; [`GpuError::Codec`] also if the source's format cannot be
+    /// converted to RGBA8.
     pub fn new(gpu: &Gpu, source: S, format: Format) -> Result<Self, GpuError> {
         let input = source.layout();
         let (width, height) = (input.width(), input.height());
@@ -89,7 +89,7 @@ impl<S: Source> EncodedSource<S> {
         Ok(Self { source, encoding, frames: Vec::new(), whole: Vec::new() })
     }
 
-    /// A frame that nobody reads any more, or a new one.
+    /// A frame that is no longer read, or a new one.
     fn empty_frame(&mut self) -> GrowingFrame {
         if let Some(frame) = self.frames.iter_mut().find_map(|it| it.renew().then_some(it)) {
             return frame.clone();
@@ -104,7 +104,7 @@ impl<S: Source> EncodedSource<S> {
         frame
     }
 
-    /// Memory of a whole frame that nobody reads any more, or new memory.
+    /// Memory of a whole frame that is no longer read, or new memory.
     fn empty_memory(&mut self) -> Vec<u8> {
         for _ in 0..self.whole.len() {
             match self.whole.remove(0).try_into_vec() {
@@ -120,7 +120,7 @@ impl<S: Source> EncodedSource<S> {
 }
 
 impl Encoding {
-    /// Encodes a picture; `ready` is given each stripe.
+    /// Encodes a picture; `ready` is called with each stripe.
     fn encode(&mut self, picture: &[u8], mut ready: impl FnMut(&[u8])) -> Result<(), SourceError> {
         let failed = |error: &dyn ToString| SourceError::Encoder(error.to_string());
         let pixels = if let Some(decoder) = &self.decoder {
@@ -167,7 +167,7 @@ impl<S: Source> Source for EncodedSource<S> {
             fits &= frame.add(octets);
             to.grown();
         })?;
-        // A device that gave other stripes than it was asked for.
+        // False if the device returned other stripes than requested.
         if fits { Ok(true) } else { Err(SourceError::Encoder("a stripe is missing".to_owned())) }
     }
 

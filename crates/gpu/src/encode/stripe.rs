@@ -1,4 +1,4 @@
-//! Memory for a stripe on its way through the device, used again and again.
+//! Reusable memory for a stripe on its way through the device.
 
 use std::ops::Range;
 use std::sync::mpsc;
@@ -12,10 +12,10 @@ use crate::encode::pixels;
 use crate::encode::pixels::Pixels;
 use crate::error::GpuError;
 
-/// Whether a buffer could be mapped.
+/// The result of mapping a buffer.
 type Mapped = Result<(), wgpu::BufferAsyncError>;
 
-/// One stripe's memory. Its upload is mapped whenever the device has no work with it.
+/// One stripe's memory. Its upload buffer is mapped whenever the device is not using it.
 #[derive(Debug)]
 pub(super) struct Stripe {
     upload: wgpu::Buffer,
@@ -23,9 +23,9 @@ pub(super) struct Stripe {
     blocks: wgpu::Buffer,
     back: wgpu::Buffer,
     bound: wgpu::BindGroup,
-    /// Octets of a row of blocks, before and after.
+    /// Bytes of a block row, before and after encoding.
     row_bytes: [u64; 2],
-    /// What the device has, and how many buffers it has still to give back.
+    /// The rows on the device, the submission, and the number of buffers to be mapped again.
     rows: Range<u32>,
     work: Option<wgpu::SubmissionIndex>,
     awaited: usize,
@@ -34,7 +34,7 @@ pub(super) struct Stripe {
 }
 
 impl Stripe {
-    /// Memory for so many block rows.
+    /// Allocates memory for `rows` block rows.
     pub(super) fn new(
         gpu: &Gpu,
         pipeline: &Pipeline,
@@ -76,12 +76,12 @@ impl Stripe {
         })
     }
 
-    /// Octets of all its memory.
+    /// Total bytes of memory.
     pub(super) fn memory(&self) -> u64 {
         [&self.upload, &self.pixels, &self.blocks, &self.back].map(wgpu::Buffer::size).iter().sum()
     }
 
-    /// Hands a picture's block rows to the device.
+    /// Submits a picture's block rows to the device.
     pub(super) fn begin(
         &mut self,
         gpu: &Gpu,
@@ -110,7 +110,7 @@ impl Stripe {
         Ok(())
     }
 
-    /// Whether the device gave everything back.
+    /// Whether the device is done and all buffers are mapped again.
     pub(super) fn is_done(&mut self, gpu: &Gpu) -> Result<bool, GpuError> {
         gpu.device.poll(wgpu::PollType::Poll).map_err(lost)?;
         self.hear()
@@ -127,7 +127,7 @@ impl Stripe {
         Ok(true)
     }
 
-    /// Waits for the device, and shows the blocks it made.
+    /// Waits for the device, and passes the blocks to `ready`.
     pub(super) fn finish(
         &mut self,
         gpu: &Gpu,

@@ -1,4 +1,4 @@
-// Scaled YCoCg in BC3: luma where alpha is, chroma in red and green, its scale in blue.
+// Scaled YCoCg in BC3: luma in alpha, chroma in red and green, its scale in blue.
 
 // Half the sum, rounded up.
 fn average(first: vec4<i32>, second: vec4<i32>) -> vec4<i32> {
@@ -18,21 +18,21 @@ fn ycocg(red: vec4<i32>, green: vec4<i32>, blue: vec4<i32>) -> Row {
     return Row(average(mean, green), average(red, full - blue), average(green, full - mean));
 }
 
-// The most that keeps all chroma within an octet.
+// The greatest factor that keeps all chroma within 8 bits.
 fn scale_of(extent: i32) -> i32 {
     if extent < 32 { return 4; }
     if extent < 64 { return 2; }
     return 1;
 }
 
-// A channel's scaled ends, each a sixteenth of the way inside.
+// A channel's scaled ends, each moved inwards by a sixteenth.
 fn scaled_inside(ends: vec2<i32>, scale: i32) -> vec2<i32> {
     let scaled = ends * scale;
     let inset = (scaled.y - scaled.x) >> 4u;
     return vec2<i32>(scaled.x + inset, scaled.y - inset);
 }
 
-// Whether Co and Cg grow together.
+// The covariance of Co and Cg.
 fn covariance(orange: Rows, green: Rows, middle: vec2<i32>) -> i32 {
     let across = vec4<i32>(middle.x);
     let along = vec4<i32>(middle.y);
@@ -50,7 +50,7 @@ fn end_place(colour: vec2<i32>, weights: vec2<i32>) -> i32 {
     return dot(octets - vec2<i32>(128), weights);
 }
 
-// `orange` and `green` are around 0.
+// `orange` and `green` are centred at 0.
 fn chroma_block(orange: Rows, green: Rows) -> vec2<u32> {
     let orange_ends = extremes(orange);
     let green_ends = extremes(green);
@@ -64,8 +64,8 @@ fn chroma_block(orange: Rows, green: Rows) -> vec2<u32> {
     let greens = scaled_inside(green_ends, scale);
     let high = quantised(vec2<i32>(oranges.y, greens.y));
     let low = quantised(vec2<i32>(oranges.x, greens.x));
-    // With the same Co the first end stays the greater one: else some decoders give the block three
-    // colours, as in BC1.
+    // If Co is the same, the first end stays the greater one: otherwise some decoders read the
+    // block as having three colours, as in BC1.
     let falls = covariance(orange, green, middle) < 0 && high.x != low.x;
     let first = vec2<i32>(high.x, select(high.y, low.y, falls));
     let second = vec2<i32>(low.x, select(low.y, high.y, falls));
@@ -78,7 +78,7 @@ fn chroma_block(orange: Rows, green: Rows) -> vec2<u32> {
         orange.c * steps.x + green.c * steps.y,
         orange.d * steps.x + green.d * steps.y,
     );
-    // 0, 1 and 3 for 1, 2 and 4.
+    // 0, 1 and 3 for scales of 1, 2 and 4.
     let blue = scale - 1;
     let bits = vec2<i32>(2048, 32);
     let ends = u32(dot(first, bits) + blue) | u32(dot(second, bits) + blue) << 16u;

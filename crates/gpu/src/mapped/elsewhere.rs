@@ -1,15 +1,15 @@
-//! Systems without Vulkan of their own: nothing stays mapped there.
+//! Stubs for systems without native Vulkan, where no memory stays mapped.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
 
 use crate::device::Gpu;
 
-/// Memory that nobody can make here.
+/// Memory that stays mapped, which does not exist here.
 #[derive(Debug)]
 pub(crate) enum Persistent {}
 
-/// A part of memory that nobody can make here.
+/// A part of such memory, which does not exist here.
 #[derive(Debug)]
 pub(crate) enum Slice {}
 

@@ -1,7 +1,7 @@
 //! Memory that the main processor writes and the graphics processor reads: the only `unsafe` code.
 //!
-//! [`Persistent`] is mapped once and stays so. [`Mapped`] is mapped by wgpu and must be given back
-//! before the device reads it.
+//! [`Persistent`] is mapped once and stays mapped. [`Mapped`] is mapped by wgpu and must be
+//! unmapped before the device reads it.
 
 mod view;
 #[cfg(not(target_vendor = "apple"))]

@@ -1,4 +1,4 @@
-//! A buffer that wgpu maps, as octets that can be read as well as written.
+//! A buffer that wgpu maps, as bytes that can be read as well as written.
 
 use crate::error::GpuError;
 
@@ -14,13 +14,14 @@ impl Mapped {
         Ok(Self { view: view.map_err(|error| GpuError::Device(error.to_string()))? })
     }
 
-    /// Its octets. What stands there is what was written before, or 0.
+    /// The bytes of the buffer: those written before, or 0.
     pub(crate) fn octets(&mut self) -> &mut [u8] {
         let mut whole = self.view.slice(..);
         let octets = whole.as_raw_ptr();
-        // SAFETY: wgpu hands out memory of this length that is mapped and written to by nobody else
-        // until the view goes, which this borrow outlives not. It is initialised: wgpu clears what
-        // it maps for the first time. Reading it may be slow, as some drivers do not cache it.
+        // SAFETY: wgpu returns mapped memory of this length, to which nothing else writes until the
+        // view is dropped, and this borrow does not outlive the view. It is initialised: wgpu
+        // clears memory that it maps for the first time. Reading it may be slow, as some drivers do
+        // not cache it.
         unsafe { &mut *octets.as_ptr() }
     }
 }

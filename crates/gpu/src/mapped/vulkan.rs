@@ -1,8 +1,9 @@
 //! A Vulkan buffer that is mapped once, and read by copies that wgpu records.
 //!
-//! wgpu does not know that it is mapped; who writes where, and when the device reads, is kept apart
-//! by the sinks, which copy a tile only when its octets are in place. The device writes only what was
-//! lost, from the frame before ([`Persistent::copy_from`]), which wgpu does not know either.
+//! wgpu does not know that it is mapped. The sinks keep writes of the processor apart from reads of
+//! the device: they copy a tile only when its bytes are in place. The device writes only lost
+//! bytes, copied from the previous frame ([`Persistent::copy_from`]), of which wgpu does not know
+//! either.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -14,7 +15,7 @@ use wgpu::hal::api::Vulkan;
 
 use crate::device::Gpu;
 
-/// Octets of memory that both processors see, mapped for as long as they are there.
+/// Memory that both processors access, mapped for its whole lifetime.
 #[derive(Debug)]
 pub(crate) struct Persistent {
     // Dropped before the memory is freed.
@@ -26,20 +27,20 @@ pub(crate) struct Persistent {
     gpu: Gpu,
 }
 
-/// What Vulkan must be told to free.
+/// The Vulkan handles that must be freed.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
 }
 
-// SAFETY: the pointer is to memory of no thread's own; who writes which part of it is settled by
-// `slices`, which gives each part to one owner.
+// SAFETY: the pointer is to memory that belongs to no thread; only the owners of slices write to
+// it, and `slices` gives each part to one owner.
 unsafe impl Send for Persistent {}
-// SAFETY: a shared reference gives no access to the octets.
+// SAFETY: a shared reference gives no access to the bytes.
 unsafe impl Sync for Persistent {}
 
-/// A part of the memory that nobody else writes to.
+/// A part of the memory, with a single owner.
 #[derive(Debug)]
 pub(crate) struct Slice {
     of: Arc<Persistent>,
@@ -47,7 +48,7 @@ pub(crate) struct Slice {
 }
 
 impl Persistent {
-    /// Memory of so many octets, all 0; a text that says why there is none.
+    /// Allocates `octets` zeroed bytes; the error is the reason for a failure as text.
     pub(crate) fn new(gpu: &Gpu, octets: u64) -> Result<Arc<Self>, String> {
         // SAFETY: the device is asked for handles, none of which is destroyed here.
         let hal = unsafe { gpu.device.as_hal::<Vulkan>() };
@@ -57,7 +58,7 @@ impl Persistent {
         for (wanted, least) in kinds() {
             made = Memory::new(&hal, octets, wanted);
             let Ok((memory, octets_at)) = made else { continue };
-            // SAFETY: mapped just now, of at least this length, and nobody else's yet.
+            // SAFETY: mapped just now, at least this long, and not used by anything else yet.
             let speed = unsafe { clear(octets_at, length, least) };
             if speed >= least {
                 break;
@@ -68,7 +69,7 @@ impl Persistent {
             made = Err(format!("the processor writes {wanted:?} slowly"));
         }
         let (memory, octets_at) = made?;
-        // SAFETY: wgpu's buffer goes before Vulkan's (`Drop`).
+        // SAFETY: wgpu's buffer is dropped before Vulkan's is destroyed (`Drop`).
         let raw = unsafe {
             wgpu::hal::vulkan::Buffer::from_raw_externally_owned(memory.buffer, Box::new(|| {}))
         };
@@ -93,12 +94,14 @@ impl Persistent {
 
     /// The buffer to copy from.
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
-        // It is taken by `drop` only.
+        // Only `drop` takes it.
         self.buffer.as_ref().unwrap_or_else(|| unreachable!())
     }
 
-    /// Has the device copy octets from the same places of `from`, and waits until they are there for
-    /// both processors. Nobody may use the octets of either meanwhile.
+    /// Copies bytes from the same places of `from` on the device, and waits for the copy.
+    ///
+    /// Afterwards both processors see the bytes. Nothing else may use these bytes of either memory
+    /// meanwhile.
     pub(crate) fn copy_from(&self, from: &Self, octets: &[Range<usize>]) -> Result<(), String> {
         let most = self.length.min(from.length);
         if octets.iter().any(|part| part.start > part.end || part.end > most) {
@@ -121,12 +124,14 @@ impl Persistent {
         self.gpu.device.poll(wait).map(drop).map_err(|error| error.to_string())
     }
 
-    /// Records the copies between barriers: behind what the device wrote before, and so that both
-    /// processors see what it writes now.
+    /// Records the copies between two barriers.
+    ///
+    /// The first orders them after earlier writes of the device, the second makes them visible to
+    /// both processors.
     ///
     /// # Safety
     ///
-    /// The parts are inside both memories, and the recorder's work is done before either goes.
+    /// The parts must be inside both memories, and the recorded work done before either is freed.
     unsafe fn record(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -145,16 +150,16 @@ impl Persistent {
         let barrier =
             |to| [vk::MemoryBarrier::default().src_access_mask(by_device).dst_access_mask(to)];
         let record = |encoder: Option<&mut wgpu::hal::vulkan::CommandEncoder>| {
-            // SAFETY: it is being recorded to by wgpu, whose work ends after this.
+            // SAFETY: wgpu is recording to it, and ends the recording after this.
             let commands = unsafe { encoder?.raw_handle() };
             let (copy, both) = (Stage::TRANSFER, Stage::TRANSFER | Stage::HOST);
             let (before, behind) = (barrier(by_device), barrier(by_both));
-            // SAFETY: the commands are of this device, and the barrier is whole.
+            // SAFETY: the commands are of this device, and the barrier is complete.
             unsafe { device.cmd_pipeline_barrier(commands, copy, copy, none, &before, &[], &[]) };
             // SAFETY: the buffers were made to be copied from and to, are bound, and the parts are
-            // inside them, as the caller says.
+            // inside them, as the caller guarantees.
             unsafe { device.cmd_copy_buffer(commands, source, destination, parts) };
-            // SAFETY: as for the one before.
+            // SAFETY: as for the first barrier.
             unsafe { device.cmd_pipeline_barrier(commands, copy, both, none, &behind, &[], &[]) };
             Some(())
         };
@@ -162,7 +167,9 @@ impl Persistent {
         unsafe { recorder.as_hal_mut::<Vulkan, _, _>(record) }
     }
 
-    /// The memory in parts, which lie in order and inside it; given once, `None` from then on.
+    /// Splits the memory into parts, which must be in order and inside it.
+    ///
+    /// Succeeds once; `None` for invalid parts and for later calls.
     pub(crate) fn slices(self: &Arc<Self>, parts: &[Range<usize>]) -> Option<Vec<Slice>> {
         let in_order = parts.windows(2).all(|two| two[0].end <= two[1].start);
         let inside = parts.iter().all(|part| part.start <= part.end && part.end <= self.length);
@@ -178,54 +185,54 @@ impl Persistent {
 
 impl Slice {
     pub(crate) fn octets(&mut self) -> &mut [u8] {
-        // SAFETY: inside the memory, by `slices`.
+        // SAFETY: inside the memory, as checked by `slices`.
         let at = unsafe { self.of.octets.add(self.range.start) };
         let part = NonNull::slice_from_raw_parts(at, self.range.len());
-        // SAFETY: the memory stays mapped while `of` is there; no other slice has these octets, for
-        // they are given once and without overlap; it was initialised. The device writes here only
-        // while it conceals what did not come, when the client leaves the frame alone.
+        // SAFETY: the memory stays mapped while `of` exists; no other slice has these bytes, as
+        // parts are given out once and without overlap; it was initialised. The device writes here
+        // only while it conceals lost bytes, during which the client does not access the frame.
         unsafe { &mut *part.as_ptr() }
     }
 }
 
 impl Drop for Persistent {
     fn drop(&mut self) {
-        // Copies that were submitted may still read.
+        // Submitted copies may still read the memory.
         if self.gpu.wait().is_err() {
             tracing::warn!("a lost device keeps its memory");
             return;
         }
         drop(self.buffer.take());
-        // wgpu lets go of what has been used once it looks.
+        // wgpu releases resources that are no longer in use when it is polled.
         let _ = self.gpu.device.poll(wgpu::PollType::Poll);
         // SAFETY: as above.
         let Some(hal) = (unsafe { self.gpu.device.as_hal::<Vulkan>() }) else { return };
-        // SAFETY: no work is left that reads it, and every slice has gone.
+        // SAFETY: no pending work reads it, and every slice has been dropped.
         unsafe { self.memory.free(hal.raw_device()) };
     }
 }
 
-/// Kinds of memory that the processor sees, the best first, each with the octets in a microsecond
-/// at which it must be written at least.
+/// Kinds of host-visible memory, the best first, with minimum write speeds in bytes/µs.
 ///
-/// Octets received straight into the device's memory need not cross to it once more. Reading them
-/// there crawls, but nobody does: what was lost the device copies from the frame before. Where
-/// writing crawls as well, as it may in virtual machines, memory of the processor's own is better.
+/// Bytes received directly into device memory need not be transferred again. Reading them there is
+/// very slow, but not needed: the device copies lost bytes from the previous frame. Where writing
+/// is very slow as well, as it may be in virtual machines, memory of the main processor is better.
 fn kinds() -> [(vk::MemoryPropertyFlags, f64); 3] {
     use vk::MemoryPropertyFlags as Kind;
     let coherent = Kind::HOST_VISIBLE | Kind::HOST_COHERENT;
     [(coherent | Kind::DEVICE_LOCAL, 1_000.0), (coherent | Kind::HOST_CACHED, 0.0), (coherent, 0.0)]
 }
 
-/// Octets of which the fastest are taken for the speed of all: others may be interrupted.
+/// Bytes per measurement; the fastest one counts, as others may have been interrupted.
 const PART: usize = 64 << 10;
 
-/// Makes all octets 0; at how many octets a microsecond. If that is less than `least` for a while, it
-/// leaves the rest alone.
+/// Zeroes all bytes, and returns the speed in bytes per microsecond.
+///
+/// Stops early if the speed stays below `least` for 64 parts.
 ///
 /// # Safety
 ///
-/// `octets` must be so long and nobody else's.
+/// `octets` must point to `length` bytes that nothing else uses.
 unsafe fn clear(octets: NonNull<u8>, length: usize, least: f64) -> f64 {
     let mut fastest: f64 = 0.0;
     for from in (0..length).step_by(PART) {
@@ -234,18 +241,18 @@ unsafe fn clear(octets: NonNull<u8>, length: usize, least: f64) -> f64 {
         }
         let part = PART.min(length - from);
         let start = Instant::now();
-        // SAFETY: inside, as the caller says.
+        // SAFETY: inside the memory, as the caller guarantees.
         let at = unsafe { octets.add(from) };
         // SAFETY: the same.
         unsafe { at.write_bytes(0, part) };
         fastest = fastest.max(part as f64 / start.elapsed().as_secs_f64() / 1e6);
     }
-    // A few octets are written within a tick.
+    // Few bytes are written within one tick of the clock.
     if length < PART { f64::INFINITY } else { fastest }
 }
 
 impl Memory {
-    /// A buffer of so many octets in memory of a kind, and where it is mapped.
+    /// Creates a buffer of `octets` bytes in memory of a kind, and maps it.
     fn new(
         hal: &wgpu::hal::vulkan::Device,
         octets: u64,
@@ -257,7 +264,7 @@ impl Memory {
             .size(octets)
             .usage(vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST)
             .sharing_mode(vk::SharingMode::EXCLUSIVE);
-        // SAFETY: the size is not 0, the structure is whole and the device is alive.
+        // SAFETY: the size is not 0, the structure is complete and the device is alive.
         let buffer = unsafe { device.create_buffer(&asked, None) }.map_err(failed)?;
         // SAFETY: the buffer is of this device.
         let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
@@ -278,20 +285,21 @@ impl Memory {
         }
     }
 
-    /// Gives it back.
+    /// Frees the buffer and its memory.
     ///
     /// # Safety
     ///
-    /// It is of this device, nothing uses it or will, and this was not called before.
+    /// It must be of this device, must not be in use now or later, and must not have been freed
+    /// before.
     unsafe fn free(self, device: &ash::Device) {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe { device.destroy_buffer(self.buffer, None) };
         // SAFETY: the same; freeing unmaps.
         unsafe { device.free_memory(self.memory, None) };
     }
 }
 
-/// Memory of a kind for a buffer.
+/// Allocates memory of a kind for a buffer.
 fn allocate(
     hal: &wgpu::hal::vulkan::Device,
     needs: vk::MemoryRequirements,

@@ -1,4 +1,4 @@
-//! Received frames in device memory: tiles are copied as they come in, frames drawn when whole.
+//! Received frames in device memory: tiles are copied on arrival, frames drawn when complete.
 
 mod pool;
 mod ring;
@@ -29,9 +29,9 @@ use staging::Staging;
 pub use staging::Upload;
 pub use written::WrittenFrames;
 
-/// Where the last frame is, for whoever draws it.
+/// Access to the last frame, for drawing.
 pub trait LastFrame: Send + Sync {
-    /// The last frame that is in device memory as a whole; `None` before the first.
+    /// The last frame that is complete in device memory; `None` before the first.
     fn last(&self) -> Option<ReceivedFrame>;
 }
 
@@ -41,37 +41,38 @@ impl LastFrame for GpuSink {
     }
 }
 
-/// A frame that is in device memory as a whole.
+/// A frame that is complete in device memory.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
-    /// Its octets. Once all clones have gone it is written to again, behind what was submitted.
+    /// The memory. Once all clones are dropped it is reused; writes follow all submitted work.
     pub frame: Arc<DeviceFrame>,
-    /// Where its octets lie, and what they mean.
+    /// The layout of the frame.
     pub layout: Layout,
     /// Its number in the stream, from 0.
     pub number: u64,
-    /// Packets that did not come in time.
+    /// Packets that did not arrive in time.
     pub packets_missing: u32,
-    /// When its first packet came.
+    /// When its first packet arrived.
     pub first_at: Instant,
-    /// When its last octets were in mapped memory.
+    /// When its last bytes were in mapped memory.
     pub received_at: Instant,
     /// When the device had copied them all.
     pub copied_at: Instant,
 }
 
-/// Takes a [`TextureClient`](rushes::texture::TextureClient)'s frames into device memory.
+/// Receives a [`TextureClient`](rushes::texture::TextureClient)'s frames into device memory.
 ///
-/// Units are received straight into memory that the device reads. Each tile is copied by the device
-/// as soon as it is whole, while others still come; tiles that become whole together are copied by
-/// one submit. The processor copies nothing, but for up to 3 octets at the ends of tiles that are
-/// no whole words, with [`Upload::Ring`]. The last frame is there for whoever draws it, and stays
-/// as it is for as long as it is held.
+/// Units are received directly into memory that the device reads. The device copies each tile as
+/// soon as it is complete, while others are still being received; tiles that become complete
+/// together are copied by one submit. The main processor copies nothing, except up to 3 bytes at
+/// the ends of tiles that are not whole words, with [`Upload::Ring`]. The last frame is available
+/// for drawing, and does not change while it is held.
 ///
-/// Within `frame_done` a frame's octets are the device's with [`Upload::Ring`]:
-/// [`TextureFrame::copy_to`] gives zeros there. With [`Upload::Persistent`] it may crawl, as the
-/// memory may be the device's own. What was lost is copied from the frame before: by the device
-/// with [`Upload::Persistent`], by the main processor with [`Upload::Ring`], which may crawl, too.
+/// During `frame_done`, a frame's bytes belong to the device with [`Upload::Ring`]:
+/// [`TextureFrame::copy_to`] yields zeros there. With [`Upload::Persistent`] it may be very slow,
+/// as the memory may be device memory. Lost bytes are copied from the previous frame: by the device
+/// with [`Upload::Persistent`], by the main processor with [`Upload::Ring`], which may be very
+/// slow, too.
 pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,
@@ -85,24 +86,25 @@ pub struct GpuSink {
     concealed: AtomicU64,
 }
 
-/// What lasts until the stream's shape changes.
+/// State that is kept until the stream's shape changes.
 struct Stream {
     shape: Arc<TextureShape>,
     slots: Vec<Staging>,
     state: Mutex<State>,
-    /// Tiles that are whole: slot and unit.
+    /// Complete tiles: slot and unit.
     whole: Mutex<Vec<(usize, usize)>>,
 }
 
 struct State {
     pool: Pool,
-    /// The device's frame that each slot is being copied to.
+    /// The device frame that each slot is being copied to.
     frames: Vec<Option<Arc<DeviceFrame>>>,
 }
 
 impl GpuSink {
-    /// A sink into the memory of a device; `told` is called for each frame, on a receiving thread,
-    /// once all of it is in device memory.
+    /// Creates a sink into the memory of a device.
+    ///
+    /// `told` is called for each frame, on a receiving thread, once all of it is in device memory.
     pub fn new(
         gpu: &Gpu,
         upload: Upload,
@@ -122,46 +124,46 @@ impl GpuSink {
         }
     }
 
-    /// Frames that are drawn by this path, not by [`Path::best`].
+    /// Draws frames by this path instead of [`Path::best`].
     #[must_use]
     pub fn with_path(self, path: Path) -> Self {
         Self { path: Some(path), ..self }
     }
 
-    /// Frames that are copied once they are whole, not tile by tile: for comparison.
+    /// Copies frames when they are complete, not tile by tile; for comparison.
     #[must_use]
     pub fn with_whole_frames(self) -> Self {
         Self { is_stepped: false, ..self }
     }
 
-    /// The last frame that is there as a whole.
+    /// The last complete frame.
     pub fn last(&self) -> Option<ReceivedFrame> {
         lock(&self.last).clone()
     }
 
-    /// Tiles that were copied, and submits that this took.
+    /// Number of copied tiles, and of the submits for them.
     pub fn copies(&self) -> (u64, u64) {
         (self.tiles.load(Ordering::Relaxed), self.submits.load(Ordering::Relaxed))
     }
 
-    /// Octets that did not come in time, and that the device copied from the frame before.
+    /// Bytes that did not arrive in time and that the device copied from the previous frame.
     pub fn concealed(&self) -> u64 {
         self.concealed.load(Ordering::Relaxed)
     }
 
-    /// Frames of device memory that there are: it stays the same while the shape does.
+    /// Number of frames in device memory, for the current shape.
     pub fn device_frames(&self) -> usize {
         let stream = lock(&self.stream).clone();
         stream.map_or(0, |stream| lock(&stream.state).pool.len())
     }
 
-    /// Records and submits the copies of all tiles that are whole, unless another thread does.
+    /// Records and submits the copies of all complete tiles, unless another thread is doing so.
     fn copy_whole(&self, stream: &Stream) {
         loop {
             let state = match stream.state.try_lock() {
                 Ok(state) => state,
                 Err(TryLockError::Poisoned(state)) => state.into_inner(),
-                // It looks again when it is done.
+                // The other thread checks for further tiles when it is done.
                 Err(TryLockError::WouldBlock) => return,
             };
             self.copy_with(stream, state);
@@ -192,7 +194,7 @@ impl GpuSink {
         self.tiles.fetch_add(whole.len() as u64, Ordering::Relaxed);
     }
 
-    /// Waits until a slot's copies are done; its frame.
+    /// Waits until a slot's copies are done, and returns its frame.
     fn finish(&self, stream: &Stream, slot: usize) -> Option<Arc<DeviceFrame>> {
         let state = lock(&stream.state);
         self.copy_with(stream, state);
@@ -200,10 +202,10 @@ impl GpuSink {
         let frame = state.frames.get_mut(slot)?.take()?;
         let staging = stream.slots.get(slot)?;
         staging.finish(&self.gpu, &frame);
-        // What `finish` wrote goes with this submit, if nothing else does.
+        // Submits the writes of `finish`, unless they were submitted with other work.
         let submitted = self.gpu.queue.submit([]);
         drop(state);
-        // Tiles of other frames that became whole meanwhile need not wait for this one's.
+        // Tiles of other frames that were completed meanwhile need not wait for this frame.
         if self.is_stepped {
             self.copy_whole(stream);
         }
@@ -277,7 +279,7 @@ impl TextureSink for GpuSink {
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {
         let Some(stream) = self.now() else { return };
-        // One that was late, of a shape that is gone.
+        // A late frame, of a previous shape.
         if *stream.shape != *frame.shape() {
             return;
         }
@@ -302,7 +304,7 @@ impl fmt::Debug for GpuSink {
     }
 }
 
-/// A lock that a panicking thread has left is taken over: what it guards is whole between calls.
+/// Locks a mutex, even a poisoned one: the data is consistent between calls.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Frames of device memory, used again when nobody looks at them.
+//! Frames of device memory, reused when they are no longer held.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ impl Pool {
         Self { gpu: gpu.clone(), layout: *layout, path, frames: Vec::new() }
     }
 
-    /// A frame that nobody else has; `None` if the device has no memory for it.
+    /// A frame that is not held; `None` if the device has no memory for it.
     ///
-    /// As many are made as are held at once: those being received, the last one, and those that
-    /// viewers have not let go of.
+    /// There are as many as are held at once: those being received, the last one, and those that
+    /// viewers still hold.
     pub(super) fn take(&mut self) -> Option<Arc<DeviceFrame>> {
         if let Some(free) = self.frames.iter().find(|frame| Arc::strong_count(frame) == 1) {
             return Some(Arc::clone(free));
@@ -37,7 +37,7 @@ impl Pool {
         Some(frame)
     }
 
-    /// How many there are.
+    /// Number of frames.
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }

@@ -1,4 +1,4 @@
-//! Buffers that wgpu maps: one for each tile, the receiver's while mapped, else the device's.
+//! Buffers that wgpu maps, one per tile: the receiver's while mapped, otherwise the device's.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use crate::error::GpuError;
 use crate::frame::{DeviceFrame, padded};
 use crate::mapped::Mapped;
 
-/// Octets of a word, which is what devices copy.
+/// Bytes of a word, the unit of copies on the device.
 const WORD: usize = 4;
 
 /// The buffers of one frame's tiles.
@@ -22,11 +22,11 @@ pub(super) struct Ring {
     tiles: Vec<Arc<TileBuffer>>,
 }
 
-/// A tile's buffer; its first octet lies where it does in a word of the frame.
+/// A tile's buffer; its first byte has the same offset in a word as in the frame.
 #[derive(Debug)]
 struct TileBuffer {
     buffer: wgpu::Buffer,
-    /// The frame's octets that are here.
+    /// Offset in the frame and length of the tile, in bytes.
     from: usize,
     length: usize,
     state: Mutex<State>,
@@ -34,11 +34,11 @@ struct TileBuffer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Mapped again, and not taken by the region yet.
+    /// The mapping, until the region takes it.
     mapped: Option<Mapped>,
-    /// Whether the region has it.
+    /// Whether the region has the mapping.
     is_taken: bool,
-    /// The octets of the tile that share a word with a neighbour: where in the frame, and what.
+    /// Bytes of the tile that share a word with a neighbour: offset in the frame, and value.
     edges: Vec<(usize, u8)>,
 }
 
@@ -46,7 +46,7 @@ struct State {
 struct RingRegion {
     tile: Arc<TileBuffer>,
     mapped: Option<Mapped>,
-    /// What there is while the device has the buffer.
+    /// Substitute memory while the device has the buffer.
     meanwhile: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl TileBuffer {
     }
 }
 
-/// The octets of a range that share a word with what is before or behind it.
+/// The bytes of a range that share a word with bytes before or after it.
 fn edges(from: usize, octets: &[u8]) -> Vec<(usize, u8)> {
     let end = from + octets.len();
     let head = from..end.min(from.next_multiple_of(WORD));
@@ -123,7 +123,7 @@ impl Ring {
         put(&mut word);
     }
 
-    /// Maps all buffers anew; the device is done with them.
+    /// Maps all buffers again; the device must be done with them.
     pub(super) fn map(&self, gpu: &Gpu) {
         let mut waiting = Vec::new();
         for tile in &self.tiles {
@@ -163,7 +163,7 @@ impl Region for RingRegion {
     }
 
     fn filled(&mut self) {
-        // A tile of nothing but concealed octets may not have been looked at.
+        // A tile of concealed bytes only may not have been accessed before.
         self.octets();
         let Some(mut mapped) = self.mapped.take() else { return };
         let octets = &mapped.octets()[self.tile.from % WORD..][..self.tile.length];

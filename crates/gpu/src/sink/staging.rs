@@ -1,4 +1,4 @@
-//! Memory that units are received into, and the buffers that the device copies it from.
+//! Memory for received units, and the buffers from which the device copies it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::frame::{DeviceFrame, padded};
 use crate::mapped::{Persistent, Slice};
 use crate::sink::ring::Ring;
 
-/// How received octets reach the device.
+/// How received bytes reach the device.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Upload {
-    /// [`Upload::Persistent`] where it can be had, else [`Upload::Ring`].
+    /// [`Upload::Persistent`] if available, else [`Upload::Ring`].
     #[default]
     Best,
-    /// A Vulkan buffer for each frame that is mapped once; tiles are copied from it by the device.
+    /// A Vulkan buffer for each frame, mapped once, from which the device copies tiles.
     Persistent,
-    /// A buffer of wgpu's for each tile, mapped while it is received into: on every device.
+    /// A wgpu buffer for each tile, mapped while the tile is received; works on every device.
     Ring,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Staging {
     Ring(Ring),
 }
 
-/// The memory of one frame, and its units for the client.
+/// Creates the memory of one frame, and its regions for the client.
 pub(super) fn new(
     gpu: &Gpu,
     shape: &TextureShape,
@@ -68,7 +68,7 @@ impl Region for Slice {
 }
 
 impl Staging {
-    /// Records the copy of a tile whose octets are all in place.
+    /// Records the copy of a tile whose bytes are all in place.
     pub(super) fn copy(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -76,8 +76,8 @@ impl Staging {
         frame: &DeviceFrame,
     ) {
         match self {
-            // A word that two tiles share is copied with each: when the last of them is in place
-            // so is the word.
+            // A word that two tiles share is copied with both: when the later one is in place, so
+            // is the word.
             Self::Persistent(memory) => {
                 frame.copy_tile(recorder, (memory.buffer(), tile.bytes.start as u64), tile, true);
             }
@@ -85,23 +85,24 @@ impl Staging {
         }
     }
 
-    /// Has the device copy octets from the same places of another frame, and waits for it; false if
-    /// it cannot.
+    /// Copies bytes from the same places of another frame on the device, and waits for it.
+    ///
+    /// Returns `false` if that is not possible.
     pub(super) fn copy_from(&self, other: &Self, octets: &[Range<usize>]) -> bool {
-        // wgpu maps no ring that is copied to.
+        // wgpu cannot map a buffer that is the destination of copies.
         let (Self::Persistent(to), Self::Persistent(from)) = (self, other) else { return false };
         let copied = to.copy_from(from, octets);
         copied.inspect_err(|reason| tracing::error!("what was lost: {reason}")).is_ok()
     }
 
-    /// What must be written behind the tiles of a whole frame.
+    /// Writes what must follow the tiles of a complete frame.
     pub(super) fn finish(&self, gpu: &Gpu, frame: &DeviceFrame) {
         if let Self::Ring(ring) = self {
             ring.write_edges(gpu, frame);
         }
     }
 
-    /// The copies are done: the memory is written to again.
+    /// Makes the memory writable again after the copies are done.
     pub(super) fn reuse(&self, gpu: &Gpu) {
         if let Self::Ring(ring) = self {
             ring.map(gpu);

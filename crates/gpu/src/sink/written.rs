@@ -1,4 +1,4 @@
-//! Frames that the main processor has as a whole: written into device memory by the driver.
+//! Complete frames of the main processor, written into device memory by the driver.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::decode::Path;
 use crate::device::Gpu;
 use crate::error::GpuError;
 
-/// Takes whole frames, such as a decoder makes, into device memory, and keeps the last one.
+/// Copies complete frames, such as those of a decoder, into device memory, and keeps the last.
 #[derive(Debug)]
 pub struct WrittenFrames {
     gpu: Gpu,
@@ -20,17 +20,19 @@ pub struct WrittenFrames {
 }
 
 impl WrittenFrames {
-    /// Nothing yet, into the memory of a device.
+    /// Creates an empty store in the memory of a device.
     pub fn new(gpu: &Gpu) -> Self {
         Self { gpu: gpu.clone(), pool: Mutex::new(None), last: Mutex::new(None) }
     }
 
-    /// Copies a frame of this layout in; from then on it is the last one. What `octets` lacks
-    /// stays as some frame before had it. `began_at` is when its first octet was there.
+    /// Copies a frame of this layout in, which becomes the last one.
+    ///
+    /// If `octets` is too short, the rest has the contents of some earlier frame. `began_at` is
+    /// when the first byte was available.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] where the device has no memory for it, [`GpuError::TooLarge`] if it
+    /// [`GpuError::Unsupported`] if the device has no memory for it, [`GpuError::TooLarge`] if it
     /// cannot read as much at once, [`GpuError::Device`] if it was lost.
     pub fn write(
         &self,
@@ -55,7 +57,7 @@ impl WrittenFrames {
         };
         drop(pool);
         frame.write(&self.gpu, octets);
-        // Nobody may be drawing: the driver keeps the octets of every write until a submit.
+        // There may be no drawing that submits: the driver buffers every write until a submit.
         let submitted = self.gpu.queue.submit([]);
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         self.gpu.device.poll(wait).map_err(|error| GpuError::Device(error.to_string()))?;

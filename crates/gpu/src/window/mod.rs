@@ -1,4 +1,4 @@
-//! A window that shows the last frame that came.
+//! A window that shows the last received frame.
 
 mod overlay;
 mod screen;
@@ -24,22 +24,22 @@ use tally::Tally;
 
 pub use tally::Shown;
 
-/// How long a picture waits that nobody would have seen, and that nobody will ask for.
+/// Delay before a redraw if a picture would not be visible and no event will request one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How a window begins.
+/// Options for a window.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WindowOptions {
-    /// What stands above it.
+    /// The title.
     pub title: String,
-    /// Pixels across and down, at first.
+    /// Initial width and height in pixels.
     pub size: (u32, u32),
-    /// All of the screen, at first.
+    /// Whether the window is full screen initially.
     pub full_screen: bool,
-    /// The statistics are shown, at first.
+    /// Whether statistics are shown initially.
     pub statistics: bool,
-    /// By which driver.
+    /// Options for opening the device.
     pub gpu: GpuOptions,
 }
 
@@ -51,23 +51,23 @@ impl Default for WindowOptions {
     }
 }
 
-/// Why there is no window.
+/// An error of a window.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WindowError {
-    /// No screen answers.
+    /// No screen was found.
     #[error("no window can be opened here: {0}")]
     NoScreen(String),
-    /// No device draws.
+    /// No device can draw.
     #[error(transparent)]
     Gpu(#[from] GpuError),
-    /// The window is there, but takes no pictures.
+    /// The window exists, but cannot be drawn on.
     #[error("{0} cannot draw on the window: its surface is lost or refused, time and again")]
     Surface(String),
-    /// What moves windows gave up, as it does where the screen goes away at the wrong moment.
+    /// The window panicked, as it does if the screen goes away at the wrong moment.
     #[error("the window broke down: {0}")]
     BrokeDown(String),
-    /// The viewer would not begin.
+    /// The viewer failed to begin.
     #[error("{0}")]
     Viewer(String),
 }
@@ -77,13 +77,13 @@ pub enum WindowError {
 pub struct WindowWaker(EventLoopProxy<Word>);
 
 impl WindowWaker {
-    /// There is a new frame to draw.
+    /// Reports that there is a new frame to draw.
     pub fn frame(&self) {
-        // A window that has gone draws nothing.
+        // A closed window draws nothing.
         let _ = self.0.send_event(Word::Frame);
     }
 
-    /// Nothing more comes: the window closes.
+    /// Closes the window, as no more frames will arrive.
     pub fn close(&self) {
         let _ = self.0.send_event(Word::Close);
     }
@@ -95,28 +95,29 @@ enum Word {
     Close,
 }
 
-/// What a window shows.
+/// The provider of a window's frames and statistics.
 pub trait Viewer {
-    /// The window is there, and so is a device that draws on it: where the last frame is that is
-    /// to be shown, please. Whoever makes a new one wakes the window.
+    /// Called once the window and its device exist; returns access to the last frame to show.
+    ///
+    /// The viewer must wake the window by `waker` for every new frame.
     ///
     /// # Errors
     ///
-    /// A text that says why there is nothing to show; the window closes.
+    /// A text with the reason why there is nothing to show; the window closes.
     fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String>;
 
-    /// The lines of the statistics, of ASCII; asked for with each frame while they are seen.
+    /// The lines of the statistics, in ASCII; called for each frame while they are visible.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
 }
 
-/// Opens a window and shows what comes until it is closed, by the user or by its waker.
+/// Opens a window and shows frames until the user or its waker closes it.
 ///
-/// Must be called on the main thread, once in a program. Keys: F or F11 for all of the screen and
-/// back, S for statistics, Escape, Q or the window's own button to close. While it is minimised
+/// Must be called on the main thread, once in a program. Keys: F or F11 toggles full screen, S
+/// toggles statistics; Escape, Q or the window's own button closes it. While it is minimised
 /// nothing is drawn.
 ///
-/// Where an X server goes away, the library that speaks to it ends the program with code 1. A panic
-/// within the window, of the viewer as well, comes back as [`WindowError::BrokeDown`].
+/// If an X server goes away, the X client library exits the program with code 1. A panic within the
+/// window, including the viewer's, is returned as [`WindowError::BrokeDown`].
 ///
 /// # Errors
 ///
@@ -133,11 +134,11 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
     let tally = Tally::default();
     let mut app =
         App { options, viewer, waker, instance, open: None, failed: None, statistics, tally };
-    // winit panics where the screen's server has gone, if it does not end the program.
+    // winit panics if the display server has gone, unless the program was exited.
     match catch_unwind(AssertUnwindSafe(|| events.run_app(&mut app))) {
         Ok(ended) => ended.map_err(no_screen)?,
         Err(panic) => {
-            // And once more, which aborts, where such a window is dropped.
+            // Dropping such a window would panic again, which aborts.
             std::mem::forget(app.open.take());
             return Err(WindowError::BrokeDown(said(panic.as_ref())));
         }
@@ -145,13 +146,13 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
     app.failed.map_or(Ok(()), Err)
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref().copied()).unwrap_or("for no reason given").to_owned()
 }
 
-/// An error in its own words, without the place in winit that it comes from.
+/// The text of an error, without its location in winit.
 fn reason(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let place_and_text = text.split_once(".rs:").and_then(|(_, rest)| rest.split_once(": "));

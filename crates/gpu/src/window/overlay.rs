@@ -5,13 +5,13 @@ use font8x8::legacy::BASIC_LEGACY;
 use crate::device::Gpu;
 use crate::draw;
 
-/// Letters that fit.
+/// Maximum number of letters.
 const LETTERS: usize = 1024;
-/// Pixels of a point of a letter.
+/// Pixels per point of a letter.
 const SCALE: u32 = 2;
 /// Pixels around the text.
 const MARGIN: u32 = 8;
-/// Octets of the shader's `Text`.
+/// Bytes of the shader's `Text`.
 const TEXT: usize = 16 + LETTERS;
 
 /// Draws lines in the upper left corner.
@@ -55,7 +55,7 @@ impl Overlay {
         Self { pipeline, text, group }
     }
 
-    /// Draws lines, or nothing if there are none; what does not fit is left out.
+    /// Draws lines, or nothing if there are none; text that does not fit is left out.
     pub(super) fn draw(
         &self,
         gpu: &Gpu,
@@ -79,7 +79,7 @@ impl Overlay {
     }
 }
 
-/// The octets of the shader's `Text`, and how many columns and rows it has.
+/// The bytes of the shader's `Text`, and its number of columns and rows.
 fn text(lines: &[String]) -> (Vec<u8>, u32, u32) {
     let columns = lines.iter().map(String::len).max().unwrap_or(0).min(LETTERS);
     let rows = LETTERS.checked_div(columns).map_or(0, |most| lines.len().min(most));

@@ -5,12 +5,12 @@ struct Text {
     rows: u32,
     scale: u32,
     margin: u32,
-    // Sixteen letters in each.
+    // Sixteen letters per element.
     letters: array<vec4<u32>, 64>,
 }
 
 @group(0) @binding(0) var<uniform> text: Text;
-// Two words a letter: eight rows of points, the leftmost lowest.
+// Two words per letter: eight rows of points, the leftmost in the lowest bit.
 @group(0) @binding(1) var<storage, read> font: array<u32>;
 
 @vertex

@@ -1,4 +1,4 @@
-//! The surface of a window: configured, drawn on, got back when it is lost.
+//! The surface of a window: configuration, drawing, and recovery.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,58 +14,59 @@ use crate::sink::ReceivedFrame;
 use crate::window::WindowError;
 use crate::window::overlay::Overlay;
 
-/// How long a surface may refuse to be drawn on before the window gives up.
+/// How long a surface may be unusable before the window gives up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How often a surface is asked for its picture at once, mended in between.
+/// Consecutive attempts to acquire a surface texture, with recovery in between.
 const TRIES: usize = 3;
 
-/// What became of a picture.
+/// The outcome of drawing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Drawn {
-    /// It was handed to the screen.
+    /// The picture was presented.
     Presented,
-    /// The window has no pixels; it will say when it has.
+    /// The window has no pixels; there will be an event when it has.
     Nothing,
-    /// Nobody would see it now, and nobody says when: it is to be drawn in a while.
+    /// The picture would not be visible, and no event will follow: draw again after a while.
     Later,
 }
 
-/// What there is to draw on.
+/// The outcome of acquiring a surface texture.
 enum Acquired {
     Texture {
         texture: wgpu::SurfaceTexture,
         is_suboptimal: bool,
     },
-    /// The screen takes no picture now, which may last.
+    /// The screen takes no picture now, perhaps for long.
     Busy,
-    /// The surface is not what it was, and could not be mended at once.
+    /// The surface has changed or failed, and could not be recovered at once.
     Broken,
 }
 
-/// What became of a surface's settings.
+/// The outcome of configuring a surface.
 enum Configured {
     Yes,
-    /// Other threads keep the device at work: nothing is wrong with the surface.
+    /// Other threads keep the device busy; the surface is in order.
     Busy,
-    /// There is no surface any more.
+    /// The surface no longer exists.
     Refused,
 }
 
-/// In wgpu's error for a surface that cannot be configured as other threads submit work.
+/// Part of wgpu's error for a surface that cannot be configured while other threads submit work.
 const NOT_IDLE: &str = "wait for GPU to come idle";
 
-/// What a window is drawn on.
+/// The surface of a window, and all that is needed to draw on it.
 pub(super) struct Screen {
     window: Arc<Window>,
     /// `None` after it was lost.
     surface: Option<wgpu::Surface<'static>>,
     settings: wgpu::SurfaceConfiguration,
-    /// The surface has these settings. One that has none must not be asked for anything: wgpu
-    /// panics.
+    /// Whether the surface has these settings. wgpu panics if an unconfigured surface is used.
     is_configured: bool,
-    /// With these settings a picture was just what the screen wants: one that is no more has better
-    /// ones. Some drivers want others always, and never say which.
+    /// Whether a picture with these settings was optimal for the screen.
+    ///
+    /// If a later one is not, there are better settings. Some drivers always want other settings,
+    /// without ever reporting which.
     was_optimal: bool,
     broken_since: Option<Instant>,
     decoder: Option<FrameDecoder>,
@@ -95,7 +96,7 @@ impl Screen {
         let settings = surface.get_default_config(&gpu.adapter, width, height);
         let mut settings = settings.ok_or_else(unsupported)?;
         let can = surface.get_capabilities(&gpu.adapter);
-        // Frames are coded for displays already: an sRGB format would code them again.
+        // Frames are already encoded for displays: an sRGB format would encode them again.
         if let Some(&plain) = can.formats.iter().find(|format| !format.is_srgb()) {
             settings.format = plain;
         }
@@ -117,7 +118,7 @@ impl Screen {
         })
     }
 
-    /// The window has another size; a minimised one may have none.
+    /// Adopts another window size, which may be 0 for a minimised window.
     pub(super) fn resize(&mut self, gpu: &Gpu, size: PhysicalSize<u32>) {
         let most = gpu.device.limits().max_texture_dimension_2d;
         let (width, height) = (size.width.min(most), size.height.min(most));
@@ -171,7 +172,7 @@ impl Screen {
         Ok(Drawn::Presented)
     }
 
-    /// The surface's next picture; whatever has become of it since the last one is mended.
+    /// Acquires the surface's next texture, after recovering the surface if necessary.
     fn acquire(&mut self, gpu: &Gpu) -> Result<Acquired, WindowError> {
         use wgpu::CurrentSurfaceTexture::{
             Lost, Occluded, Outdated, Suboptimal, Success, Timeout, Validation,
@@ -191,9 +192,9 @@ impl Screen {
                     return Ok(Acquired::Texture { texture, is_suboptimal: true });
                 }
                 Timeout | Occluded => return Ok(Acquired::Busy),
-                // Or its new size is still on the way, as an event.
+                // Or the event with its new size has not arrived yet.
                 Outdated => self.is_configured = false,
-                // Gone before there is another one: some drivers allow one for each window.
+                // Dropped before another one is created: some drivers allow one for each window.
                 Lost => self.surface = None,
                 Validation => {
                     gpu.works()?;
@@ -204,7 +205,7 @@ impl Screen {
         Ok(Acquired::Broken)
     }
 
-    /// Gives the surface its settings, where it has them not.
+    /// Gives the surface its settings, unless it already has them.
     fn configure(&mut self, gpu: &Gpu) -> Result<Configured, WindowError> {
         if self.is_configured && self.surface.is_some() {
             return Ok(Configured::Yes);
@@ -231,13 +232,15 @@ impl Screen {
         Ok(Configured::Refused)
     }
 
-    /// To be called before it is dropped with a device that was lost: wgpu keeps a picture that such
-    /// a device was to present, and panics where its surface is dropped first.
+    /// Must be called before `self` is dropped with a lost device: leaks the surface.
+    ///
+    /// wgpu keeps a picture that such a device was to present, and panics if its surface is dropped
+    /// first.
     pub(super) fn leak(&mut self) {
         std::mem::forget(self.surface.take());
     }
 
-    /// There is nothing to draw on: that may pass, but not for ever.
+    /// Handles an unusable surface, which is an error only if it lasts.
     fn broken(&mut self, gpu: &Gpu) -> Result<Drawn, WindowError> {
         let since = *self.broken_since.get_or_insert_with(Instant::now);
         if since.elapsed() < PATIENCE {
@@ -246,7 +249,7 @@ impl Screen {
         Err(WindowError::Surface(gpu.driver()))
     }
 
-    /// The decoder of frames like this one.
+    /// The decoder of frames with this layout and path.
     fn decoder_of(
         &mut self,
         gpu: &Gpu,

@@ -1,4 +1,4 @@
-//! How many frames were shown, and how late.
+//! Counts and delays of shown frames.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,24 +8,23 @@ use crate::sink::ReceivedFrame;
 /// Frames whose times are kept.
 const KEPT: usize = 240;
 
-/// What a window has shown.
+/// Statistics of the frames that a window has shown.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Shown {
-    /// The number in its stream of the frame that is drawn; `None` before the first.
+    /// The number in its stream of the frame being drawn; `None` before the first.
     pub number: Option<u64>,
     /// Frames shown so far.
     pub frames: u64,
     /// Frames shown in the last second.
     pub per_second: usize,
-    /// From the last octet in place to the picture handed to the screen, the median of the last
-    /// 240 frames.
+    /// Median time from the last byte in place to presentation, for the last 240 frames.
     pub delay: Duration,
-    /// From the first packet to the same, the median.
+    /// Median time from the first packet to presentation, for the same frames.
     pub whole_delay: Duration,
 }
 
-/// Counts what was presented.
+/// Counts presented frames.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     frames: u64,
@@ -41,7 +40,7 @@ struct Presented {
 }
 
 impl Tally {
-    /// A frame was handed to the screen just now; drawn anew it counts once.
+    /// Records that a frame was just presented; a frame that is drawn again counts once.
     pub(super) fn note(&mut self, frame: &ReceivedFrame) {
         if self.number == Some(frame.number) {
             return;
@@ -57,7 +56,7 @@ impl Tally {
         self.times.push_back(Presented { at, delay, whole_delay });
     }
 
-    /// What there is to say while a frame is drawn.
+    /// The statistics while a frame is drawn.
     pub(super) fn shown(&self, drawn: Option<&ReceivedFrame>) -> Shown {
         let now = Instant::now();
         let is_recent = |it: &&Presented| now.duration_since(it.at) < Duration::from_secs(1);

@@ -7,11 +7,11 @@ use rushes_texture::{Format, Layout, Source};
 
 use crate::common;
 
-/// What pictures are made of.
+/// The contents of test pictures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     Noise,
-    /// Noise of few values around a middle, so that chroma is scaled.
+    /// Noise with few values around a middle, so that chroma is scaled.
     Faint,
     Gradient,
     Flat([u8; 4]),
@@ -52,7 +52,7 @@ pub(crate) fn picture(content: Content, layout: &Layout) -> Vec<u8> {
     }
 }
 
-/// The frame by the graphics processor; its stripes must come in order and be of the right length.
+/// The frame from the graphics processor; checks the order and length of its stripes.
 pub(crate) fn encoded(encoder: &mut GpuEncoder, picture: &[u8], stripe_rows: u32) -> Vec<u8> {
     let plane = encoder.output().planes()[0];
     let (mut frame, mut next) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: devices, and frames to try.
+//! Devices and test frames that the tests of this crate share.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use rushes_texture::{Decoder, Format, Layout};
 
 /// The devices of this machine, by either interface.
 ///
-/// Where the tests against other programs are required, so are these.
+/// If the tests against other programs are required, so are the devices.
 pub(crate) fn devices() -> Vec<Gpu> {
     let _ = log::set_logger(&LISTENER);
     log::set_max_level(log::LevelFilter::Warn);
@@ -26,7 +26,7 @@ pub(crate) fn devices() -> Vec<Gpu> {
             Err(error) if required => panic!("{interface:?}: {error}"),
             Err(error) => {
                 eprintln!("skipped {interface:?}: {error}");
-                // What a device that is refused cannot do is no complaint of ours.
+                // Findings about a device that is not used do not count.
                 LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(heard);
                 None
             }
@@ -35,10 +35,10 @@ pub(crate) fn devices() -> Vec<Gpu> {
     [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
 }
 
-/// How far the colours of a texture unit may be from those of the main processor.
+/// Maximum difference between colours of a texture unit and of the main processor.
 ///
-/// Those between two others are found from 5 or 6 bits or after they became 8, rounded or not; and
-/// NVIDIA's take 5/16 for a third. `YCoCg` has that in luma and chroma together.
+/// Texture units interpolate values of 5 or 6 bits, or of 8 after expansion, with or without
+/// rounding; NVIDIA's use 5/16 for a third. For `YCoCg` this affects both luma and chroma.
 pub(crate) fn texture_unit_tolerance(gpu: &Gpu, format: Format) -> u8 {
     let (software, device) = match format {
         Format::Bc1 | Format::Bc3 => (2, 8),
@@ -48,7 +48,7 @@ pub(crate) fn texture_unit_tolerance(gpu: &Gpu, format: Format) -> u8 {
     if gpu.is_software() { software } else { device }
 }
 
-/// Octets as if by chance, the same every time: any octets are a frame.
+/// Deterministic pseudo-random bytes, all of which are valid as a frame.
 pub(crate) fn noise(layout: &Layout) -> Vec<u8> {
     chance(layout.bytes() as u64).take(layout.bytes()).collect()
 }
@@ -63,8 +63,9 @@ fn chance(seed: u64) -> impl Iterator<Item = u8> {
     })
 }
 
-/// A frame of blocks as if by chance, all of which mean the same to everyone: legal ones of ASTC,
-/// such of ETC1 as do not overflow, and of `YCoCg` as have one scale.
+/// A frame of pseudo-random blocks that all decoders decode the same way.
+///
+/// Blocks of ASTC are legal, those of ETC1 do not overflow, and those of `YCoCg` have one scale.
 pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
     let format = layout.format();
     if format.name().starts_with("astc") {
@@ -90,7 +91,7 @@ pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
     octets
 }
 
-/// A frame of ASTC blocks as if by chance, all of which mean something; a few are of one colour.
+/// A frame of pseudo-random legal ASTC blocks, a few of which are of one colour.
 pub(crate) fn legal_astc(layout: &Layout) -> Vec<u8> {
     const TRIED: usize = 256;
     let block = layout.format().planes()[0].block;
@@ -116,10 +117,10 @@ pub(crate) fn legal_astc(layout: &Layout) -> Vec<u8> {
     legal
 }
 
-/// The colour of ASTC blocks that mean nothing.
+/// The colour of illegal ASTC blocks.
 pub(crate) const MAGENTA: [u8; 4] = [255, 0, 255, 255];
 
-/// Where two pictures of so many pixels across differ most: how much, the pixel, and both values.
+/// The greatest difference between two pictures of a width, and a description of its pixel.
 pub(crate) fn worst(have: &[u8], want: &[u8], width: u32) -> (u8, String) {
     assert_eq!(have.len(), want.len());
     let differences = have.iter().zip(want).map(|(have, want)| have.abs_diff(*want));
@@ -131,7 +132,7 @@ pub(crate) fn worst(have: &[u8], want: &[u8], width: u32) -> (u8, String) {
     (most, format!("{most} at ({x}, {y}): {have:?}, not {want:?}"))
 }
 
-/// Hears what validation layers say of the calls that reach a driver.
+/// Collects the messages of validation layers about calls that reach a driver.
 struct Listener(Mutex<Vec<String>>);
 
 static LISTENER: Listener = Listener(Mutex::new(Vec::new()));
@@ -144,10 +145,10 @@ impl log::Log for Listener {
     fn log(&self, record: &log::Record<'_>) {
         let is_said = record.level() <= log::Level::Error || record.target().contains("validation");
         let text = format!("{}: {}", record.target(), record.args());
-        // Machines without a graphics processor say so while a device is looked for.
+        // Machines without a graphics processor report this while a device is sought.
         let is_search = text.contains("eglInitialize");
         if is_said && !is_search && record.target().starts_with("wgpu") {
-            // Seen where a test fails by something else.
+            // Printed for tests that fail for another reason.
             eprintln!("{text}");
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
         }
@@ -156,7 +157,7 @@ impl log::Log for Listener {
     fn flush(&self) {}
 }
 
-/// What drivers and their validation layers have found wrong so far.
+/// The errors that drivers and their validation layers have reported so far.
 pub(crate) fn complaints() -> Vec<String> {
     LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

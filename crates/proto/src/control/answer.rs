@@ -21,21 +21,21 @@ use crate::rtcp::TransportFeedback;
 use crate::rtcp::XrBlock;
 use crate::ssrc::Ssrc;
 
-/// Octets of text kept of an item whose length the sender chooses.
+/// Octets kept of a text whose length the sender determines.
 const TEXT_MAX: usize = 255;
 
-/// Packets that one NACK event names.
+/// Maximum number of packets in one NACK event.
 const SEQUENCES_MAX: usize = 4096;
 
-/// Limits that one notification names.
+/// Maximum number of limits in one notification event.
 const LIMITS_MAX: usize = 16;
 
-/// Round trips longer than this are taken for mistakes.
+/// Round-trip times longer than this, in 1/65 536 s, are ignored as errors.
 const ROUND_TRIP_MAX: u32 = 60 << 16;
 
 impl Participant {
-    /// Takes one packet of a compound. Packets under our own SSRC count only as far as they concern
-    /// our media: some peers name the source of the media as the sender of their feedback.
+    /// Handles one packet of a compound. Of packets under our own SSRC, only those about our media
+    /// are handled: some peers write the SSRC of the media as the sender of their feedback.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<'_>) {
         match packet {
             Packet::SenderReport(report) if self.is_own(report.ssrc()) => {}
@@ -79,14 +79,14 @@ impl Participant {
         }
     }
 
-    /// The time since our report with the stamp `last`, less the `delay` before it was answered
+    /// The time since our report with the stamp `last`, minus the `delay` before it was answered
     /// (RFC 3550 section 6.4.1); `None` if we never sent such a report.
     fn round_trip_of(&self, now: Instant, last: u32, delay: u32) -> Option<Duration> {
         if last == 0 || !self.stamps.contains(&last) {
             return None;
         }
         let time = self.ntp(now).middle().wrapping_sub(last).wrapping_sub(delay);
-        // Both clocks tick in 1/65 536 s: a short path may seem to take less than nothing.
+        // Both clocks count in 1/65 536 s: on a short path the difference may be negative.
         let time = if time > u32::MAX / 2 { 0 } else { time };
         (time <= ROUND_TRIP_MAX)
             .then(|| Duration::from_nanos((u64::from(time) * 1_000_000_000) >> 16))
@@ -103,7 +103,8 @@ impl Participant {
             let mut news = false;
             for item in chunk.items().take(16) {
                 if item.kind == SdesKind::Cname {
-                    // Strangers' names prove nothing: a flood of them must not slow us down.
+                    // Names of unknown participants prove nothing: a flood of them must not slow us
+                    // down.
                     if remote.standing > Standing::Heard {
                         self.timer.handle_cname(now, from);
                     }
@@ -167,7 +168,7 @@ impl Participant {
         }
     }
 
-    /// Keeps the request, and answers with the limit that binds most.
+    /// Stores the request, and answers with the most restrictive limit.
     fn take_bit_rate(&mut self, now: Instant, from: Ssrc, limit: BitRateLimit) {
         self.limits.set(now, from, limit);
         self.notify_limits();
@@ -215,7 +216,8 @@ impl Participant {
                 XrBlock::ReferenceTime(ntp) => {
                     if let Some(remote) = self.hear(now, from, Standing::Heard) {
                         let first = remote.reference.replace((ntp.middle(), now)).is_none();
-                        // Until it is answered, the receiver asks for losses blindly.
+                        // Until it is answered, the receiver requests losses without a round-trip
+                        // time.
                         self.pending.delays |= first;
                     }
                 }

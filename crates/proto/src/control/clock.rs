@@ -1,12 +1,12 @@
-//! The clocks of a source: which wall-clock instant a timestamp stands for.
+//! The clocks of a source: mapping of timestamps to wall-clock time.
 
 use crate::time::ClockRate;
 use crate::time::NtpTime;
 use crate::time::RtpTimestamp;
 use std::time::Duration;
 
-/// One instant on both clocks of a source, as its last sender report gave it (RFC 3550 section
-/// 6.4.1). Timestamps up to half their range away are mapped: at 90 kHz, six hours.
+/// One instant on both clocks of a source, from its last sender report (RFC 3550 section 6.4.1).
+/// Timestamps up to half their range away are mapped: at 90 kHz, six hours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClockMapping {
     /// The instant on the source's wall clock.
@@ -18,8 +18,8 @@ pub struct ClockMapping {
 }
 
 impl ClockMapping {
-    /// What is longer is no latency but the offset of a clock that does not show wall-clock time:
-    /// an hour.
+    /// Limit of a latency, one hour: anything longer is the offset of a clock that does not show
+    /// wall-clock time.
     pub const OFFSET_MAX: Duration = Duration::from_secs(3600);
 
     /// The wall-clock instant at which the media of `timestamp` was captured.
@@ -43,8 +43,9 @@ impl ClockMapping {
     /// negative if the source's clock is ahead of ours; `None` if that is
     /// [`OFFSET_MAX`](Self::OFFSET_MAX) or more.
     ///
-    /// It is as exact as the two clocks agree. A source need not put wall-clock time into its
-    /// reports (RFC 3550 section 6.4.1 allows the time since it started): then there is no answer.
+    /// Its accuracy depends on how closely the two clocks agree. A source need not write wall-clock
+    /// time in its reports (RFC 3550 section 6.4.1 allows the time since it started); the result is
+    /// then `None`.
     ///
     /// ```
     /// use rushes_proto::control::ClockMapping;

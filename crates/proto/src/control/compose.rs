@@ -12,10 +12,10 @@ use crate::rtcp::SenderInfo;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 
-/// Octets of report that always fit, whatever the MTU: sender information, a block and a name.
+/// Octets of a report reserved besides further blocks: sender information, one block and a name.
 const ROOM_FOR_REST: usize = 320;
 
-/// Octets of feedback that always fit, whatever the MTU: a few requests or arrivals.
+/// Octets of feedback that are always allowed, whatever the MTU: a few requests or arrivals.
 const ROOM_FOR_FEEDBACK: usize = 32;
 
 impl Participant {
@@ -36,7 +36,7 @@ impl Participant {
         self.statistics.reports_sent += 1;
     }
 
-    /// Early feedback: with the minimal report that RFC 4585 section 3.1 asks for, or without one
+    /// Early feedback: with the minimal report that RFC 4585 section 3.1 requires, or without one
     /// (RFC 5506). `false` if there was nothing to send.
     pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) -> bool {
         self.writer.clear();
@@ -53,7 +53,7 @@ impl Participant {
             self.write_delays(now);
         }
         let any = self.writer.len() > head_len;
-        // A request made blindly is a chance to learn how long its answer takes.
+        // Without a round-trip time, use the opportunity to measure it.
         if any && !self.we_send() && self.round_trip_time().is_none() {
             self.write_reference(now);
         }
@@ -61,7 +61,7 @@ impl Participant {
         any
     }
 
-    /// A BYE, with the report that must stand before it.
+    /// A BYE, with the report that must precede it.
     pub(super) fn write_bye(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
@@ -78,7 +78,7 @@ impl Participant {
         }
     }
 
-    /// The source of our retransmissions, while there is media that may be sent again.
+    /// The source of our retransmissions, while we send media.
     fn retransmission(&self) -> Option<Ssrc> {
         self.config.retransmission.filter(|_| self.we_send())
     }
@@ -112,11 +112,11 @@ impl Participant {
         let ntp = self.ntp(now);
         self.blocks.clear();
         let room = self.config.packet_len_max.saturating_sub(ROOM_FOR_REST) / 24;
-        // With more sources than fit one datagram, each report begins where the last one ended.
+        // With more sources than fit in one datagram, each report begins where the last one ended.
         let count = received.len().min(room.max(1));
         for n in 0..count {
             let reception = &received[(self.next_block + n) % received.len()];
-            // Only of those that sent something since the last report (RFC 3550 section 6.4).
+            // Only sources that sent something since the last report (RFC 3550 section 6.4).
             if !self.remotes.has_news(reception) {
                 continue;
             }
@@ -149,7 +149,8 @@ impl Participant {
         });
     }
 
-    /// Both clocks at this instant: the last frame's, moved on by the time since its capture.
+    /// Both clocks at this instant: the timestamp of the last frame plus the time since its
+    /// capture.
     fn sender_info(&self, now: Instant, ntp: NtpTime, sent: &MediaSent) -> SenderInfo {
         let rtp = sent.last.map_or_else(Default::default, |(timestamp, captured)| {
             let since = now.saturating_duration_since(captured);
@@ -174,7 +175,7 @@ impl Participant {
         if !whole {
             writer.cname(*ssrc, &config.cname);
         }
-        // By its name receivers know whose media it repeats (RFC 4588 section 5.2).
+        // The common name shows receivers whose media it repeats (RFC 4588 section 5.2).
         if let Some(retransmission) = self.retransmission() {
             let Self { writer, config, .. } = self;
             attempt(writer, config.packet_len_max, |writer| {

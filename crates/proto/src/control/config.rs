@@ -15,58 +15,58 @@ use crate::timer::TimerConfig;
 pub struct ParticipantConfig {
     /// Its synchronisation source.
     pub ssrc: Ssrc,
-    /// The source of its retransmissions (RFC 4588), if they have one of their own.
+    /// The source of its retransmissions (RFC 4588), if they have a separate one.
     pub retransmission: Option<Ssrc>,
     /// Its canonical name, the same for all streams of one clock (RFC 7022); at most 255 octets.
     pub cname: String,
     /// Its other SDES items, sent in turn (RFC 3550 section 6.3.9).
     pub description: Vec<(SdesKind, String)>,
-    /// The rate of its media's timestamps, and of those it receives.
+    /// The clock rate of the media it sends and receives.
     pub clock_rate: ClockRate,
-    /// What the wall clock showed at some instant.
+    /// An instant, and the wall-clock time at it.
     pub wall_clock: (Instant, NtpTime),
-    /// When it may send.
+    /// The configuration of its transmission timer.
     pub timer: TimerConfig,
-    /// What makes its random choices differ from those of others.
+    /// The seed of its random numbers, different from those of others.
     pub seed: u64,
-    /// Octets in the largest datagram that it sends.
+    /// Maximum length of the datagrams it sends, in octets.
     pub packet_len_max: usize,
-    /// Octets of IP and UDP headers, which count against the bandwidth (RFC 3550 section 6.2).
+    /// Octets of IP and UDP headers, which are part of the bandwidth (RFC 3550 section 6.2).
     pub header_len: usize,
     /// Whether feedback may be sent without a report before it (RFC 5506).
     pub reduced_size: bool,
-    /// Other participants whose reports are kept.
+    /// Maximum number of other participants whose state is kept.
     pub sources_max: usize,
 }
 
-/// What a participant has sent so far.
+/// Counts of the media sent so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct MediaSent {
     /// Packets.
     pub packets: u64,
     /// Octets of payload.
     pub octets: u64,
-    /// Packets of the source of retransmissions, if that is one of its own.
+    /// Packets of the source of retransmissions, if that is a separate one.
     pub retransmitted: u64,
     /// Octets of their payload.
     pub retransmitted_octets: u64,
-    /// The timestamp of the last frame, and when it was captured.
+    /// The timestamp of the last frame, and its capture.
     pub last: Option<(RtpTimestamp, Instant)>,
 }
 
-/// What a participant has received of one source.
+/// Counts of the media received from one source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Reception {
     /// The source.
     pub ssrc: Ssrc,
-    /// Packets that should have come (RFC 3550 appendix A.3).
+    /// Packets that should have arrived (RFC 3550 appendix A.3).
     pub expected: u64,
-    /// Packets that came, late ones and duplicates included.
+    /// Packets that arrived, late ones and duplicates included.
     pub received: u64,
     /// The newest packet.
     pub highest: ExtendedSequence,
     /// Jitter in ticks of the clock rate.
     pub jitter: u32,
-    /// When its last packet came.
+    /// When its last packet arrived.
     pub last_heard: Instant,
 }

@@ -5,41 +5,41 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use std::time::Instant;
 
-/// Addresses remembered, and so changes of the SSRC that strangers can cause in that time: honest
-/// collisions hardly ever happen twice.
+/// Maximum number of addresses remembered, and so of SSRC changes that an attacker can cause in
+/// that time: real collisions hardly ever happen twice.
 const ADDRESSES_MAX: usize = 4;
 
-/// How long an address is remembered since it last conflicted: ten of the longest report
+/// Time for which an address is remembered after its last conflict: ten of the longest report
 /// intervals, as the RFC suggests.
 const MEMORY: Duration = Duration::from_secs(50);
 
-/// How soon a second packet under our own SSRC must follow the first to prove a collision: two of
-/// the shortest regular report intervals (RFC 3550 section 6.2).
+/// Maximum time between two packets under our own SSRC that prove a collision: two of the shortest
+/// regular report intervals (RFC 3550 section 6.2).
 const PROOF_TIME: Duration = Duration::from_secs(10);
 
-/// Addresses remembered that were heard once; the oldest gives way.
+/// Maximum number of addresses remembered after one packet; a further one replaces the oldest.
 const SUSPECTS_MAX: usize = 8;
 
-/// What packets with our own SSRC mean.
+/// The meaning of packets with our own SSRC.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Conflict {
     /// Another participant has chosen the same SSRC.
     Collision,
-    /// They are our own, sent back to us; from an address known to do so.
+    /// They are our own packets, sent back to us from an address with an earlier collision.
     Loop,
 }
 
-/// Addresses from which packets with our own SSRC came.
+/// Addresses that sent packets with our own SSRC.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conflicts {
     addresses: Vec<(SocketAddr, Instant)>,
-    /// Addresses that were heard once, oldest first.
+    /// Addresses that sent one such packet, oldest first.
     suspects: VecDeque<(SocketAddr, Instant)>,
 }
 
 impl Conflicts {
-    /// Judges a packet with our SSRC that came from `from` at `now`; `None` if there is nothing new
-    /// to report.
+    /// Classifies a packet with our SSRC that arrived from `from` at `now`; `None` if there is
+    /// nothing new to report.
     pub(super) fn judge(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
         self.addresses.retain(|(_, last)| now.saturating_duration_since(*last) < MEMORY);
         if let Some((_, last)) = self.addresses.iter_mut().find(|(address, _)| *address == from) {
@@ -54,11 +54,12 @@ impl Conflicts {
             self.addresses.push((from, now));
             return Some(Conflict::Collision);
         }
-        // Heard once, or more addresses than honest collisions make: changing would not help.
+        // The first packet, or more addresses than real collisions cause: a new SSRC would not
+        // help.
         None
     }
 
-    /// Whether `from` was heard a short time ago; if not, it is remembered.
+    /// Whether `from` sent such a packet a short time ago; if not, it is remembered.
     fn is_second(&mut self, now: Instant, from: SocketAddr) -> bool {
         self.suspects.retain(|(_, first)| now.saturating_duration_since(*first) <= PROOF_TIME);
         let known = self.suspects.iter().position(|(address, _)| *address == from);

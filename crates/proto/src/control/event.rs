@@ -10,12 +10,13 @@ use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use std::time::Duration;
 
-/// How a key frame is requested.
+/// The kind of a key frame request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyFrameRequest {
     /// Pictures were lost (PLI, RFC 4585 section 6.3.1).
     PictureLoss,
-    /// A decoder refresh point is needed, as when someone joins (FIR, RFC 5104 section 4.3.1).
+    /// A decoder refresh point is needed, for example when a receiver joins (FIR, RFC 5104 section
+    /// 4.3.1).
     FullIntra,
 }
 
@@ -25,53 +26,53 @@ pub enum KeyFrameRequest {
 pub enum ControlEvent {
     /// A sender report.
     SenderReport {
-        /// Who reports.
+        /// The reporting participant.
         from: Ssrc,
         /// Its sender information.
         info: SenderInfo,
     },
     /// A report block about this participant's media.
     ReceiverReport {
-        /// Who reports.
+        /// The reporting participant.
         from: Ssrc,
-        /// What it received.
+        /// Its report block.
         block: ReportBlock,
         /// The round-trip time that follows from it.
         round_trip: Option<Duration>,
     },
-    /// The round-trip time, of a participant that sends no media (RFC 3611 section 4.5).
+    /// The round-trip time, measured by a participant that sends no media (RFC 3611 section 4.5).
     RoundTrip {
-        /// Who answered.
+        /// The participant that answered.
         from: Ssrc,
         /// The time.
         round_trip: Duration,
     },
-    /// A source description of a participant that is new, or with a change.
+    /// A source description of a new participant, or a changed one.
     SourceDescription {
         /// The participant.
         from: Ssrc,
         /// Its items.
         items: Vec<(SdesKind, String)>,
     },
-    /// A participant leaves.
+    /// A participant leaves the session.
     Bye {
         /// The participant.
         from: Ssrc,
         /// Its reason; empty if it gave none.
         reason: String,
     },
-    /// A participant was silent for so long that it counts as gone (RFC 3550 section 6.3.5).
+    /// A participant timed out (RFC 3550 section 6.3.5).
     TimedOut {
         /// The participant.
         from: Ssrc,
     },
-    /// An application's own packet.
+    /// An application-defined packet.
     App {
-        /// Who sent it.
+        /// The sender.
         from: Ssrc,
-        /// Which of the application's packets it is, 0..=31.
+        /// The subtype, which the application defines, 0..=31.
         subtype: u8,
-        /// The application: four ASCII characters.
+        /// The name of the application: four ASCII characters.
         name: [u8; 4],
         /// Its data, a multiple of four octets.
         data: Vec<u8>,
@@ -85,14 +86,14 @@ pub enum ControlEvent {
     },
     /// Packets of this participant's media did not reach a receiver (generic NACK).
     PacketsLost {
-        /// Who misses them.
+        /// The receiver.
         from: Ssrc,
         /// The packets, in order.
         sequences: Vec<SequenceNumber>,
     },
     /// Parts of a picture did not reach a receiver (SLI).
     SlicesLost {
-        /// Who misses them.
+        /// The receiver.
         from: Ssrc,
         /// The parts.
         losses: Vec<Loss>,
@@ -101,63 +102,64 @@ pub enum ControlEvent {
     ReferencePicture {
         /// The receiver.
         from: Ssrc,
-        /// The picture, in the codec's own terms.
+        /// The picture, in a format defined by the codec.
         picture: Vec<u8>,
     },
-    /// A receiver wants at most so many bits per second (TMMBR). It is answered by itself, and
-    /// holds until the receiver asks for another limit, leaves or falls silent.
+    /// A receiver requests a maximum bit rate (TMMBR). It is answered automatically, and applies
+    /// until the receiver requests another limit, leaves or times out.
     BitRateRequested {
-        /// Who asks.
+        /// The receiver.
         from: Ssrc,
         /// The limit; its source is this participant.
         limit: BitRateLimit,
     },
-    /// A sender reports the limits that it keeps (TMMBN).
+    /// A sender reports the limits that it observes (TMMBN).
     BitRateNotified {
         /// The sender.
         from: Ssrc,
-        /// The limits, each with the receiver that asked for it.
+        /// The limits, each with the receiver that requested it.
         limits: Vec<BitRateLimit>,
     },
-    /// A receiver estimates what the path can carry (REMB).
+    /// A receiver's estimate of the bit rate that the path can carry (REMB).
     Estimate {
-        /// Who estimates.
+        /// The receiver.
         from: Ssrc,
         /// Bits per second.
         bit_rate: u64,
     },
-    /// When this participant's packets reached a receiver (RFC 8888).
+    /// The arrival times of this participant's packets at a receiver (RFC 8888).
     Arrivals {
-        /// Who received them.
+        /// The receiver.
         from: Ssrc,
         /// The instant from which arrivals are counted back: the middle 32 bits of the receiver's
         /// NTP time.
         instant: u32,
-        /// The packets, in order, those that did not come included.
+        /// The packets, in order, including those that did not arrive.
         packets: Vec<PacketReport>,
     },
-    /// Datagrams were refused because they are not authentic, came before, or are under a key that
-    /// is used up; only of secured participants, reported once a second at most.
+    /// Datagrams were refused because they are not authentic, are replays, or use a key that is
+    /// used up; only for secured participants, reported at most once a second.
     Refused {
-        /// How many since the last report.
+        /// The number since the last report.
         datagrams: u64,
     },
     /// A master key, of our media or of any participant's reports, has a sixteenth of its lifetime
     /// left, or less.
     KeyExpiring {
-        /// Packets that it may still protect.
+        /// Packets that the key may still protect.
         left: u64,
     },
     /// A master key, of our media or of any participant's reports, is used up.
     KeyExpired,
-    /// This participant's SSRC is in use elsewhere too: it takes a new one (RFC 3550 section 8.2).
+    /// This participant's SSRC is used by another one too: it changes to a new SSRC (RFC 3550
+    /// section 8.2).
     Collision {
-        /// The SSRC until now.
+        /// The old SSRC.
         old: Ssrc,
-        /// The SSRC from now on.
+        /// The new SSRC.
         new: Ssrc,
     },
-    /// This participant's own packets come back to it.
+    /// This participant receives its own packets.
     Loop {
         /// Its SSRC.
         ssrc: Ssrc,

@@ -1,4 +1,4 @@
-//! Limits of our bit rate that receivers asked for (TMMBR, RFC 5104 section 4.2).
+//! Limits of our bit rate that receivers requested (TMMBR, RFC 5104 section 4.2).
 
 use std::time::Duration;
 use std::time::Instant;
@@ -7,13 +7,13 @@ use super::participant::Participant;
 use crate::rtcp::BitRateLimit;
 use crate::ssrc::Ssrc;
 
-/// Receivers whose limits are kept.
+/// Maximum number of receivers whose limits are kept.
 const LIMITS_MAX: usize = 16;
 
-/// The limits in force, at most one of each receiver.
+/// The limits in force, at most one for each receiver.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    /// Each with its owner in place of the media's source, and when that last asked for it.
+    /// Each with its owner in place of the media source, and the time of the owner's last request.
     list: Vec<(BitRateLimit, Instant)>,
 }
 
@@ -22,7 +22,7 @@ impl Limits {
         self.list.is_empty()
     }
 
-    /// Keeps what `owner` asked for at `now`, instead of what it asked for before.
+    /// Stores the limit that `owner` requested at `now`, replacing its earlier one.
     pub(super) fn set(&mut self, now: Instant, owner: Ssrc, limit: BitRateLimit) {
         self.end(owner);
         if self.list.len() < LIMITS_MAX {
@@ -30,14 +30,15 @@ impl Limits {
         }
     }
 
-    /// Ends the limit of `owner`; whether there was one.
+    /// Removes the limit of `owner`; returns whether there was one.
     pub(super) fn end(&mut self, owner: Ssrc) -> bool {
         let before = self.list.len();
         self.list.retain(|(limit, _)| limit.ssrc != owner);
         self.list.len() < before
     }
 
-    /// Ends limits asked for more than `life` ago, but those of members; whether there were any.
+    /// Removes the limits of non-members that are older than `life`; returns whether there were
+    /// any.
     fn expire(&mut self, now: Instant, life: Duration, is_member: impl Fn(Ssrc) -> bool) -> bool {
         let before = self.list.len();
         self.list.retain(|(limit, asked)| {
@@ -46,7 +47,7 @@ impl Limits {
         self.list.len() < before
     }
 
-    /// The limit that binds most: the lowest, and of equal ones that with the most overhead (RFC
+    /// The most restrictive limit: the lowest, and of equal ones that with the most overhead (RFC
     /// 5104 section 4.2.2, one entry of the bounding set).
     pub(super) fn binding(&self) -> Option<BitRateLimit> {
         let key = |limit: &BitRateLimit| (limit.bit_rate, u16::MAX - limit.overhead);
@@ -55,9 +56,9 @@ impl Limits {
 }
 
 impl Participant {
-    /// Ends the limits of receivers that have not been heard for as long as makes a member leave
-    /// (RFC 5104 section 4.2.2.2). The timer reports members that fall silent; an owner that never
-    /// became one, or that wrote our own SSRC, is silent when its request is that old.
+    /// Removes the limits of receivers that have been silent for the member timeout (RFC 5104
+    /// section 4.2.2.2). The timer reports members that time out; for an owner that never became a
+    /// member, or that wrote our own SSRC, the age of its request counts.
     pub(super) fn expire_limits(&mut self, now: Instant) {
         if self.limits.is_empty() {
             return;
@@ -70,7 +71,7 @@ impl Participant {
         }
     }
 
-    /// Ends the limit of `owner`, which has left.
+    /// Removes the limit of `owner`, which has left.
     pub(super) fn end_limit(&mut self, now: Instant, owner: Ssrc) {
         if self.limits.end(owner) {
             self.notify_limits();
@@ -78,7 +79,7 @@ impl Participant {
         }
     }
 
-    /// Has the limits in force sent to all (TMMBN).
+    /// Schedules a notification of the limits in force (TMMBN).
     pub(super) fn notify_limits(&mut self) {
         self.pending.limits = Some(self.limits.binding().into_iter().collect());
     }

@@ -1,9 +1,9 @@
-//! The RTP control protocol of one participant: its reports and their times, the reports of others,
-//! and collisions of SSRCs (RFC 3550 sections 6 and 8, RFC 4585, RFC 5104).
+//! The RTP control protocol of one participant: when and what it reports, the reports of others,
+//! and SSRC collisions (RFC 3550 sections 6 and 8, RFC 4585, RFC 5104).
 //!
-//! [`Participant`] is driven: datagrams and time go in, datagrams and [`ControlEvent`]s come out.
+//! [`Participant`] does no I/O: datagrams and time go in, datagrams and [`ControlEvent`]s come out.
 //! The module `rtcp` has the packets' formats, `timer` decides when they may be sent, and `stream`
-//! has the media, of which only counts are needed here ([`MediaSent`], [`Reception`]).
+//! handles the media, of which only counts are needed here ([`MediaSent`], [`Reception`]).
 
 mod answer;
 mod clock;

@@ -1,4 +1,4 @@
-//! One participant of an RTP session: reports in, reports out.
+//! One participant of an RTP session: sends and receives reports.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -27,26 +27,26 @@ use crate::time::NtpTime;
 use crate::timer::Due;
 use crate::timer::Timer;
 
-/// Events that wait to be collected; older ones are forgotten, and counted.
+/// Maximum number of queued events; older ones are dropped, and counted.
 const EVENTS_MAX: usize = 256;
 
-/// Reports of ours whose answers are believed.
+/// Number of our last reports whose answers are accepted.
 const STAMPS_MAX: usize = 32;
 
-/// Datagrams that may follow a report or feedback at once, with requests that it had no room for;
-/// what they have no room for waits for its next turn.
+/// Maximum number of datagrams that may follow a report or feedback at once, with requests that did
+/// not fit in it; the rest waits for the next one.
 const FOLLOWING_MAX: u8 = 8;
 
-/// Octets of a BYE with an empty report and a name before it, about.
+/// Approximate octets of a BYE with an empty report and a name before it.
 const BYE_LEN: usize = 60;
 
-/// What a participant has done so far.
+/// Counts of a participant's activity so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ControlStatistics {
     /// Whole reports sent.
     pub reports_sent: u64,
-    /// Feedback sent before its report.
+    /// Feedback datagrams sent before the next report.
     pub feedback_sent: u64,
     /// Octets sent, IP and UDP headers included.
     pub octets_sent: u64,
@@ -56,8 +56,8 @@ pub struct ControlStatistics {
     pub octets_received: u64,
     /// Datagrams and packets that were malformed.
     pub malformed: u64,
-    /// Datagrams refused because they are not authentic; only of secured participants, like those
-    /// below.
+    /// Datagrams refused because they are not authentic; counted only by secured participants, like
+    /// the next three.
     pub unauthentic: u64,
     /// Datagrams refused as replays.
     pub replayed: u64,
@@ -67,9 +67,9 @@ pub struct ControlStatistics {
     pub unprotected: u64,
     /// Packets of unknown types, skipped.
     pub packets_unknown: u64,
-    /// Events that were not collected in time and forgotten.
+    /// Events that were dropped because they were not collected in time.
     pub events_forgotten: u64,
-    /// Participants, this one included, as far as they are counted.
+    /// Participants, including this one; an estimate if there are many.
     pub members: usize,
     /// Participants that send media.
     pub senders: usize,
@@ -80,9 +80,9 @@ pub struct ControlStatistics {
 /// One participant: its own SSRC, and the state of the others.
 ///
 /// After [`handle_datagram`](Self::handle_datagram) and whenever
-/// [`poll_timeout`](Self::poll_timeout) has passed, call
-/// [`poll_datagram`](Self::poll_datagram) until it has nothing more, send what it gives, and
-/// collect [`poll_event`](Self::poll_event).
+/// [`poll_timeout`](Self::poll_timeout) has passed, call [`poll_datagram`](Self::poll_datagram)
+/// until it returns `None`, send each datagram, and collect events with
+/// [`poll_event`](Self::poll_event).
 pub struct Participant {
     pub(super) config: ParticipantConfig,
     pub(super) ssrc: Ssrc,
@@ -91,28 +91,29 @@ pub struct Participant {
     pub(super) pending: Pending,
     conflicts: Conflicts,
     generator: u64,
-    /// Packets of media at the last look.
+    /// Media packets sent, at the last poll.
     sent: u64,
     looked: Instant,
-    /// The stamps of our last reports: what others may answer to.
+    /// The timestamps of our last reports, which others may answer.
     pub(super) stamps: VecDeque<u32>,
     pub(super) limits: Limits,
-    /// Datagrams that may still follow the last one.
+    /// Number of datagrams that may still follow the last one.
     following: u8,
     pub(super) described: usize,
     pub(super) next_block: usize,
     pub(super) reason: String,
-    /// A goodbye under an SSRC that was given up.
+    /// An abandoned SSRC for which a BYE is still to be sent.
     farewell: Option<Ssrc>,
     gone: bool,
-    /// When leaving, the timer forgets that we sent; the last report should still have the counts.
+    /// Whether we sent media when leaving: the timer forgets it, but the last report needs the
+    /// counts.
     left_sending: bool,
     pub(super) writer: Writer,
     pub(super) blocks: Vec<ReportBlock>,
     pub(super) delays: Vec<Dlrr>,
     events: VecDeque<ControlEvent>,
     pub(super) statistics: ControlStatistics,
-    /// `None` if reports are clear.
+    /// `None` if reports are not protected.
     pub(super) security: Option<Box<Security>>,
 }
 
@@ -148,11 +149,11 @@ impl Participant {
         }
     }
 
-    /// Takes one datagram of RTCP that came in at `now`.
+    /// Handles one RTCP datagram that arrived at `now`.
     ///
     /// # Errors
-    /// [`ControlError`], also counted, if it is not RTCP or, secured, not authentic; nothing of it
-    /// is taken then.
+    /// [`ControlError`], also counted, if it is not RTCP or, with security, not authentic; it is
+    /// then ignored as a whole.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -181,7 +182,7 @@ impl Participant {
         outcome
     }
 
-    /// Takes a datagram after its protection, if any, was removed; it came as `len` octets.
+    /// Handles a datagram after removal of its protection, if any; it arrived as `len` octets.
     fn handle_clear(
         &mut self,
         now: Instant,
@@ -208,7 +209,7 @@ impl Participant {
             }
             self.take(now, packet);
         }
-        // Once for each datagram: a report and its source description are one sign.
+        // Once for each datagram: a report and its source description count as one packet.
         if let Some(from) = from.filter(|_| claimed) {
             self.handle_conflict(now, from);
         }
@@ -221,8 +222,7 @@ impl Participant {
         ssrc == self.ssrc || self.config.retransmission == Some(ssrc)
     }
 
-    /// The participant `ssrc`, heard at `now`; `None` if there is no place for it, or if it is this
-    /// one.
+    /// The participant `ssrc`, heard at `now`; `None` if the table is full, or if it is this one.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -232,14 +232,14 @@ impl Participant {
         if self.is_own(ssrc) { None } else { self.remotes.hear(now, ssrc, standing) }
     }
 
-    /// Notes that media, a sender report or a source description under our own SSRC came from
+    /// Notes that media, a sender report or a source description under our own SSRC arrived from
     /// `from`, another transport address.
     ///
-    /// One packet proves nothing: any host can send it. The second from the same address within ten
-    /// seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
+    /// One packet proves nothing: any host can send it. A second one from the same address within
+    /// ten seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
     ///
-    /// Does nothing if both directions use one master key: a reflected packet of our own is authentic
-    /// then, and looks like a collision.
+    /// Does nothing if both directions use one master key: a reflected packet of our own is then
+    /// authentic, and looks like a collision.
     pub fn handle_conflict(&mut self, now: Instant, from: SocketAddr) {
         if self.security.as_ref().is_some_and(|security| security.shares_key()) {
             return;
@@ -262,12 +262,12 @@ impl Participant {
         }
     }
 
-    /// Whether it takes only reports that are authentic (SRTCP).
+    /// Whether it accepts only authentic reports (SRTCP).
     pub fn is_secured(&self) -> bool {
         self.security.is_some()
     }
 
-    /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2).
+    /// Sends the first report at once, as is allowed between two parties (RFC 3550 section 6.2).
     pub fn report_at_once(&mut self, now: Instant) {
         self.timer.report_at_once(now);
     }
@@ -277,12 +277,12 @@ impl Participant {
         if self.gone { None } else { self.timer.poll_timeout() }
     }
 
-    /// Whether something is to be sent at once.
+    /// Whether a datagram must be sent at once.
     pub fn is_urgent(&self) -> bool {
         self.farewell.is_some()
     }
 
-    /// The next datagram to be sent at `now`, if there is one; to be called until there is none.
+    /// The next datagram to send at `now`; must be called until it returns `None`.
     ///
     /// It reports on `received` and on `sent`, both as they are at `now`.
     pub fn poll_datagram(
@@ -318,7 +318,7 @@ impl Participant {
         self.note_datagram()
     }
 
-    /// Writes what is due at `now`; `false` if nothing is.
+    /// Writes the datagram due at `now`; `false` if nothing is due.
     fn write_due(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) -> bool {
         if self.following > 0 {
             self.following -= 1;
@@ -334,7 +334,7 @@ impl Participant {
             Due::Nothing => return false,
             Due::Report => self.write_report(now, sent, received),
             Due::Feedback => {
-                // The urgent feedback may have gone with a report meanwhile.
+                // The urgent feedback may have been sent with a report meanwhile.
                 if !(self.pending.is_urgent() && self.write_feedback(now, sent)) {
                     self.timer.cancel_feedback();
                     return false;
@@ -357,13 +357,13 @@ impl Participant {
         self.events.pop_front()
     }
 
-    /// Asks `media` for packets, given in order, as soon as the profile allows.
+    /// Requests packets of `media`, given in order, as soon as the profile allows.
     pub fn request_packets(&mut self, now: Instant, media: Ssrc, sequences: &[SequenceNumber]) {
         self.pending.ask_for(media, sequences);
         self.timer.want_feedback(now);
     }
 
-    /// Asks `media` for a key frame.
+    /// Requests a key frame of `media`.
     pub fn request_key_frame(&mut self, now: Instant, media: Ssrc, request: KeyFrameRequest) {
         let mut number = 0;
         if let Some(remote) = self.hear(now, media, Standing::Heard) {
@@ -374,19 +374,20 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
-    /// Asks `limit.ssrc` to keep to a bit rate (TMMBR).
+    /// Requests a maximum bit rate of `limit.ssrc` (TMMBR).
     pub fn request_bit_rate(&mut self, now: Instant, limit: BitRateLimit) {
         self.pending.ask_for_bit_rate(limit);
         self.timer.want_feedback(now);
     }
 
-    /// Sends `sources` an estimate of what the path can carry, in bits per second (REMB).
+    /// Sends `sources` an estimate of the bit rate that the path can carry, in bits per second
+    /// (REMB).
     pub fn send_estimate(&mut self, now: Instant, bit_rate: u64, sources: &[Ssrc]) {
         self.pending.estimate(bit_rate, sources);
         self.timer.want_feedback(now);
     }
 
-    /// Reports when the packets of `media` from `begin` on arrived, if they did (RFC 8888).
+    /// Reports the arrival times of the packets of `media` from `begin` on (RFC 8888).
     pub fn report_arrivals(
         &mut self,
         now: Instant,
@@ -398,7 +399,7 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
-    /// Sends an application's own packet with the next report; `false` if too many wait already.
+    /// Sends an application-defined packet with the next report; `false` if too many are waiting.
     pub fn send_app(&mut self, app: AppData) -> bool {
         self.pending.add_app(app)
     }
@@ -415,21 +416,22 @@ impl Participant {
         self.gone
     }
 
-    /// Its synchronisation source, which a collision changes.
+    /// Its synchronisation source, which changes after a collision.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Whether it sent media of late (RFC 3550 section 6.3.8).
+    /// Whether it recently sent media (RFC 3550 section 6.3.8).
     pub fn we_send(&self) -> bool {
         self.timer.we_sent() || self.left_sending
     }
 
-    /// The round-trip time to those whose media is received, or if none is known, to any other
-    /// participant: the longest, if there are several; `None` before the first measurement.
+    /// The round-trip time to the participants whose media is received, or if none is known, to any
+    /// other: the longest, if there are several; `None` before the first measurement.
     ///
-    /// A participant that sends media measures it by the reports on that (RFC 3550 section 6.4.1),
-    /// one that sends none by reference times that its peers answer (RFC 3611 section 4.5).
+    /// A participant that sends media measures it from the reports on that media (RFC 3550 section
+    /// 6.4.1), a receive-only participant from the answers to its reference times (RFC 3611 section
+    /// 4.5).
     pub fn round_trip_time(&self) -> Option<RoundTripTime> {
         let known = self.remotes.present().filter_map(|remote| {
             let time = remote.round_trip?;
@@ -448,7 +450,7 @@ impl Participant {
         self.remotes.iter().map(|remote| remote.statistics(self.config.clock_rate)).collect()
     }
 
-    /// What was done so far.
+    /// The statistics so far.
     pub fn statistics(&self) -> ControlStatistics {
         ControlStatistics {
             members: self.timer.members(),
@@ -464,7 +466,7 @@ impl Participant {
         if now >= instant { ntp.plus(now - instant) } else { ntp.minus(instant - now) }
     }
 
-    /// Remembers the stamp of a report of ours.
+    /// Remembers the timestamp of a report of ours.
     pub(super) fn remember_report(&mut self, ntp: NtpTime) {
         if self.stamps.len() >= STAMPS_MAX {
             self.stamps.pop_front();
@@ -481,13 +483,13 @@ impl Participant {
     }
 
     fn after_input(&mut self, now: Instant) {
-        // Answers to requests for a bit rate, and to a first reference time, are feedback too.
+        // Answers to bit rate requests, and to a first reference time, are feedback too.
         if self.pending.limits.is_some() || self.pending.delays {
             self.timer.want_feedback(now);
         }
     }
 
-    /// Reports participants that were silent for too long.
+    /// Reports participants that timed out.
     fn note_left(&mut self, now: Instant) {
         self.expire_limits(now);
         while let Some(from) = self.timer.poll_left() {
@@ -498,7 +500,7 @@ impl Participant {
         }
     }
 
-    /// Octets of the datagram being written, as they count against the bandwidth.
+    /// Octets of the datagram being written, as counted for the bandwidth.
     fn sent_len(&self) -> usize {
         let trailer = self.security.as_ref().map_or(0, |security| security.protector.overhead());
         self.writer.len() + trailer + self.config.header_len

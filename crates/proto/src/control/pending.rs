@@ -14,41 +14,41 @@ use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 
-/// Entries of each kind that may wait; further ones are dropped.
+/// Maximum number of waiting entries of each kind; further ones are dropped.
 const WAITING_MAX: usize = 64;
 
-/// Packets of one source that one NACK asks for.
+/// Maximum number of packets of one source that one NACK requests.
 const SEQUENCES_MAX: usize = 1024;
 
-/// Octets of a NACK before its entries, and of one entry.
+/// Octets of a NACK before its entries, and of each entry.
 const NACK_HEAD_LEN: usize = 12;
 const NACK_LEN: usize = 4;
 
-/// Octets of answers to reference times before the first, and of each.
+/// Octets before the answers to reference times, and of each answer.
 const DELAYS_HEAD_LEN: usize = 12;
 const DELAY_LEN: usize = 12;
 
-/// Octets of a report on the arrivals of one source but for the arrivals.
+/// Octets of an arrival report on one source, without the arrivals.
 const ARRIVALS_HEAD_LEN: usize = 20;
 
-/// Fewer arrivals than this wait for another datagram, if more are to be reported.
+/// If fewer arrivals than this fit and more are to be reported, they wait for another datagram.
 const ARRIVALS_MIN: usize = 4;
 
-/// Arrivals in one report (RFC 8888 section 3.1).
+/// Maximum number of arrivals in one report (RFC 8888 section 3.1).
 const REPORTS_MAX: usize = 16_384;
 
-/// An application's own packet, to be sent.
+/// An application-defined packet to send.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AppData {
-    /// Which of the application's packets it is, 0..=31.
+    /// The subtype, which the application defines, 0..=31.
     pub subtype: u8,
-    /// The application: four ASCII characters.
+    /// The name of the application: four ASCII characters.
     pub name: [u8; 4],
-    /// Its data; zeros fill it up to a multiple of four octets.
+    /// Its data, padded with zeros to a multiple of four octets.
     pub data: Vec<u8>,
 }
 
-/// Feedback and packets of the application that wait.
+/// Waiting feedback and application-defined packets.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     missing: Vec<(Ssrc, Vec<SequenceNumber>)>,
@@ -56,17 +56,17 @@ pub(super) struct Pending {
     bit_rates: Vec<BitRateLimit>,
     /// Our answer to requests for a bit rate: the limits in force.
     pub(super) limits: Option<Vec<BitRateLimit>>,
-    /// Whether a reference time waits for its first answer.
+    /// Whether a reference time is waiting for its first answer.
     pub(super) delays: bool,
     estimate: Option<(u64, Vec<Ssrc>)>,
     apps: Vec<AppData>,
     arrivals: Vec<(Ssrc, SequenceNumber, Vec<Option<Instant>>)>,
-    /// Lists of sequence numbers to be used again.
+    /// Lists of sequence numbers to be reused.
     spare: Vec<Vec<SequenceNumber>>,
 }
 
 impl Pending {
-    /// Whether anything waits that is worth an early report.
+    /// Whether anything is waiting that justifies early feedback.
     pub(super) fn is_urgent(&self) -> bool {
         !(self.missing.is_empty() && self.key_frames.is_empty() && self.bit_rates.is_empty())
             || self.limits.is_some()
@@ -75,7 +75,7 @@ impl Pending {
             || !self.arrivals.is_empty()
     }
 
-    /// Asks `media` for packets, given in order.
+    /// Requests packets of `media`, given in order.
     pub(super) fn ask_for(&mut self, media: Ssrc, sequences: &[SequenceNumber]) {
         let n = match self.missing.iter().position(|(ssrc, _)| *ssrc == media) {
             Some(n) => n,
@@ -92,7 +92,7 @@ impl Pending {
                 waiting.push(*sequence);
             }
         }
-        // Ordered by distance, so that few NACKs name them.
+        // Ordered by distance, so that they fit in few NACKs.
         if let Some(first) = waiting.first().copied() {
             waiting.sort_by_key(|sequence| sequence.distance(first));
         }
@@ -116,7 +116,7 @@ impl Pending {
         self.estimate = Some((bit_rate, sources[..sources.len().min(WAITING_MAX)].to_vec()));
     }
 
-    /// Reports when packets of `media` came, from `begin` on.
+    /// Reports the arrival times of packets of `media`, from `begin` on.
     pub(super) fn report_arrivals(
         &mut self,
         media: Ssrc,
@@ -132,8 +132,8 @@ impl Pending {
         self.arrivals.push((media, begin, times.to_vec()));
     }
 
-    /// Writes the arrivals that wait, counted back from `now`, as far as `len_max` octets reach;
-    /// the rest remains.
+    /// Writes the waiting arrivals, counted back from `now`, up to `len_max` octets; the rest
+    /// remains.
     pub(super) fn write_arrivals(
         &mut self,
         writer: &mut Writer,
@@ -160,7 +160,7 @@ impl Pending {
         });
     }
 
-    /// `false`, and nothing waits, if too much waits already.
+    /// Adds a packet; `false` if too many are waiting.
     pub(super) fn add_app(&mut self, app: AppData) -> bool {
         let room = self.apps.len() < WAITING_MAX;
         if room {
@@ -169,7 +169,7 @@ impl Pending {
         room
     }
 
-    /// Writes waiting feedback as far as `len_max` octets reach; the rest remains.
+    /// Writes waiting feedback up to `len_max` octets; the rest remains.
     pub(super) fn write(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
         let before = writer.len();
         let mut spare = std::mem::take(&mut self.spare);
@@ -200,14 +200,14 @@ impl Pending {
             attempt(writer, len_max, |writer| writer.bit_rate_notification(own, limits))
         });
         self.estimate.take_if(|(bit_rate, sources)| {
-            // It cannot be split: where it is longer than a datagram, it goes alone.
+            // It cannot be split: if it is too long for `len_max`, it is sent alone.
             let len_max = if writer.len() == before { usize::MAX } else { len_max };
             attempt(writer, len_max, |writer| writer.estimate(own, *bit_rate, sources))
         });
     }
 
-    /// Writes the application's packets as far as `len_max` octets reach. One that is longer than
-    /// that goes alone, behind nothing but the report.
+    /// Writes the application's packets up to `len_max` octets. A longer packet is sent alone after
+    /// the report.
     pub(super) fn write_apps(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
         let before = writer.len();
         let mut full = false;
@@ -221,7 +221,7 @@ impl Pending {
     }
 }
 
-/// Writes something, and takes it back if the datagram grew too long; whether it stands.
+/// Calls `write`, and undoes it if the datagram grew too long; returns whether it was kept.
 pub(super) fn attempt(
     writer: &mut Writer,
     len_max: usize,
@@ -236,7 +236,7 @@ pub(super) fn attempt(
     true
 }
 
-/// The answers to reference times: one for each receiver that sent one, as many as fit.
+/// Writes the answers to reference times: one for each receiver that sent one, as many as fit.
 pub(super) fn write_delays(writer: &mut Writer, own: Ssrc, delays: &[Dlrr], len_max: usize) {
     let room = len_max.saturating_sub(writer.len() + DELAYS_HEAD_LEN) / DELAY_LEN;
     let delays = &delays[..delays.len().min(room)];
@@ -245,7 +245,7 @@ pub(super) fn write_delays(writer: &mut Writer, own: Ssrc, delays: &[Dlrr], len_
     }
 }
 
-/// Our own reference time.
+/// Writes our own reference time.
 pub(super) fn write_reference(writer: &mut Writer, own: Ssrc, now: NtpTime, len_max: usize) {
     attempt(writer, len_max, |writer| writer.reference_time(own, now));
 }

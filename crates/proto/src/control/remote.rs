@@ -11,10 +11,10 @@ use crate::rtcp::SenderInfo;
 use crate::ssrc::Ssrc;
 use crate::time::ClockRate;
 
-/// Why a participant is worth its place in a full table.
+/// The priority of a participant in a full table.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Standing {
-    /// It is known to exist, and no more.
+    /// It was heard, nothing more.
     #[default]
     Heard,
     /// It reports on our media.
@@ -28,18 +28,18 @@ pub(super) enum Standing {
 pub(super) struct Remote {
     pub(super) ssrc: Ssrc,
     pub(super) standing: Standing,
-    /// When it said BYE; what it reported is still worth reading.
+    /// When it sent BYE; its state remains readable.
     left: Option<Instant>,
     pub(super) heard: Instant,
     pub(super) cname: Vec<u8>,
-    /// Its last sender report, and when that came.
+    /// Its last sender report, and the arrival of that.
     pub(super) sender: Option<(SenderInfo, Instant)>,
     /// Packets expected and received at our last report (RFC 3550 appendix A.3).
     prior: (u64, u64),
     pub(super) round_trip: Option<RoundTripTime>,
     /// Its last report about us.
     pub(super) reported: Option<ReportBlock>,
-    /// Its last reference time, and when that came (RFC 3611 section 4.4).
+    /// Its last reference time, and the arrival of that (RFC 3611 section 4.4).
     pub(super) reference: Option<(u32, Instant)>,
     /// The number of its last full intra request to us, and of ours to it.
     pub(super) intra_seen: Option<u8>,
@@ -64,11 +64,11 @@ impl Remote {
         }
     }
 
-    /// The report block for what was received of it, at `now`; the next counts from here.
+    /// The report block on its media at `now`; the next one counts from here.
     #[allow(clippy::cast_possible_wrap, reason = "packet counts stay far below 2^63")]
     pub(super) fn report(&mut self, now: Instant, reception: &Reception) -> ReportBlock {
         let (expected, received) = (reception.expected, reception.received);
-        // A source that started anew counts from zero.
+        // A source that restarted counts from zero.
         let prior = if expected < self.prior.0 { (0, 0) } else { self.prior };
         let interval = expected - prior.0;
         let lost = interval as i64 - received.saturating_sub(prior.1) as i64;
@@ -106,7 +106,7 @@ impl Remote {
         }
     }
 
-    /// Takes a measurement of the round-trip time, if there is one.
+    /// Adds a measurement of the round-trip time, if there is one.
     pub(super) fn note_round_trip(&mut self, time: Option<Duration>) {
         let Some(time) = time else { return };
         let with = |known: RoundTripTime| known.with(time);
@@ -114,12 +114,12 @@ impl Remote {
     }
 }
 
-/// `lost` of `expected` packets in 1/256, 0 if more came than were expected.
+/// `lost` of `expected` packets in 1/256, 0 if more arrived than were expected.
 fn fraction(lost: i64, expected: u64) -> u8 {
     if lost <= 0 || expected == 0 {
         return 0;
     }
-    // All lost is 255/256, the most that can be said.
+    // A loss of all packets is 255/256, the maximum of the field.
     (lost.unsigned_abs().saturating_mul(256) / expected).min(255) as u8
 }
 
@@ -129,7 +129,7 @@ pub(super) fn compact(now: Instant, then: Instant) -> u32 {
     ((time.as_nanos() << 16) / 1_000_000_000) as u32
 }
 
-/// The other participants, as many as are worth keeping.
+/// The other participants, up to a limit.
 #[derive(Clone, Debug)]
 pub(super) struct Remotes {
     list: Vec<Remote>,
@@ -141,10 +141,10 @@ impl Remotes {
         Self { list: Vec::new(), max: max.max(1) }
     }
 
-    /// The participant `ssrc`, heard at `now`; `None` if there is no place for it.
+    /// The participant `ssrc`, heard at `now`; `None` if the table is full.
     ///
-    /// A full table gives away the place of the participant with the least standing that was silent
-    /// longest, but never to one that has no more standing than the last of those with some.
+    /// In a full table, a new participant replaces the one with the lowest standing that was silent
+    /// longest, unless that standing is higher than `standing`.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -166,7 +166,7 @@ impl Remotes {
         if self.list.len() >= self.max {
             let least = |n: &usize| (self.list[*n].standing, self.list[*n].heard);
             let n = (0..self.list.len()).min_by_key(least)?;
-            // Newcomers without standing may replace each other, and no other participant.
+            // Participants that were only heard may replace each other, but no others.
             if self.list[n].standing > standing {
                 return None;
             }
@@ -176,13 +176,13 @@ impl Remotes {
         Some(self.list.len() - 1)
     }
 
-    /// Whether anything came of a source since it was last reported on.
+    /// Whether packets of a source arrived since its last report block.
     pub(super) fn has_news(&self, reception: &Reception) -> bool {
         let known = self.list.iter().find(|remote| remote.ssrc == reception.ssrc);
         known.is_none_or(|remote| remote.prior.1 != reception.received)
     }
 
-    /// Notes that `ssrc` said BYE; `false` if it is unknown, or has left already.
+    /// Notes that `ssrc` sent BYE; `false` if it is unknown or has already left.
     pub(super) fn leave(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         let Some(remote) = self.list.iter_mut().find(|remote| remote.ssrc == ssrc) else {
             return false;
@@ -191,7 +191,7 @@ impl Remotes {
         remote.left.replace(now).is_none()
     }
 
-    /// Those who have not left.
+    /// The participants that have not left.
     pub(super) fn present(&self) -> impl Iterator<Item = &Remote> {
         self.list.iter().filter(|remote| remote.left.is_none())
     }
@@ -213,7 +213,7 @@ impl Remotes {
 pub struct RemoteStatistics {
     /// Its synchronisation source.
     pub ssrc: Ssrc,
-    /// Whether it said BYE.
+    /// Whether it sent BYE.
     pub left: bool,
     /// Its canonical name; empty if unknown.
     pub cname: String,
@@ -249,12 +249,12 @@ mod tests {
         };
         assert_eq!(report(100, 90), (25, 10));
         assert_eq!(report(200, 190), (0, 10));
-        // Duplicates: more came than were sent.
+        // Duplicates: more arrived than were sent.
         assert_eq!(report(300, 310), (0, -10));
         assert_eq!(report(400, 310), (255, 90));
-        // Nothing came and nothing was expected.
+        // Nothing arrived and nothing was expected.
         assert_eq!(report(400, 310), (0, 90));
-        // The source started anew.
+        // The source restarted.
         assert_eq!(report(2, 1), (128, 1));
     }
 

@@ -1,4 +1,4 @@
-//! How long a packet and its answer take.
+//! The round-trip time to another participant.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use std::time::Duration;
 pub struct RoundTripTime {
     /// The last measurement.
     pub last: Duration,
-    /// The mean of the measurements, the newest counting most (RFC 6298 section 2).
+    /// The weighted mean of the measurements, with most weight on the newest (RFC 6298 section 2).
     pub smoothed: Duration,
-    /// How far measurements are from that mean, on average; zero after the first.
+    /// The mean deviation from it; zero after the first measurement.
     pub deviation: Duration,
 }
 
@@ -19,7 +19,7 @@ impl RoundTripTime {
         Self { last: time, smoothed: time, deviation: Duration::ZERO }
     }
 
-    /// The estimate with one measurement more.
+    /// The estimate with one more measurement.
     pub(super) fn with(self, time: Duration) -> Self {
         Self {
             last: time,
@@ -28,7 +28,7 @@ impl RoundTripTime {
         }
     }
 
-    /// How long to wait for the answer to a request: longer than nearly all answers take.
+    /// The time to wait for the answer to a request: nearly all answers arrive earlier.
     ///
     /// ```
     /// # use rushes_proto::control::RoundTripTime;

@@ -1,4 +1,4 @@
-//! Reports under protection (SRTCP, RFC 3711 section 3.4).
+//! Protected reports (SRTCP, RFC 3711 section 3.4).
 
 use std::time::Duration;
 use std::time::Instant;
@@ -13,17 +13,17 @@ use crate::srtp::SrtcpProtector;
 use crate::srtp::SrtcpUnprotector;
 use crate::srtp::UnprotectError;
 
-/// How often refused datagrams are told of.
+/// Minimum time between events about refused datagrams.
 const TELL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a datagram of RTCP was not taken.
+/// The reason why an RTCP datagram was refused.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// It is under protection, and its key is used up.
+    /// It is protected with a key that is used up.
     #[error("the report is under a master key that is used up")]
     KeyExpired,
-    /// It came before, or is older than the replay window.
+    /// It was received before, or is older than the replay window.
     #[error("the report is a replay")]
     Replayed,
     /// It is not RTCP.
@@ -34,12 +34,12 @@ pub enum ControlError {
     Unauthentic,
 }
 
-/// Both directions of a participant's protection.
+/// A participant's protection in both directions.
 #[derive(Debug)]
 pub(super) struct Security {
     pub(super) protector: SrtcpProtector,
     pub(super) unprotector: SrtcpUnprotector,
-    /// The datagram in hand, on its way in or out.
+    /// The datagram that is being protected or unprotected.
     pub(super) datagram: Vec<u8>,
     refused: u64,
     told: Option<Instant>,
@@ -56,7 +56,7 @@ impl Security {
         self.protector.shares_key_with(&self.unprotector)
     }
 
-    /// Takes `datagram` out of protection; it is in `self.datagram` then.
+    /// Removes the protection of `datagram`, into `self.datagram`.
     pub(super) fn open(&mut self, datagram: &[u8]) -> Result<usize, ControlError> {
         self.datagram.clear();
         self.datagram.extend_from_slice(datagram);
@@ -67,7 +67,7 @@ impl Security {
         })
     }
 
-    /// Puts `report` under protection; `None` if that cannot be.
+    /// Protects `report`; `None` if that fails.
     pub(super) fn seal(&mut self, report: &[u8]) -> Option<&[u8]> {
         self.datagram.clear();
         self.datagram.extend_from_slice(report);
@@ -75,7 +75,7 @@ impl Security {
         Some(&self.datagram)
     }
 
-    /// What to tell of a refused datagram, if it is time to.
+    /// Counts a refused datagram; returns an event if one is due.
     fn refuse(&mut self, now: Instant) -> Option<ControlEvent> {
         self.refused += 1;
         if self.told.is_some_and(|told| now.saturating_duration_since(told) < TELL_INTERVAL) {
@@ -102,7 +102,7 @@ impl ControlStatistics {
 }
 
 impl Participant {
-    /// The participant, whose reports leave protected and who takes none that are not.
+    /// The participant with protection: it sends protected reports and accepts no others.
     #[cfg(feature = "srtp")]
     #[must_use]
     pub fn secured(mut self, protector: SrtcpProtector, unprotector: SrtcpUnprotector) -> Self {
@@ -112,14 +112,14 @@ impl Participant {
         self
     }
 
-    /// What protects its reports, and takes others' out of protection, if anything does.
+    /// The protector of its reports and the unprotector of received ones, if it is secured.
     #[cfg(feature = "srtp")]
     pub fn protection(&mut self) -> Option<(&mut SrtcpProtector, &mut SrtcpUnprotector)> {
         let security = self.security.as_mut()?;
         Some((&mut security.protector, &mut security.unprotector))
     }
 
-    /// Counts a refused datagram, and tells of it now and then.
+    /// Counts a refused datagram, and emits an event at most once a second.
     pub(super) fn refuse(&mut self, now: Instant, error: ControlError) {
         self.statistics.count(error);
         let event = self.security.as_mut().and_then(|security| security.refuse(now));
@@ -128,7 +128,7 @@ impl Participant {
         }
     }
 
-    /// Tells what there is to know about the keys.
+    /// Emits the pending key events.
     pub(super) fn tell_of_keys(&mut self) {
         while let Some(event) = self.security.as_mut().and_then(|security| security.poll_event()) {
             self.tell(match event {

@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use crate::time::NtpTime;
 
-/// How long the slowest frame is remembered, at least; at most twice as long.
+/// Minimum time for which the slowest frame is remembered; the maximum is twice that.
 const MEMORY: Duration = Duration::from_secs(5);
 
-/// Says when to present the frames of all streams of one canonical name, so that what was captured
-/// together is seen and heard together (RFC 3550 section 6.4.1, NTP timestamp).
+/// Schedules the frames of all streams of one canonical name.
 ///
-/// Every frame of every stream is noted when it is complete; the slowest of the last seconds,
-/// whichever its stream, sets the delay of all. The peer's wall clock need not agree with ours:
-/// only its differences are used.
+/// Frames captured at the same time are presented at the same time (RFC 3550 section 6.4.1, NTP
+/// timestamp).
+///
+/// Every frame of every stream is noted when it is complete; the slowest frame of the last seconds,
+/// of any stream, determines the delay of all. The peer's wall clock need not agree with ours: only
+/// differences of it are used.
 ///
 /// ```
 /// use rushes_proto::control::{ClockMapping, LipSync};
@@ -44,13 +46,13 @@ pub struct LipSync {
     margin: Duration,
     /// An arbitrary instant on both clocks, from which transit times are counted.
     origin: Option<(NtpTime, Instant)>,
-    /// The longest transit of this stretch of time and of the one before, in nanoseconds.
+    /// The longest transit of this period and of the one before, in nanoseconds.
     longest: [Option<i64>; 2],
     stretch: Option<Instant>,
 }
 
 impl LipSync {
-    /// Frames are presented `margin` after the slowest could have been.
+    /// Frames are presented `margin` later than the slowest frame requires.
     pub fn new(margin: Duration) -> Self {
         Self { margin, origin: None, longest: [None; 2], stretch: None }
     }
@@ -67,7 +69,7 @@ impl LipSync {
         self.longest[0] = Some(self.longest[0].map_or(transit, |longest| longest.max(transit)));
     }
 
-    /// When to present what was captured at `captured`; `None` before any frame was noted.
+    /// When to present a frame captured at `captured`; `None` before any frame was noted.
     pub fn present_at(&self, captured: NtpTime) -> Option<Instant> {
         let (ntp, instant) = self.origin?;
         let longest = self.longest.into_iter().flatten().max()?;

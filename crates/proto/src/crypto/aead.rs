@@ -22,7 +22,7 @@ pub const TAG_LEN: usize = 16;
 
 /// A key for AES-GCM, expanded once; zeroised on drop.
 ///
-/// The caller sees to it that no nonce is used twice.
+/// The caller must not use a nonce twice.
 pub struct Aead {
     key: LessSafeKey,
 }
@@ -42,8 +42,8 @@ impl Aead {
         Ok(Self { key: LessSafeKey::new(key) })
     }
 
-    /// Encrypts `head` in place and `source` into `out`, which takes the tag as well and is
-    /// [`TAG_LEN`] octets longer than `source`. Both are one message, bound to `associated`.
+    /// Encrypts `head` in place and `source` into `out`, followed by the tag: `out` is [`TAG_LEN`]
+    /// octets longer than `source`. Both are one message, bound to `associated`.
     ///
     /// # Errors
     /// [`Refused`] if `out` has another length.
@@ -64,7 +64,7 @@ impl Aead {
     /// Decrypts `message`, a ciphertext and its tag, in place.
     ///
     /// # Errors
-    /// [`Refused`] if the tag does not match; what `message` holds then means nothing.
+    /// [`Refused`] if the tag does not match; the contents of `message` are then meaningless.
     #[inline]
     pub fn open(
         &self,
@@ -83,7 +83,7 @@ impl Aead {
     /// shorter.
     ///
     /// # Errors
-    /// [`Refused`] if the tag does not match; what `out` holds then means nothing.
+    /// [`Refused`] if the tag does not match; the contents of `out` are then meaningless.
     #[inline]
     pub fn open_into(
         &self,

@@ -14,7 +14,7 @@ use super::secret::AgreementError;
 use super::secret::Entropy;
 use super::secret::Secret;
 
-/// A way of agreeing on a key.
+/// A method of key agreement.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Agreement {
     /// Finite field, 2048 bits (RFC 3526 section 3).
@@ -34,7 +34,7 @@ pub enum Agreement {
     X448,
 }
 
-/// How one `Agreement` is carried out.
+/// The implementation of an `Agreement`.
 enum Method {
     Modp(Group),
     Curve(Curve),
@@ -70,8 +70,8 @@ impl Agreement {
         }
     }
 
-    /// Octets in the result: a field element, which is one coordinate where the public value is
-    /// two.
+    /// Octets in the shared secret: a field element, which is one coordinate where the public value
+    /// has two.
     #[must_use]
     pub const fn secret_len(self) -> usize {
         match self {
@@ -94,7 +94,7 @@ impl Agreement {
     }
 }
 
-/// One end's half: the private part zeroised on drop.
+/// One end's key pair; the private part is zeroised on drop.
 pub struct KeyPair {
     agreement: Agreement,
     public: Vec<u8>,
@@ -112,7 +112,7 @@ impl KeyPair {
     /// A pair whose private part is taken from `entropy`.
     ///
     /// # Errors
-    /// [`Refused`] if `entropy` gives no key: a fixed value that is out of range, or zeros.
+    /// [`Refused`] if `entropy` yields no valid key: a fixed value that is out of range, or zeros.
     pub fn generate(agreement: Agreement, entropy: &mut Entropy<'_>) -> Result<Self, Refused> {
         let (private, public) = match agreement.method() {
             Method::Modp(group) => {
@@ -132,7 +132,7 @@ impl KeyPair {
         Ok(Self { agreement, public, private })
     }
 
-    /// What the pair was made for.
+    /// The agreement that the pair is for.
     #[must_use]
     pub const fn agreement(&self) -> Agreement {
         self.agreement
@@ -148,7 +148,7 @@ impl KeyPair {
     /// The secret shared with the end whose public value is `peer_public`.
     ///
     /// # Errors
-    /// Any [`AgreementError`]; the pair is gone even so.
+    /// Any [`AgreementError`]; the pair is consumed in any case.
     pub fn agree(self, peer_public: &[u8]) -> Result<Secret, AgreementError> {
         let expected = self.agreement.public_len();
         if peer_public.len() != expected {

@@ -39,10 +39,10 @@ impl CipherFeedback {
         })
     }
 
-    /// Encrypts `data`, of any length, in place; no two messages may share the vector `start`.
+    /// Encrypts `data`, of any length, in place; each message needs another vector `start`.
     ///
     /// # Errors
-    /// [`Refused`], which no length of a message leads to.
+    /// [`Refused`], but never because of the length of `data`.
     pub fn encrypt(&self, start: [u8; 16], data: &mut [u8]) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());
@@ -54,7 +54,7 @@ impl CipherFeedback {
     /// Decrypts `data`, of any length, in place.
     ///
     /// # Errors
-    /// [`Refused`], which no length of a message leads to.
+    /// [`Refused`], but never because of the length of `data`.
     pub fn decrypt(&self, start: [u8; 16], data: &mut [u8]) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());

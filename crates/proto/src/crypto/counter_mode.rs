@@ -33,10 +33,10 @@ impl CounterMode {
         Ok(Self { key: EncryptingKey::ctr(key).map_err(|_| Refused)? })
     }
 
-    /// Encrypts `data`, or decrypts it, with the key stream that begins at the counter `start`.
+    /// Encrypts or decrypts `data` with the key stream that begins at the counter `start`.
     ///
     /// # Errors
-    /// [`Refused`], which no length of a packet leads to.
+    /// [`Refused`], but never because of the length of `data`.
     #[inline]
     pub fn apply(&self, start: [u8; 16], data: &mut [u8]) -> Result<(), Refused> {
         if data.is_empty() {

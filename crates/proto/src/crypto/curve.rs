@@ -14,14 +14,13 @@ use super::secret::Secret;
 /// Octets in the longest private key.
 const PRIVATE_LEN_MAX: usize = 66;
 
-/// Octets in the longest public value, of which the first says that two coordinates follow.
+/// Octets in the longest public value, including its first octet, which marks two coordinates.
 const POINT_LEN_MAX: usize = 1 + 2 * PRIVATE_LEN_MAX;
 
-/// What a point with both coordinates begins with (SEC 1 section 2.3.3), which ZRTP leaves out.
+/// First octet of a point with both coordinates (SEC 1 section 2.3.3), which ZRTP omits.
 const UNCOMPRESSED: u8 = 4;
 
-/// Private keys that are tried before the entropy is given up: each is in range with odds of one
-/// half at the worst.
+/// Maximum number of private keys drawn; each is in range with a probability of at least one half.
 const ATTEMPTS: usize = 128;
 
 /// A curve.
@@ -65,8 +64,7 @@ pub(crate) struct CurveKey {
 }
 
 impl CurveKey {
-    /// Takes a key from `entropy`, as often as it takes for one in range, and gives its public
-    /// value with it.
+    /// Draws keys from `entropy` until one is in range; returns it with its public value.
     pub(crate) fn generate(
         curve: Curve,
         entropy: &mut Entropy<'_>,
@@ -76,7 +74,7 @@ impl CurveKey {
         for _ in 0..ATTEMPTS {
             entropy(candidate);
             if curve == Curve::P521 {
-                // 521 bits lie in 66 octets: seven would be too many.
+                // 521 bits in 66 octets: the seven highest bits are zero.
                 candidate[0] &= 1;
             }
             let Ok(key) = PrivateKey::from_private_key(curve.algorithm(), candidate) else {
@@ -98,7 +96,7 @@ impl CurveKey {
             point[1..].copy_from_slice(peer);
             (&*point, AgreementError::OffCurve)
         } else {
-            // Every octet string is a key: what fails is a secret of zeros.
+            // Every octet string is a valid key: only a secret of zeros is refused.
             (peer, AgreementError::Degenerate)
         };
         let peer = UnparsedPublicKey::new(self.curve.algorithm(), peer);
@@ -113,8 +111,8 @@ mod tests {
     use crate::crypto::testing::fixed;
     use crate::crypto::testing::octets;
 
-    /// The public values of the private keys 01 02 03 … and 65 66 67 …, and what they agree on;
-    /// from another library.
+    /// The public values of the private keys 01 02 03 … and 65 66 67 …, and their shared secret;
+    /// computed by another library.
     const KNOWN: [(Curve, &str, &str, &str); 3] = [
         (
             Curve::P256,

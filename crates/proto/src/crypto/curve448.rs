@@ -18,7 +18,7 @@ pub(super) struct Curve448Key {
 }
 
 impl Curve448Key {
-    /// Takes a key from `entropy`, and gives its public value with it.
+    /// Draws a key from `entropy`; returns it with its public value.
     pub(super) fn generate(entropy: &mut Entropy<'_>) -> (Self, Vec<u8>) {
         let mut octets = Zeroizing::new([0; LEN]);
         entropy(&mut *octets);
@@ -31,7 +31,7 @@ impl Curve448Key {
     pub(super) fn agree(self, peer: &[u8]) -> Result<Secret, AgreementError> {
         let peer = PublicKey::from_bytes_unchecked(peer).ok_or(AgreementError::OutOfRange)?;
         let shared = self.key.diffie_hellman(&peer);
-        // RFC 7748 section 6.2: in a time that does not depend on the secret.
+        // RFC 7748 section 6.2: compared in constant time.
         if tags_are_equal(shared.as_bytes(), &[0; LEN]) {
             return Err(AgreementError::Degenerate);
         }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_coordinate_above_the_prime_is_taken_modulo_the_prime() {
-        // RFC 7748 section 5: p + 5 is 5, the base point, under the private key 01 02 03 …
+        // RFC 7748 section 5: p + 5 is 5, the base point. The private key is 01 02 03 …
         let (key, public) = Curve448Key::generate(&mut counting(1));
         let mut above = [0xff; LEN];
         above[..28].fill(0);

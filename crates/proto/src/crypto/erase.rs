@@ -1,17 +1,17 @@
-//! Erasing what computations with keys leave on the stack.
+//! Erasure of the stack that computations with keys have used.
 
 use core::hint::black_box;
 
 use zeroize::Zeroize;
 
-/// Bytes of stack that are erased: more than any computation with a key here uses.
+/// Bytes of stack to erase: more than any computation with a key here uses.
 const STACK_LEN: usize = 48 << 10;
 
 /// Runs `compute` and erases the stack that it used.
 ///
-/// Moving a value copies it and leaves the old copy where it was. What is dropped inside `compute` is
-/// erased by its own `Drop`, and its copies by this. What `compute` returns should hold its secrets
-/// behind a pointer: they are not copied then.
+/// Moving a value copies it and leaves the old copy in place. Values dropped inside `compute` are
+/// erased by their own `Drop`, and their copies by this function. The result of `compute` should
+/// hold its secrets behind a pointer, so that a move does not copy them.
 pub fn on_erased_stack<T>(compute: impl FnOnce() -> T) -> T {
     #[inline(never)]
     fn below<T>(compute: impl FnOnce() -> T) -> T {

@@ -12,7 +12,7 @@ use super::Refused;
 /// Octets in the longest digest.
 pub const DIGEST_LEN_MAX: usize = 48;
 
-/// A hash that a key agreement may be made with.
+/// A hash function for key agreements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HashAlgorithm {
     /// SHA-256: 32 octets.
@@ -32,7 +32,7 @@ impl HashAlgorithm {
     }
 }
 
-/// What a hash or an HMAC came to; zeroised on drop, as it may be a key.
+/// The result of a hash or an HMAC; zeroised on drop, as it may be a key.
 ///
 /// It has no `==`: [`tags_are_equal`](super::tags_are_equal) compares secrets.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Digest {
         Self { octets, len }
     }
 
-    /// The octets: as many as [`HashAlgorithm::digest_len`] says.
+    /// The octets, [`HashAlgorithm::digest_len`] of them.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..self.len]
@@ -68,7 +68,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The hash of `parts`, one after the other.
+/// The hash of the concatenated `parts`.
 #[must_use]
 pub fn hash(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
     let mut context = digest::Context::new(match algorithm {
@@ -81,7 +81,7 @@ pub fn hash(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
     Digest::from_slice(context.finish().as_ref())
 }
 
-/// The HMAC under `key`, of any length, of `parts`, one after the other.
+/// The HMAC of the concatenated `parts` under `key`, which may have any length.
 #[must_use]
 pub fn hmac(algorithm: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest {
     let algorithm = match algorithm {
@@ -95,7 +95,7 @@ pub fn hmac(algorithm: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest {
     Digest::from_slice(context.sign().as_ref())
 }
 
-/// Octets that HKDF is to expand to.
+/// The output length of HKDF, in octets.
 #[derive(Clone, Copy)]
 struct Length(usize);
 
@@ -105,8 +105,8 @@ impl expansion::KeyType for Length {
     }
 }
 
-/// Fills `out` by HKDF (RFC 5869) from the keying material `ikm`; the parts of `info` are taken one
-/// after the other.
+/// Fills `out` by HKDF (RFC 5869) from the keying material `ikm`; the parts of `info` are
+/// concatenated.
 ///
 /// # Errors
 /// [`Refused`] if `out` is longer than 255 digests (RFC 5869 section 2.3).

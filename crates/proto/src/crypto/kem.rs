@@ -1,4 +1,4 @@
-//! Key encapsulation for ZRTP: a curve and a lattice, joined (draft-zrtp-pq, "Hybrid KEM").
+//! Key encapsulation for ZRTP: a lattice, alone or with a curve (draft-zrtp-pq, "Hybrid KEM").
 
 use core::fmt;
 
@@ -68,8 +68,8 @@ impl Kem {
         }
     }
 
-    /// Makes a secret for the end whose public key is `public`, and the ciphertext that tells that
-    /// end of it. `hash` is the negotiated one.
+    /// Generates a secret and the ciphertext that encapsulates it to the public key `public`.
+    /// `hash` is the negotiated hash.
     ///
     /// # Errors
     /// Any [`AgreementError`].
@@ -95,7 +95,7 @@ impl Kem {
         Ok((combine(hash, curve_secret, secret, &ciphertext), ciphertext))
     }
 
-    /// Parts `octets`, `expected` in all, between the curve and the lattice.
+    /// Splits `octets`, `expected` in all, into the parts of the curve and the lattice.
     fn split(self, octets: &[u8], expected: usize) -> Result<(&[u8], &[u8]), AgreementError> {
         let error = AgreementError::Length { expected, given: octets.len() };
         if octets.len() != expected {
@@ -121,7 +121,7 @@ fn derive(
     let shared = shared.as_slice();
     // "aea_prk" is the draft's spelling, where RFC 9180 section 4.1 has "eae_prk".
     let material = Zeroizing::new([b"ZRTP", &id[..], b"aea_prk", shared].concat());
-    // In two octets, as RFC 9180 section 4 has it: the draft does not say.
+    // Two octets, as in RFC 9180 section 4: the draft does not specify it.
     let len = (shared.len() as u16).to_be_bytes();
     let info = [&len[..], b"ZRTP", &id, b"shared_secret", context[0], context[1]];
     let mut out = Zeroizing::new(vec![0; shared.len()]);
@@ -144,7 +144,7 @@ fn combine(
     Secret::from_slice(hmac(hash, second.as_slice(), &[ciphertext]).as_slice())
 }
 
-/// The initiator's half: the private part zeroised on drop.
+/// The initiator's key pair; the private part is zeroised on drop.
 pub struct KemKeyPair {
     kem: Kem,
     public: Vec<u8>,
@@ -156,7 +156,7 @@ impl KemKeyPair {
     /// A pair whose private part is taken from `entropy`.
     ///
     /// # Errors
-    /// [`Refused`] if `entropy` gives no key.
+    /// [`Refused`] if `entropy` yields no valid key.
     pub fn generate(kem: Kem, entropy: &mut Entropy<'_>) -> Result<Self, Refused> {
         let (curve, lattice) = kem.parts();
         let mut public = Vec::with_capacity(kem.public_len());
@@ -171,7 +171,7 @@ impl KemKeyPair {
         Ok(Self { kem, public, curve, lattice })
     }
 
-    /// What the pair was made for.
+    /// The mechanism that the pair is for.
     #[must_use]
     pub const fn kem(&self) -> Kem {
         self.kem
@@ -183,14 +183,14 @@ impl KemKeyPair {
         &self.public
     }
 
-    /// The secret that `ciphertext` tells of. `hash` is the negotiated one.
+    /// Decapsulates the secret in `ciphertext`. `hash` is the negotiated hash.
     ///
     /// A ciphertext of the right length that was not made for this pair gives another secret, not
     /// an error (FIPS 203 section 7.3).
     ///
     /// # Errors
     /// [`AgreementError`] if the ciphertext has another length or its curve's part is degenerate;
-    /// the pair is gone even so.
+    /// the pair is consumed in any case.
     pub fn decapsulate(
         self,
         hash: HashAlgorithm,

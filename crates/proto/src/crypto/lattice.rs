@@ -1,11 +1,11 @@
-//! ML-KEM (FIPS 203), and the Kyber of round 3 that it came from.
+//! ML-KEM (FIPS 203), and its predecessor, Kyber of round 3.
 //!
-//! Kyber is had from ML-KEM's own steps. The two share the key's encoding, the matrix and the
-//! encryption; they differ in three places. Kyber hashes the random message first, which no peer
-//! can tell from a random message that was not hashed. It derives the key from 32 octets of seed
-//! alone, which no peer sees either. And it hashes ML-KEM's secret once more, with the ciphertext:
-//! that one is done here. A ciphertext that is not genuine gives a secret that nobody knows, as
-//! with Kyber, though another one.
+//! Kyber is built from the steps of ML-KEM. The two share the key's encoding, the matrix and the
+//! encryption; they differ in three places. Kyber hashes the random message first, which a peer
+//! cannot distinguish from an unhashed random message. It derives the key from 32 octets of seed
+//! alone, which a peer cannot see either. And it hashes ML-KEM's secret once more, with the
+//! ciphertext: only this step is done here. An invalid ciphertext yields an unpredictable secret,
+//! as with Kyber, though a different one.
 
 use ml_kem::Decapsulate;
 use ml_kem::KeyExport;
@@ -40,7 +40,7 @@ pub enum Lattice {
     Kyber1024,
 }
 
-/// Runs the body with `$module` naming the parameters that `$lattice` has.
+/// Runs the body with `$module` bound to the parameter set of `$lattice`.
 macro_rules! with_parameters {
     ($lattice:expr, $module:ident => $body:block) => {
         match $lattice {
@@ -115,7 +115,7 @@ impl Lattice {
         })
     }
 
-    /// What the mechanism makes of ML-KEM's secret.
+    /// Converts ML-KEM's secret into that of the mechanism.
     fn finish(self, secret: &[u8], ciphertext: &[u8]) -> Secret {
         if !self.is_kyber() {
             return Secret::from_slice(secret);
@@ -130,14 +130,14 @@ impl Lattice {
     }
 }
 
-/// A private key, kept as the seed that it comes from (FIPS 203 section 7.1); zeroised on drop.
+/// A private key, stored as its seed (FIPS 203 section 7.1); zeroised on drop.
 pub(super) struct LatticeKey {
     lattice: Lattice,
     seed: Zeroizing<ml_kem::Seed>,
 }
 
 impl LatticeKey {
-    /// Takes a key from `entropy`: appends its public key to `public`.
+    /// Draws a key from `entropy` and appends its public key to `public`.
     pub(super) fn generate(
         lattice: Lattice,
         entropy: &mut Entropy<'_>,
@@ -152,7 +152,7 @@ impl LatticeKey {
         Self { lattice, seed }
     }
 
-    /// The secret in `ciphertext`, or one that nobody knows.
+    /// The secret in `ciphertext`, or an unpredictable one if it is invalid.
     pub(super) fn decapsulate(self, ciphertext: &[u8]) -> Result<Secret, AgreementError> {
         with_parameters!(self.lattice, set => {
             let key = set::DecapsulationKey::from_seed(*self.seed);
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_public_key_with_a_coefficient_out_of_range_is_refused() {
         for lattice in Lattice::ALL {
-            // The first coefficient is 12 bits of ones: 4095, where 3328 is the most.
+            // The first coefficient is 12 bits of ones: 4095, where 3328 is the maximum.
             let mut public = vec![0; lattice.public_len()];
             public[..2].copy_from_slice(&[0xff, 0x0f]);
             let made = lattice.encapsulate(&public, &mut counting(1), &mut Vec::new());

@@ -9,7 +9,7 @@ use rushes_sha1::Message;
 /// Octets in a whole tag.
 pub const MAC_LEN: usize = 20;
 
-/// Messages that [`Mac::sign_many`] takes at most.
+/// Maximum number of messages for [`Mac::sign_many`].
 pub const LANES_MAX: usize = 16;
 
 /// A key for HMAC-SHA1, its two first blocks hashed once; zeroised on drop.
@@ -19,7 +19,7 @@ pub struct Mac {
 }
 
 impl Mac {
-    /// The code under `key`, of any length.
+    /// The HMAC under `key`, of any length.
     pub fn new(key: &[u8]) -> Self {
         Self {
             key: hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key),
@@ -38,13 +38,13 @@ impl Mac {
         tag
     }
 
-    /// Messages from which on [`sign_many`](Self::sign_many) is faster than one after the other;
-    /// `None` where it never is.
+    /// Number of messages from which [`sign_many`](Self::sign_many) is faster than single calls;
+    /// `None` if it never is.
     pub fn worthwhile(&self) -> Option<usize> {
         self.lanes.as_ref().map(HmacLanes::worthwhile)
     }
 
-    /// The tags of up to [`LANES_MAX`] messages, at once where that is faster.
+    /// The tags of up to [`LANES_MAX`] messages, computed in parallel if that is faster.
     #[inline]
     pub fn sign_many(&self, messages: &[Message<'_>], tags: &mut [[u8; MAC_LEN]; LANES_MAX]) {
         match &self.lanes {

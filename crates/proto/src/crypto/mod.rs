@@ -1,12 +1,12 @@
-//! The primitives that secured packets are made of: what the rooms above need of them, and no more.
+//! Cryptographic primitives for secured packets, limited to the needs of the protocol modules.
 //!
-//! **What it is.** AES in counter mode, AES-GCM, HMAC-SHA1, and the comparison of tags, each from
-//! a well-kept library, with keys and nonces in the types that SRTP gives them; SHA-2, HMAC and HKDF
-//! over it, and X25519. With the feature `zrtp` also AES in cipher feedback mode, and key agreement
-//! over finite fields, other curves and lattices. What is random in them is the caller's.
+//! **Scope.** AES in counter mode, AES-GCM, HMAC-SHA1, and the comparison of tags, each from a
+//! maintained library, with keys and nonces in the types that SRTP uses; SHA-2, HMAC and HKDF over
+//! it, and X25519. With the feature `zrtp` also AES in cipher feedback mode, and key agreement over
+//! finite fields, other curves and lattices. The caller supplies all random octets.
 //!
-//! **What it is not.** A cryptographic library: nothing here knows what a packet is, and nothing
-//! but the lanes of `rushes-sha1` was written for Rushes.
+//! **Not in scope.** Packet formats, and implementations of primitives: only the lanes of
+//! `rushes-sha1` were written for Rushes.
 
 mod aead;
 #[cfg(feature = "zrtp")]
@@ -53,12 +53,12 @@ pub(crate) use curve::{Curve, CurveKey};
 pub use rushes_sha1::Message;
 use thiserror::Error;
 
-/// A primitive refused its input: a key of a length that it has not, or a tag that does not match.
+/// A primitive refused its input: a key of an unsupported length, or a tag that does not match.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the cryptographic primitive refused its input")]
 pub struct Refused;
 
-/// Whether two tags are equal, in a time that depends on their lengths only.
+/// Whether two tags are equal, in a time that depends only on their lengths.
 #[must_use]
 pub fn tags_are_equal(a: &[u8], b: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(a, b).is_ok()

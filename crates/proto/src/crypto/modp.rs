@@ -43,8 +43,8 @@ const_monty_params!(
     "The prime of group 15 (RFC 3526 section 4)."
 );
 
-/// Octets of a secret exponent: what RFC 6189 section 5.1.5 asks for with AES-256, and more than
-/// it asks for with shorter keys.
+/// Octets of a secret exponent: the length that RFC 6189 section 5.1.5 requires with AES-256, and
+/// more than it requires with shorter keys.
 const EXPONENT_LEN: usize = 64;
 
 /// A group.
@@ -62,7 +62,7 @@ pub(super) struct Exponent {
 }
 
 impl Exponent {
-    /// Takes an exponent from `entropy`, and gives its public value with it.
+    /// Draws an exponent from `entropy`; returns it with its public value.
     pub(super) fn generate(
         group: Group,
         entropy: &mut Entropy<'_>,
@@ -70,7 +70,7 @@ impl Exponent {
         let mut octets = Zeroizing::new([0; EXPONENT_LEN]);
         entropy(&mut *octets);
         let exponent = Zeroizing::new(U512::from_be_slice(&*octets));
-        // 0 and 1 come from entropy that is broken: nothing better is to be had from it.
+        // 0 and 1 come from a broken source of entropy: drawing again would not help.
         if *exponent <= U512::ONE {
             return Err(Refused);
         }
@@ -95,7 +95,7 @@ impl Exponent {
     }
 }
 
-/// `base` to the power of `exponent`, in a time that depends on neither's value.
+/// `base` to the power of `exponent`, in a time that is independent of both values.
 fn power<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     base: &Uint<LIMBS>,
     exponent: &U512,
@@ -105,7 +105,7 @@ fn power<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     Zeroizing::new(integer.to_be_bytes().as_ref().to_vec())
 }
 
-/// A peer's value of the right length, unless the power of it is known to everyone.
+/// A peer's value of the right length, unless its powers are publicly known.
 fn checked<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     peer: &[u8],
 ) -> Result<Uint<LIMBS>, AgreementError> {
@@ -129,7 +129,7 @@ mod tests {
     use crate::crypto::testing::octets;
 
     /// The SHA-256 digests of the public values of the exponents 01 02 03 … and 65 66 67 …, and of
-    /// what they agree on; computed with Python's `pow`.
+    /// their shared secret; computed with Python's `pow`.
     const KNOWN: [(Group, &str, &str, &str); 2] = [
         (
             Group::Modp2048,
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_small_result_is_padded_to_the_length_of_the_prime() {
-        // The exponent is 2: the public value is 4, and what 4 comes to is 16.
+        // The exponent is 2: the public value is 4, and the secret for a peer's value of 4 is 16.
         let mut entropy = |out: &mut [u8]| {
             out.fill(0);
             out[63] = 2;

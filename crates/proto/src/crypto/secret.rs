@@ -1,4 +1,4 @@
-//! What two ends agree on, and what can be in the way.
+//! The secret that results from a key agreement, and the errors of key agreements.
 
 use core::fmt;
 
@@ -7,13 +7,13 @@ use zeroize::Zeroizing;
 
 use super::Refused;
 
-/// Where random octets come from: fills the slice that it is given.
+/// A source of random octets, which fills the given slice.
 pub type Entropy<'a> = dyn FnMut(&mut [u8]) + 'a;
 
-/// Why no secret came of a peer's value.
+/// Why a peer's value yields no secret.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AgreementError {
-    /// It has another length than the agreement gives it.
+    /// It has the wrong length for the agreement.
     #[error("a public value of {given} octets where {expected} belong")]
     Length {
         /// Octets that it should have.
@@ -21,14 +21,14 @@ pub enum AgreementError {
         /// Octets that it has.
         given: usize,
     },
-    /// It is no element of the field, or no encoding of a key.
+    /// It is not an element of the field, or not an encoding of a key.
     #[error("a public value out of range")]
     OutOfRange,
-    /// It is 0, 1 or p - 1 (RFC 6189 section 4.4.1.2), or leads to a secret of zeros only
-    /// (RFC 7748 section 6): everyone would know the secret.
+    /// It is 0, 1 or p - 1 (RFC 6189 section 4.4.1.2), or leads to a secret of zeros only (RFC 7748
+    /// section 6): the secret would be publicly known.
     #[error("a public value that gives the secret away")]
     Degenerate,
-    /// It is no point of the curve.
+    /// It is not a point of the curve.
     #[error("a public value off the curve")]
     OffCurve,
     /// The primitive, or the entropy, failed.
@@ -42,7 +42,7 @@ impl From<Refused> for AgreementError {
     }
 }
 
-/// What two ends agreed on; zeroised on drop.
+/// A shared secret; zeroised on drop.
 pub struct Secret {
     octets: Zeroizing<Vec<u8>>,
 }
@@ -56,7 +56,7 @@ impl Secret {
         Self::new(Zeroizing::new(octets.to_vec()))
     }
 
-    /// The octets, as the hashes of RFC 6189 section 4.4.1.4 take them.
+    /// The octets, in the form that the hashes of RFC 6189 section 4.4.1.4 use.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets

@@ -1,4 +1,4 @@
-//! What the tests of this room share: octets from hexadecimal digits, and entropy that is not.
+//! Helpers for the tests of this module: octets from hexadecimal digits, deterministic entropy.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 /// The octets that `digits` stand for.
@@ -18,7 +18,7 @@ pub(crate) fn counting(start: u8) -> impl FnMut(&mut [u8]) {
     }
 }
 
-/// The same octets at every call, as far as it asks.
+/// The same octets at every call, truncated to the requested length.
 pub(crate) fn fixed(octets: Vec<u8>) -> impl FnMut(&mut [u8]) {
     move |out| out.copy_from_slice(&octets[..out.len()])
 }

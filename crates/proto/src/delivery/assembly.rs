@@ -1,4 +1,4 @@
-//! Where the octets of packets go, what is missing, and when a frame has ended.
+//! Reassembly: where the octets of packets go, what is missing, and when a frame has ended.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,25 +12,25 @@ use crate::delivery::slot::Slot;
 use crate::delivery::slot::Stage;
 use crate::delivery::wire::extend;
 
-/// How an [`Assembly`] works.
+/// Options of an [`Assembly`].
 #[derive(Clone, Copy, Debug)]
 pub struct AssemblyOptions {
-    /// Frames that there is memory for: 2 to 8. One holds the frame handed over last, so with 2 a
-    /// frame's packets wait while the one before still has time; with 3 they do not.
+    /// Number of frames held in memory: 2 to 8. One is the frame handed over last, so with 2,
+    /// packets of a frame wait until the previous frame has ended; with 3 they do not.
     pub slots: usize,
-    /// Whether nothing can be lost on the way (TCP): then there are no deadlines, and a frame for
-    /// which there is no slot waits.
+    /// Whether the transport is lossless (TCP). There are then no deadlines, and a frame without a
+    /// free slot waits.
     pub reliable: bool,
     /// The number of the first frame.
     pub first_frame: u64,
-    /// The shortest wait for what is missing.
+    /// The shortest wait for missing packets.
     pub deadline_min: Duration,
-    /// The longest wait for what is missing.
+    /// The longest wait for missing packets.
     pub deadline_max: Duration,
 }
 
 impl Default for AssemblyOptions {
-    /// Three slots, losses, frame 0, deadlines between 2 ms and 100 ms.
+    /// Three slots, an unreliable transport, frame 0, deadlines between 2 ms and 100 ms.
     fn default() -> Self {
         Self {
             slots: 3,
@@ -45,116 +45,118 @@ impl Default for AssemblyOptions {
 /// Where a packet's octets belong.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
-    /// The frame's memory.
+    /// The index of the frame's slot.
     pub slot: usize,
     /// The unit's place in the frame.
     pub unit: usize,
-    /// Octets of the unit.
+    /// The range of octets within the unit.
     pub bytes: Range<usize>,
 }
 
-/// What to do with a packet.
+/// The outcome of [`Assembly::claim`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Claim {
-    /// Put its octets there, then say so ([`Assembly::land`]).
+    /// Put its octets there, then call [`Assembly::land`].
     Place(Place),
-    /// Forget it.
+    /// Discard it.
     Discard(Discard),
-    /// There is no memory for its frame yet: hand over the frames that have ended
-    /// ([`Assembly::poll_ending`]), see whether others are overdue, and ask again.
+    /// There is no free slot for its frame yet. Hand over the frames that have ended
+    /// ([`Assembly::poll_ending`]), end overdue ones, and claim again.
     Blocked,
 }
 
-/// Why a packet is of no use.
+/// The reason for discarding a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Discard {
-    /// It came before.
+    /// It arrived before.
     Duplicate,
     /// The frame has no packet of this number.
     Index,
-    /// Its frame is ahead of the one that comes next: believed when more packets say so.
+    /// Its frame is beyond the next one; accepted once more packets confirm it.
     Jump,
     /// Its frame has ended.
     Late,
-    /// It is longer or shorter than the plan says.
+    /// Its length differs from the plan's.
     Length,
 }
 
-/// What came of octets being in place.
+/// The outcome of [`Assembly::land`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Landed {
-    /// The unit is whole now.
+    /// The unit is complete.
     pub tile: bool,
-    /// A frame has ended: ask [`Assembly::poll_ending`].
+    /// A frame has ended: call [`Assembly::poll_ending`].
     pub ended: bool,
 }
 
 /// A frame to be handed over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ending {
-    /// The frame's memory: untouched until [`Assembly::release`].
+    /// The index of the frame's slot: untouched until [`Assembly::release`].
     pub slot: usize,
     /// The frame's number.
     pub frame: u64,
-    /// Whether every packet came.
+    /// Whether every packet arrived.
     pub whole: bool,
-    /// Packets that did not come.
+    /// Packets that did not arrive.
     pub missing: u32,
-    /// The memory of the frame handed over before, which holds what is missing as it was.
+    /// The slot of the frame handed over before, whose octets can replace missing ones.
     pub previous: Option<usize>,
-    /// When the first packet came.
+    /// Arrival time of the first packet.
     pub first_at: Instant,
-    /// When the latest packet came.
+    /// Arrival time of the latest packet.
     pub latest_at: Instant,
 }
 
-/// Octets that did not come.
+/// Octets that did not arrive.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Gap {
     /// The unit's place in the frame.
     pub unit: usize,
-    /// Octets of the unit.
+    /// The range of octets within the unit.
     pub bytes: Range<usize>,
 }
 
 /// Counts since the beginning.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AssemblyStatistics {
-    /// Frames handed over of which every packet came.
+    /// Frames handed over complete.
     pub frames_whole: u64,
-    /// Frames handed over that lack packets.
+    /// Frames handed over with packets missing.
     pub frames_damaged: u64,
-    /// Frames of which nothing came in time.
+    /// Frames of which nothing arrived in time.
     pub frames_lost: u64,
     /// Packets placed.
     pub packets: u64,
     /// Packets that were missing when their frame ended.
     pub packets_lost: u64,
-    /// Packets that came twice.
+    /// Duplicate packets.
     pub packets_duplicate: u64,
-    /// Packets that came after their frame had ended.
+    /// Packets that arrived after their frame had ended.
     pub packets_late: u64,
-    /// Packets with a number, a length or a frame that cannot be.
+    /// Packets outside the plan, or whose frame number is implausible.
     pub packets_invalid: u64,
 }
 
-/// Frames after the one that comes next that are near.
+/// Frames beyond the next one that count as near.
 const NEAR_MAX: u64 = 16;
 
-/// Packets in a row that must name frames beyond the next one until it is believed that frames
-/// were lost whole: of near frames, as far as a frame has eight times as many, and of far ones.
+/// Consecutive packets beyond the next frame after which whole frames are taken to be lost.
 ///
-/// A frame that is believed ends those before it, so that one wrong header would cost as many. A
-/// near one may also be right, and seen early because other threads are late: it has the shortest
-/// deadline until it is doubted.
+/// The first number is for near frames, and lower if a frame has less than eight times as many
+/// packets; the second is for far ones.
+///
+/// Accepting a frame ends those before it, so one wrong header would lose as many frames as it
+/// skips. A near frame may also be right, and early because other threads are late: its packets
+/// wait for the shortest deadline before they are discarded.
 const NEAR_PACKETS: u32 = 3;
 const FAR_PACKETS: u32 = 8;
 
-/// The frames on their way in.
+/// The frames being received.
 ///
-/// It holds no octets. A packet's octets are put where [`Assembly::claim`] says, by whoever has
-/// them, and [`Assembly::land`] is told; in between, other packets can be claimed.
+/// It holds no octets. The caller writes a packet's octets to the place that [`Assembly::claim`]
+/// returns, then calls [`Assembly::land`]; other packets can be claimed in between.
 #[derive(Debug)]
 pub struct Assembly {
     plan: Plan,
@@ -164,23 +166,23 @@ pub struct Assembly {
     ended: VecDeque<usize>,
     /// The first frame that has not ended.
     oldest: u64,
-    /// The frame after the newest of which anything is known.
+    /// The frame after the newest known one.
     next: u64,
     previous: Option<usize>,
-    /// The latest frame that is not believed yet, and how many packets speak for it.
+    /// The latest frame that is not accepted yet, and the number of packets that confirm it.
     jump: (u64, u32),
-    /// When the latest packet of a frame that has not ended came.
+    /// Arrival time of the latest packet of a frame that has not ended.
     heard_at: Option<Instant>,
-    /// Since when a near frame waits to become the next one.
+    /// Start of a near frame's wait for acceptance.
     doubted_since: Option<Instant>,
-    /// Since when a frame waits for those before it, of which nothing has come.
+    /// Start of a frame's wait for earlier frames of which nothing has arrived.
     ahead_since: Option<Instant>,
     pace: Pace,
     statistics: AssemblyStatistics,
 }
 
 impl Assembly {
-    /// Knows nothing yet but what frames look like.
+    /// Creates an assembly for frames of `plan`.
     pub fn new(plan: Plan, options: AssemblyOptions) -> Self {
         Self {
             slots: Vec::new(),
@@ -199,12 +201,12 @@ impl Assembly {
         }
     }
 
-    /// What frames look like.
+    /// The plan of every frame.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Frames that there must be memory for.
+    /// Number of frames that the caller must have memory for.
     pub fn slots(&self) -> usize {
         self.options.slots
     }
@@ -214,12 +216,12 @@ impl Assembly {
         self.statistics
     }
 
-    /// How long frames take.
+    /// The average duration of frames, and their deadlines.
     pub fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Where the `octets` of a packet belong.
+    /// Claims the place of a packet with `octets` octets.
     pub fn claim(&mut self, now: Instant, header: UnitHeader, octets: usize) -> Claim {
         let Some(span) = self.plan.locate(header.index) else {
             return self.discard(Discard::Index);
@@ -268,7 +270,7 @@ impl Assembly {
         Claim::Discard(why)
     }
 
-    /// Finds memory for a frame of which nothing has come yet.
+    /// Finds a slot for a frame of which nothing has arrived yet.
     fn open(&mut self, now: Instant, frame: u64) -> Result<usize, Claim> {
         if let Some(claim) = self.doubt(now, frame) {
             return Err(claim);
@@ -290,9 +292,9 @@ impl Assembly {
         Ok(slot)
     }
 
-    /// What to say of a frame that is too far ahead to be believed.
+    /// Rejects or defers a packet whose frame is too far ahead to be accepted.
     ///
-    /// What speaks for it are packets of the same frame or of later ones: small frames have too few
+    /// Packets of the same frame or of later ones confirm it, because small frames have too few
     /// packets each.
     fn doubt(&mut self, now: Instant, frame: u64) -> Option<Claim> {
         let has_memory = frame - self.oldest <= self.options.slots as u64 - 2;
@@ -317,11 +319,11 @@ impl Assembly {
         Some(self.discard(Discard::Jump))
     }
 
-    /// Takes it that the sender has sent this frame, and those before it.
+    /// Records that the sender has sent this frame and those before it.
     ///
-    /// A header has eight bits of a frame's number: without this, an outage of 128 frames and more
-    /// would leave the numbers after it wrong. It counts only when nothing has come for as long as
-    /// the longest deadline: what was sent before may else still be on its way.
+    /// A header carries eight bits of a frame's number: without this, frame numbers would be wrong
+    /// after an outage of 128 frames or more. It takes effect only if nothing has arrived for the
+    /// longest deadline, because earlier frames may otherwise still be in flight.
     pub fn hear_of(&mut self, now: Instant, frame: u64) {
         let since = *self.heard_at.get_or_insert(now);
         if !self.options.reliable && since + self.options.deadline_max <= now {
@@ -329,8 +331,9 @@ impl Assembly {
         }
     }
 
-    /// Whether frames of which nothing has come yet, and which need memory before a later one takes
-    /// it all, have had their time.
+    /// Whether the deadline of earlier frames has passed.
+    ///
+    /// Nothing of these has arrived yet, and slots are kept free for them.
     fn is_skipped(&mut self, now: Instant) -> bool {
         if self.options.reliable || self.oldest_filling().is_some() {
             return false;
@@ -344,7 +347,7 @@ impl Assembly {
         (0..self.slots.len()).filter(filling).min_by_key(|&at| self.slots[at].frame)
     }
 
-    /// Takes note that so many claimed packets of a unit are in place.
+    /// Records that `packets` claimed packets of a unit are in place.
     pub fn land(&mut self, slot: usize, unit: usize, packets: u32) -> Landed {
         let whole = self.plan.unit_packets(unit).len() as u32;
         let total = self.plan.packets();
@@ -358,9 +361,9 @@ impl Assembly {
         Landed { tile, ended: self.is_ready() }
     }
 
-    /// Ends frames that are whole, as far as there are none before them that may still come.
+    /// Ends complete frames in order, up to the first incomplete one.
     ///
-    /// A later frame can be whole first: its packets came by the sockets of other units.
+    /// A later frame can be complete first: its packets arrived on the sockets of other units.
     fn advance(&mut self) {
         let total = self.plan.packets();
         let is_next = |slot: &Slot, oldest| {
@@ -371,18 +374,18 @@ impl Assembly {
         }
     }
 
-    /// Takes a claim back: the octets of this packet will not be put in place.
+    /// Undoes a claim: the octets of this packet will not be put in place.
     pub fn unclaim(&mut self, slot: usize, index: u32) {
         if let Some(it) = self.slots.get_mut(slot) {
             self.statistics.packets -= u64::from(it.unclaim(index));
         }
     }
 
-    /// Nothing more is placed in this frame, nor in any before it.
+    /// Ends a frame and all before it: no more packets are placed in them.
     fn end(&mut self, slot: usize) {
         let it = &mut self.slots[slot];
         if it.claimed() == 0 {
-            // What was to come was taken back: there is nothing to hand over.
+            // All its claims were undone: there is nothing to hand over.
             it.stage = Stage::Free;
             let lost = it.frame.saturating_add(1).saturating_sub(self.oldest);
             self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(lost);
@@ -404,9 +407,9 @@ impl Assembly {
         self.ended.front().is_some_and(|&slot| self.slots[slot].settled())
     }
 
-    /// The next frame to be handed over: in the order of frames, one at a time.
+    /// The next frame to hand over: in the order of frames, one at a time.
     ///
-    /// None while octets of it are still being put in place.
+    /// `None` while octets of it are still being put in place.
     pub fn poll_ending(&mut self) -> Option<Ending> {
         if !self.is_ready() {
             return None;
@@ -431,7 +434,7 @@ impl Assembly {
         })
     }
 
-    /// What did not come of a frame that has ended, one gap for each run of octets.
+    /// The octets that are missing from a frame that has ended, one gap for each run.
     pub fn gaps(&self, slot: usize, gaps: &mut Vec<Gap>) {
         gaps.clear();
         let Some(it) = self.slots.get(slot) else { return };
@@ -450,7 +453,7 @@ impl Assembly {
         }
     }
 
-    /// The frame was handed over: its memory is kept as the previous one's.
+    /// Marks a frame as handed over: its memory is kept as the previous frame's.
     pub fn release(&mut self, slot: usize) {
         let Some(it) = self.slots.get_mut(slot) else { return };
         if it.stage == Stage::Ended && !self.ended.contains(&slot) {
@@ -459,7 +462,7 @@ impl Assembly {
         }
     }
 
-    /// When to call [`Assembly::handle_timeout`], if frames stay as they are.
+    /// When to call [`Assembly::handle_timeout`] if no packet arrives before.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.options.reliable {
             return None;
@@ -470,7 +473,7 @@ impl Assembly {
         times.chain(ahead).map(|(first, latest)| self.pace.deadline(first, latest)).min()
     }
 
-    /// Ends the frames whose deadline is over; whether one is ready to be handed over.
+    /// Ends frames whose deadline has passed; returns whether one is ready to be handed over.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if !self.options.reliable {
             let over = |slot: &Slot| {
@@ -489,8 +492,9 @@ impl Assembly {
         self.is_ready()
     }
 
-    /// Ends every frame of which something has come, and every one before `sent`: nothing more
-    /// will come. Those of which nothing came are lost. Whether one is ready to be handed over.
+    /// Ends every frame being received and every one before `sent`: nothing more will arrive.
+    ///
+    /// Frames of which nothing arrived are lost. Returns whether one is ready to be handed over.
     pub fn finish(&mut self, sent: u64) -> bool {
         while let Some(slot) = self.oldest_filling() {
             self.end(slot);
@@ -507,12 +511,12 @@ impl Assembly {
         self.oldest
     }
 
-    /// Whether memory becomes free only if packets come for the frames on their way in.
+    /// Whether memory becomes free only if packets of the frames being received arrive.
     pub fn is_waiting(&self) -> bool {
         self.slots.iter().all(|slot| slot.stage != Stage::Ended)
     }
 
-    /// Whether no frame is on its way in, and none waits to be handed over.
+    /// Whether no frame is being received or ready to be handed over.
     pub fn is_idle(&self) -> bool {
         self.slots.iter().all(|slot| slot.stage == Stage::Free)
     }

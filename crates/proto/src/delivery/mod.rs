@@ -1,13 +1,13 @@
-//! How texture video travels: octets of units, cut into packets and put back where they belong.
+//! Transport of texture video: cuts the octets of units into packets and reassembles them.
 //!
-//! **What it is.** The part of texture video that knows neither pixels nor sockets. A frame is a
-//! number of *units*, each a range of octets with a connection of its own; a [`Plan`] that both ends
-//! work out cuts every unit into *stripes* and these into packets, numbered through the whole frame.
-//! Every packet names its frame and its number ([`UnitHeader`]) and so its place, whichever socket it
-//! came by: a unit that is done can send a stripe of another.
+//! **What it is.** The part of texture video that is independent of pixels and sockets. A frame
+//! consists of *units*, each a range of octets with its own connection. Both ends derive the same
+//! [`Plan`], which cuts every unit into *stripes* and these into packets, numbered through the
+//! whole frame. Every packet carries the numbers of its frame and of itself ([`UnitHeader`]), which
+//! determine its place on whichever socket it arrives: an idle unit can send a stripe of another.
 //!
-//! **What it is not.** It holds no frame: [`Assembly`] only says where octets go, and what is still
-//! missing.
+//! **What it is not.** It holds no frame data: [`Assembly`] only reports where octets go and which
+//! are missing.
 //!
 //! ```
 //! use std::time::Instant;
@@ -28,19 +28,20 @@
 //!
 //! # The header of a packet
 //!
-//! | octets | what |
+//! | octets | field |
 //! |---|---|
 //! | 1 | the frame's number, modulo 256 |
 //! | 3 | the packet's number in the frame, most significant octet first |
 //!
-//! It stands before each UDP datagram's octets, before each chunk on a TCP connection, and at the
-//! beginning of each RTP payload (`payload::texture`). The length is not written: the plan knows it,
-//! so that no sender can lie about it.
+//! It precedes the data of each UDP datagram and of each chunk on a TCP connection, and begins each
+//! RTP payload (`payload::texture`). There is no length field: the length follows from the plan, so
+//! a sender cannot give a wrong one.
 //!
-//! Iho's thesis, which this follows, has the octet's offset in the 24 bits, which ends at
-//! 16 MiB a unit, and whose every value is plausible. A packet's number reaches 2^24 packets a frame
-//! (23 GB of 1 408 octets); what is not in the plan is refused; and one bit for each says exactly
-//! what came, came twice or is missing, so a whole frame is known by counting and waits for no timer.
+//! Iho's thesis, on which this is based, carries the octet's offset in the 24 bits, which limits a
+//! unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets a frame
+//! (23 GB at 1 408 octets); numbers outside the plan are rejected; and one bit for each packet
+//! records whether it arrived, arrived twice or is missing, so a complete frame is detected by
+//! counting, without a timer.
 
 mod assembly;
 pub mod control;

@@ -1,13 +1,13 @@
-//! How long frames take to arrive, and so how long to wait for what is missing.
+//! Adaptive deadlines from the time that frames take to arrive.
 
 use std::time::Duration;
 use std::time::Instant;
 
 /// An adaptive deadline: one and a half times as long as frames take on average.
 ///
-/// The rule of Iho's thesis, for frames that lack something: a whole one never waits. While
-/// packets of the frame still come, it gets half an average more from the last of them, because then
-/// the sender is slow and nothing need be lost.
+/// The rule of Iho's thesis, for incomplete frames: a complete one never waits. While packets of
+/// the frame still arrive, it gets half an average more from the last of them, because then the
+/// sender is slow and nothing need be lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     mean: Option<Duration>,
@@ -15,28 +15,28 @@ pub struct Pace {
     ceiling: Duration,
 }
 
-/// The part of the mean that a new frame has: one in so many.
+/// A new frame contributes 1 / `WEIGHT` to the mean.
 const WEIGHT: u32 = 8;
 
 impl Pace {
-    /// Knows no frame yet, so waits for `ceiling`; later never shorter than `floor`, never longer.
+    /// Waits for `ceiling` until the first frame, afterwards between `floor` and `ceiling`.
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Self { mean: None, floor: floor.min(ceiling), ceiling }
     }
 
-    /// Takes what one frame needed, from its first packet to its last.
+    /// Adds the time that one frame took, from its first packet to its last.
     pub fn handle_frame(&mut self, took: Duration) {
         let took = took.min(self.ceiling);
         let mean = |mean: Duration| (mean * (WEIGHT - 1) + took) / WEIGHT;
         self.mean = Some(self.mean.map_or(took, mean));
     }
 
-    /// How long frames take on average, once one has come.
+    /// The average time that frames take, once one has arrived.
     pub fn mean(&self) -> Option<Duration> {
         self.mean
     }
 
-    /// Until when to wait for a frame whose first and latest packets came then.
+    /// The deadline of a frame whose first and latest packets arrived at these times.
     pub fn deadline(&self, first: Instant, latest: Instant) -> Instant {
         let Some(mean) = self.mean else { return first + self.ceiling };
         let adapted = (first + mean * 3 / 2).max(latest + mean / 2);

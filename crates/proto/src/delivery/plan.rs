@@ -1,4 +1,4 @@
-//! How the octets of a frame are numbered: units, stripes and packets.
+//! The numbering of a frame's octets: units, stripes and packets.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,11 +12,11 @@ pub const PAYLOAD_MAX: usize = 1 << 20;
 /// Packets that a frame may have: their numbers have 24 bits.
 const PACKETS_MAX: u64 = 1 << 24;
 
-/// What both ends know of every frame before the first octet of it travels.
+/// The layout of every frame, which both ends know in advance.
 ///
 /// A unit's octets are cut into stripes of equal length, and each stripe into packets of equal
-/// length; the last of either may be shorter. A stripe begins with a packet of its own, so that it
-/// can be made and sent while the ones before it are not.
+/// length; the last of either may be shorter. Every stripe begins with a new packet, so it can be
+/// encoded and sent before earlier ones are.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Plan {
     units: Vec<Unit>,
@@ -39,35 +39,35 @@ struct Unit {
 pub struct Span {
     /// The unit's place in the frame.
     pub unit: usize,
-    /// Octets of the unit.
+    /// The range of octets within the unit.
     pub bytes: Range<usize>,
 }
 
-/// A part of a unit that is made and sent in one piece.
+/// A part of a unit that is encoded and sent in one piece.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Stripe {
     /// The unit's place in the frame.
     pub unit: usize,
     /// The stripe's place in the unit.
     pub index: usize,
-    /// Octets of the unit.
+    /// The range of octets within the unit.
     pub bytes: Range<usize>,
     /// The number of its first packet in the frame.
     pub first_packet: u32,
 }
 
-/// Why there cannot be such a plan.
+/// The reason why a plan is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// No units, or more than [`UNITS_MAX`].
     Units(usize),
-    /// A unit or its stripes without an octet.
+    /// A unit or a stripe of 0 octets.
     Empty {
         /// The unit's place.
         unit: usize,
     },
-    /// Packets without an octet, or with more than [`PAYLOAD_MAX`].
+    /// Packets of 0 octets, or of more than [`PAYLOAD_MAX`].
     Payload(usize),
     /// More packets than 24 bits can number.
     Packets(u64),
@@ -91,9 +91,10 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Plan {
-    /// The plan of a frame whose units have so many octets in stripes of so many.
+    /// Creates the plan of a frame from the sizes of its units and stripes.
     ///
-    /// `units` are pairs of octets of the unit and octets of a stripe of it; `payload` is in octets.
+    /// `units` are pairs of octets of the unit and octets of a stripe of it; `payload` is the
+    /// octets of a packet.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl Plan {
         self.payload
     }
 
-    /// Octets of a unit; 0 of one that there is not.
+    /// Octets of a unit; 0 if there is no such unit.
     pub fn unit_bytes(&self, unit: usize) -> usize {
         self.units.get(unit).map_or(0, |unit| unit.bytes)
     }
@@ -159,7 +160,7 @@ impl Plan {
         self.units.get(unit).map_or(0..0, range)
     }
 
-    /// Where a packet's octets lie, if the frame has one of this number.
+    /// The place of a packet's octets, if the frame has a packet of this number.
     pub fn locate(&self, index: u32) -> Option<Span> {
         if index >= self.packets {
             return None;

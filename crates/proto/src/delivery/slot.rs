@@ -1,18 +1,18 @@
-//! What is known of one frame on its way in: one bit for each packet.
+//! Receive state of one frame: one bit for each packet.
 
 use std::ops::Range;
 use std::time::Instant;
 
 use crate::delivery::Plan;
 
-/// What happens with a slot's memory.
+/// The state of a slot's memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stage {
-    /// Nothing: it may be used for a new frame, and holds an old one until then.
+    /// Available for a new frame; holds an old one until then.
     Free,
-    /// Packets of its frame are placed in it.
+    /// Packets of its frame are being placed in it.
     Filling,
-    /// Nothing more is placed in it; what was claimed before may still land.
+    /// No more packets are claimed; those claimed before may still land.
     Ended,
 }
 
@@ -54,7 +54,7 @@ impl Slot {
         self.bits.fill(0);
     }
 
-    /// Notes that a packet has come; false if it came before.
+    /// Records the arrival of a packet; returns false if it is a duplicate.
     pub(super) fn claim(&mut self, index: u32, now: Instant) -> bool {
         let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
         let bit = 1_u64 << (index % 64);
@@ -67,7 +67,7 @@ impl Slot {
         true
     }
 
-    /// Takes it back that a packet has come; whether it had.
+    /// Undoes a claim; returns whether the packet was claimed.
     pub(super) fn unclaim(&mut self, index: u32) -> bool {
         let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
         let bit = 1_u64 << (index % 64);
@@ -77,7 +77,7 @@ impl Slot {
         had
     }
 
-    /// Notes that packets are in place; how many of the unit are.
+    /// Records that packets are in place; returns how many of the unit are.
     pub(super) fn land(&mut self, unit: usize, packets: u32) -> u32 {
         self.landed += packets;
         let Some(of) = self.landed_of.get_mut(unit) else { return 0 };
@@ -102,14 +102,14 @@ impl Slot {
         self.landed_of.get(unit).copied().unwrap_or_default()
     }
 
-    /// The first run of packets in `within` that have not come.
+    /// The first run of packets in `within` that have not arrived.
     pub(super) fn missing(&self, within: Range<u32>) -> Option<Range<u32>> {
         let start = self.find(within.clone(), false)?;
         let end = self.find(start..within.end, true).unwrap_or(within.end);
         Some(start..end)
     }
 
-    /// The first packet in `within` whose bit is so.
+    /// The first packet in `within` whose bit equals `set`.
     fn find(&self, within: Range<u32>, set: bool) -> Option<u32> {
         let mut at = within.start;
         while at < within.end {

@@ -1,9 +1,9 @@
-//! How much of a unit's datagrams may be on its way: what the client's socket buffer holds.
+//! Limits a unit's datagrams in flight to the client's socket buffer.
 //!
-//! A socket that is full loses datagrams, and on a fast path a frame is larger than any buffer. So
-//! the client says now and then which packet came last by each socket, and the server waits while
-//! more than a buffer full has gone out since. It waits for a time only: credits may be lost, and a
-//! network that is slower than the ends paces by itself.
+//! A full socket buffer drops datagrams, and on a fast path a frame is larger than any buffer. The
+//! client therefore reports the latest packet received on each socket at intervals, and the server
+//! waits while it has sent more than a buffer's worth since. The wait is bounded: credits may be
+//! lost, and a network slower than the ends paces the traffic by itself.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,41 +14,42 @@ use crate::delivery::UnitHeader;
 /// Octets of a [`Credit`] as a datagram.
 pub const CREDIT_BYTES: usize = 8;
 
-/// Fewer octets than any buffer has that is worth having.
+/// Lower bound, in octets, of the buffer size that a credit announces.
 const BUFFER_MIN: u32 = 64 * 1024;
 
-/// Octets after which the client says what came, however large its buffer is.
+/// Octets after which the client sends a credit, however large its buffer is.
 const CREDIT_OCTETS_MAX: u32 = 256 * 1024;
 
-/// Pieces on their way that are remembered; of more, the oldest are taken to have come.
+/// Pieces in flight that are recorded; beyond this, the oldest are taken to have arrived.
 const PIECES_MAX: usize = 4_096;
 
-/// Frames that may be on their way: headers have eight bits of a frame's number, and the client must
-/// tell what is ahead of it from what is behind.
+/// Frames that may be in flight.
+///
+/// Their numbers have eight bits in headers, by which the client distinguishes ahead from behind.
 const FRAMES_MAX: u8 = 64;
 
-/// Frames after which the client says what came, however small they are.
+/// Frames after which the client sends a credit, however small they are.
 const CREDIT_FRAMES: u8 = FRAMES_MAX / 4;
 
-/// The number of a packet that no frame has: nothing has come yet.
+/// Packet number before any packet has arrived; only a frame of 2^24 packets uses it, for its last.
 const NONE: u32 = 0x00ff_ffff;
 
-/// What a client says to a server's unit, by the unit's own socket.
+/// A client's report to a server's unit, sent on the unit's own socket.
 ///
-/// | octets | what |
+/// | octets | field |
 /// |---|---|
-/// | 4 | the header of the packet that came last; packet 2^24 − 1 if none has |
-/// | 4 | octets that the client's socket buffers, most significant first |
+/// | 4 | the header of the latest packet received; packet 2^24 − 1 if there is none |
+/// | 4 | the client's socket buffer in octets, most significant octet first |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Credit {
-    /// The header of the packet that came last.
+    /// The header of the latest packet received, if any.
     pub latest: Option<UnitHeader>,
-    /// Octets that the client's socket buffers.
+    /// The size of the client's socket buffer in octets.
     pub buffer: u32,
 }
 
 impl Credit {
-    /// Reads a datagram; `None` if it is something else.
+    /// Parses a datagram; `None` if it is not a credit.
     pub fn parse(datagram: &[u8]) -> Option<Self> {
         let octets: [u8; CREDIT_BYTES] = datagram.try_into().ok()?;
         let [header @ .., a, b, c, d] = octets;
@@ -67,32 +68,31 @@ impl Credit {
     }
 }
 
-/// The client's side of one socket: when to say what came.
+/// The client's side of one socket: decides when to send a credit.
 #[derive(Clone, Copy, Debug)]
 pub struct Creditor {
     buffer: u32,
     octets: u32,
-    /// The frame of which was last spoken.
+    /// The frame of the last credit.
     frame: u8,
 }
 
 impl Creditor {
-    /// A socket that buffers so many octets.
+    /// Creates the state of a socket with a buffer of `buffer` octets.
     pub fn new(buffer: usize) -> Self {
         Self { buffer: u32::try_from(buffer).unwrap_or(u32::MAX), octets: 0, frame: 0 }
     }
 
-    /// What to say before anything has come.
+    /// The credit to send before any packet has arrived.
     pub fn first(&self) -> Credit {
         Credit { latest: None, buffer: self.buffer }
     }
 
-    /// Takes note of packets that came, the last of them with this header; what to say, if it is
-    /// time.
+    /// Records received packets, the last with header `latest`; returns a credit if one is due.
     pub fn note(&mut self, latest: UnitHeader, octets: usize) -> Option<Credit> {
         self.octets = self.octets.saturating_add(u32::try_from(octets).unwrap_or(u32::MAX));
         let frames = latest.frame.wrapping_sub(self.frame);
-        // A packet that comes late is a few frames behind; whatever else is not near is new.
+        // A late packet is a few frames behind; any other large distance means new frames.
         let is_time = (CREDIT_FRAMES..=u8::MAX - CREDIT_FRAMES).contains(&frames);
         if !is_time && self.octets < (self.buffer / 8).min(CREDIT_OCTETS_MAX) {
             return None;
@@ -102,7 +102,7 @@ impl Creditor {
     }
 }
 
-/// The server's side of one socket: what is on its way.
+/// The server's side of one socket: the data in flight.
 #[derive(Debug)]
 pub struct Window {
     limit: u64,
@@ -117,37 +117,37 @@ pub struct Window {
 struct Piece {
     frame: u8,
     packets: Range<u32>,
-    /// Octets sent up to its end.
+    /// Octets sent up to the end of this piece.
     sent: u64,
 }
 
 impl Window {
-    /// Nothing on its way; at most so many octets ever.
+    /// Creates a window with nothing in flight, which never grows beyond `limit` octets.
     pub fn new(limit: usize) -> Self {
         let limit = limit as u64;
         Self { limit, limit_max: limit, sent: 0, came: 0, pieces: VecDeque::new() }
     }
 
-    /// Whether so many octets more may go out.
+    /// Whether `octets` more may be sent.
     ///
-    /// Something always may when nothing is on its way.
+    /// Always true if nothing is in flight.
     pub fn has_room(&self, octets: usize) -> bool {
         let on_way = self.sent - self.came;
         on_way == 0 || on_way + octets as u64 <= self.limit && self.frames() < FRAMES_MAX
     }
 
-    /// Whether it is worth looking for credits: half of what may be on its way is.
+    /// Whether to check for credits: half of the window is in flight.
     pub fn is_filling(&self) -> bool {
         (self.sent - self.came) * 2 > self.limit || self.frames() >= FRAMES_MAX / 2
     }
 
-    /// How many frames the oldest on its way is behind the newest.
+    /// Frames between the oldest and the newest in flight.
     fn frames(&self) -> u8 {
         let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else { return 0 };
         last.frame.wrapping_sub(first.frame)
     }
 
-    /// Takes note of packets of a frame, sent together.
+    /// Records packets of a frame, sent together.
     pub fn note_sent(&mut self, frame: u8, packets: Range<u32>, octets: usize) {
         self.sent += octets as u64;
         if self.pieces.len() == PIECES_MAX
@@ -158,7 +158,7 @@ impl Window {
         self.pieces.push_back(Piece { frame, packets, sent: self.sent });
     }
 
-    /// Takes a credit: what went out before its packet is not on its way any more.
+    /// Handles a credit: octets sent up to its packet are no longer in flight.
     pub fn handle_credit(&mut self, credit: Credit) {
         self.limit = u64::from(credit.buffer.max(BUFFER_MIN)).min(self.limit_max);
         let Some(latest) = credit.latest else { return };
@@ -170,7 +170,7 @@ impl Window {
         }
     }
 
-    /// Nothing was heard for so long that whatever is on its way is taken to have come, or gone.
+    /// Handles a timeout without credits: data in flight is taken to have arrived or to be lost.
     pub fn handle_silence(&mut self) {
         self.came = self.sent;
         self.pieces.clear();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_client_speaks_of_small_frames_before_their_numbers_repeat() {
-        // Whichever frame is the first.
+        // For every first frame number.
         for first in 0..=255 {
             let mut creditor = Creditor::new(1 << 22);
             let mut window = Window::new(1 << 22);
@@ -242,7 +242,7 @@ mod tests {
         assert!(!window.has_room(70_000) && window.is_filling());
         window.handle_credit(Credit { latest: Some(header(0, 110)), buffer: 300_000 });
         assert!(window.has_room(70_000) && !window.is_filling());
-        // What is not on its way changes nothing.
+        // A credit for a packet that is not in flight changes nothing.
         for (frame, index) in [(0, 0), (1, 160), (0, 200)] {
             window.handle_credit(Credit { latest: Some(header(frame, index)), buffer: 300_000 });
         }

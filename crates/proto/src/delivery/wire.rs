@@ -19,7 +19,7 @@ impl UnitHeader {
         Self { frame, index: u32::from_be_bytes([0, a, b, c]) }
     }
 
-    /// The header's octets; of the packet's number, the lower 24 bits.
+    /// The header's octets, with the lower 24 bits of the packet's number.
     pub fn write(self) -> [u8; HEADER_BYTES] {
         let [_, a, b, c] = self.index.to_be_bytes();
         [self.frame, a, b, c]
@@ -28,8 +28,8 @@ impl UnitHeader {
 
 /// The frame number nearest to `near` that ends in the eight bits of a header.
 ///
-/// Serial number arithmetic (RFC 1982): up to 127 frames ahead or 128 behind. Near 0, where there is
-/// nothing behind, what would be behind is ahead.
+/// Serial number arithmetic (RFC 1982): up to 127 frames ahead or 128 behind. Near 0, a number that
+/// would be negative is taken as ahead.
 pub fn extend(near: u64, frame: u8) -> u64 {
     let ahead = frame.wrapping_sub(near as u8);
     let signed = i64::from(ahead.cast_signed());
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn before_the_first_frame_there_is_none() {
-        // 200 would be 56 before the frame 0.
+        // 200 would be 56 frames before frame 0.
         assert_eq!(extend(0, 200), 200);
     }
 }

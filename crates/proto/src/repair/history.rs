@@ -1,5 +1,4 @@
-//! What a sender keeps of the packets it sent: where each lies in its batch, and how often it
-//! went out again.
+//! A sender's record of its packets: where each lies in its batch, and how often it was sent again.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -7,24 +6,24 @@ use std::time::Instant;
 use crate::batch::Batch;
 use crate::seq::SequenceNumber;
 
-/// How often one packet may be sent again.
+/// Maximum number of times that one packet is sent again.
 const REPETITIONS_MAX: u8 = 10;
 
-/// How long it must rest before that.
+/// Minimum time between two repetitions of a packet.
 const REST: Duration = Duration::from_millis(5);
 
-/// Octets that may be sent again at once, beyond as many as were sent.
+/// Maximum of the budget for repetitions, in octets; packets sent for the first time refill it.
 const BUDGET_MAX: u64 = 1 << 20;
 
-/// Why a packet is not sent again.
+/// The reason why a packet is not sent again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// It was never sent, or its memory has been used again.
+    /// It was never sent, or its memory has been reused.
     Unknown,
-    /// It has just been sent again, or was too often.
+    /// It has just been sent again, or has been sent too often.
     TooOften,
-    /// As many octets were sent again as were sent: the requests are not honest, or the path is
-    /// beyond repair.
+    /// As many octets were sent again as were sent: the requests are forged, or the path loses too
+    /// much.
     Budget,
 }
 
@@ -32,7 +31,7 @@ pub enum Refusal {
 struct Slot {
     sequence: SequenceNumber,
     len: u16,
-    /// Where it lies, as [`Batch::position`] counts; `u64::MAX` before the slot is first used.
+    /// Its [`Batch::position`]; `u64::MAX` in an empty slot.
     position: u64,
     repetitions: u8,
     repeated: Option<Instant>,
@@ -40,11 +39,11 @@ struct Slot {
 
 /// The recent packets of one sender, found by their sequence numbers.
 ///
-/// It holds no octet of them: they stay where they were written, in a batch
-/// [with history](Batch::with_history). A packet sent costs one slot written, and nothing else.
+/// It contains no packet data: packets stay where they were written, in a batch [with
+/// history](Batch::with_history). A sent packet costs no more than the write of one slot.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// Slot `n` is for sequence numbers that are `n` modulo its length.
+    /// Slot `n` is for sequence numbers equal to `n` modulo the number of slots.
     slots: Vec<Slot>,
     budget: u64,
 }
@@ -82,7 +81,7 @@ impl History {
     /// The packet `sequence`, to be sent again at `now`.
     ///
     /// # Errors
-    /// Why it should not be.
+    /// [`Refusal`], if it should not be sent again.
     pub fn recall<'b>(
         &mut self,
         now: Instant,
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
     use crate::batch::SLAB_LEN;
 
-    /// Writes packet `sequence` of `len` octets, each its low octet.
+    /// Writes packet `sequence` of `len` octets, each the low octet of its number.
     fn send(history: &mut History, batch: &mut Batch, sequence: u16, len: usize) {
         batch.clear();
         let position = batch.position();

@@ -1,4 +1,4 @@
-//! Which packets of one source are missing, and when to request each.
+//! The missing packets of one source, and the times to request them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,24 +8,23 @@ use super::round_trip::RoundTrip;
 use crate::seq::ExtendedSequence;
 use crate::seq::SequenceNumber;
 
-/// How a receiver asks for missing packets.
+/// Timing and limits of requests for missing packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestTiming {
-    /// How long a packet may merely be late before it is requested.
+    /// Time that a late packet may take to arrive before it is requested.
     pub delay: Duration,
     /// Maximum number of requests for one packet.
     pub attempts_max: u8,
-    /// Packets requested at a time; of a longer gap, only the newest.
+    /// Maximum number of packets to request at a time; in a longer gap, only the newest.
     pub packets_max: usize,
     /// Maximum time to wait for a missing packet. The wait is as long as four requests take at the
-    /// measured round-trip time (eight if many requests are lost), or this limit until that is known; a
-    /// packet is not requested if
-    /// its answer could not arrive in time.
+    /// measured round-trip time (eight if many requests are lost), or this limit until that time is
+    /// known. A packet is not requested if its answer could not arrive in time.
     pub latency_max: Duration,
 }
 
 impl Default for RequestTiming {
-    /// After 5 ms, up to 20 times, up to 1 024 packets; waiting for half a second at most.
+    /// A delay of 5 ms, 20 attempts, 1 024 packets, and a wait of at most half a second.
     fn default() -> Self {
         Self {
             delay: Duration::from_millis(5),
@@ -36,25 +35,26 @@ impl Default for RequestTiming {
     }
 }
 
-/// A year is for ever, and does not overflow an instant.
+/// Limit for endless durations: one year, which does not overflow an `Instant`.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Packets given up whose late answers may still show how long an answer takes.
+/// Maximum number of packets given up whose late answers still correct the round-trip time.
 const GIVEN_UP_MAX: usize = 64;
 
-/// Requests that the wait for a packet allows, within the latency: more where many are lost.
+/// Requests for which the wait for a packet leaves time, within `latency_max`; more if many are
+/// lost.
 const REQUESTS_AWAITED: u32 = 4;
 const REQUESTS_AWAITED_IF_LOSSY: u32 = 8;
 
-/// How long a request waits for its answer while the round-trip time is not known; each further one
-/// twice as long as the one before.
+/// Time until the first request is repeated while the round-trip time is unknown; doubled with each
+/// further request.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
 /// Maximum number of requests for a packet that may never have been sent.
 const HEAD_ATTEMPTS: u8 = 2;
 
-/// How often the last request that can be answered in time is repeated, in case it is lost, and how
-/// long after it at least. More often where many first requests remain unanswered.
+/// How often the last request that can be answered in time is repeated, in case it is lost, and the
+/// minimum time between repetitions. More often if many first requests remain unanswered.
 const LAST_REPEATS: u8 = 2;
 const LAST_REPEATS_IF_LOSSY: u8 = 10;
 const LOSSY_BELOW: f32 = 0.8;
@@ -65,11 +65,11 @@ const REPEAT_AFTER: Duration = Duration::from_millis(10);
 pub struct RepairCounts {
     /// Requests made, repetitions included.
     pub requested: u64,
-    /// Packets that came after they were asked for.
+    /// Packets that arrived after they were requested.
     pub recovered: u64,
-    /// Packets that were asked for and did not come in time.
+    /// Packets that were requested and did not arrive in time.
     pub unanswered: u64,
-    /// Packets that were not asked for, because an answer could not have come in time.
+    /// Packets that were not requested, because an answer could not have arrived in time.
     pub not_requested: u64,
 }
 
@@ -85,9 +85,9 @@ impl core::ops::AddAssign for RepairCounts {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sequence: ExtendedSequence,
-    /// When it was found missing: the first packet after it came.
+    /// When it was found missing: on arrival of the first packet after it.
     since: Instant,
-    /// When to request it (again); `None` if it is not to be requested any more.
+    /// When to request it (again); `None` if it is no longer requested.
     due: Option<Instant>,
     first_asked: Option<Instant>,
     attempts: u8,
@@ -100,7 +100,7 @@ struct Entry {
 pub struct Missing {
     timing: RequestTiming,
     entries: VecDeque<Entry>,
-    /// Packets that were asked for and given up, and when they were first asked for.
+    /// Packets that were requested and given up, and the time of their first request.
     given_up: VecDeque<(ExtendedSequence, Instant)>,
     /// No entry is due before this.
     next_due: Option<Instant>,
@@ -111,7 +111,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Nothing missing.
+    /// No missing packets.
     pub fn new(timing: RequestTiming) -> Self {
         let timing = RequestTiming {
             delay: timing.delay.min(FOR_EVER),
@@ -129,12 +129,12 @@ impl Missing {
         }
     }
 
-    /// Sets the round-trip time measured by reports: a packet that comes sooner is not an answer.
+    /// Sets the round-trip time measured by reports: a packet that arrives sooner is not an answer.
     pub fn set_round_trip(&mut self, time: Duration) {
         self.round_trip.set_least(time);
     }
 
-    /// How long a missing packet is waited for, from the first packet after it.
+    /// The wait for a missing packet, from the arrival of the first packet after it.
     #[inline]
     pub fn wait(&self) -> Duration {
         let limit = self.timing.latency_max;
@@ -144,14 +144,14 @@ impl Missing {
         })
     }
 
-    /// Whether many first requests remain without an answer.
+    /// Whether many first requests remain unanswered.
     #[inline]
     fn is_lossy(&self) -> bool {
         self.answered < LOSSY_BELOW
     }
 
     /// Notes at `now` that the `packets` from `first` on may have been sent before the first one
-    /// that came: they are asked for twice at most.
+    /// that arrived: each is requested twice at most.
     pub fn note_head(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
         self.note_gap(now, first, packets);
         for entry in &mut self.entries {
@@ -159,7 +159,8 @@ impl Missing {
         }
     }
 
-    /// Notes at `now` that the `packets` from `first` on are missing: the one after them has come.
+    /// Notes at `now` that the `packets` from `first` on are missing: the one after them has
+    /// arrived.
     pub fn note_gap(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
         if packets == 0 {
             return;
@@ -183,7 +184,7 @@ impl Missing {
         self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
     }
 
-    /// Notes that `sequence` came after all, at `now`.
+    /// Notes that the missing packet `sequence` arrived at `now`.
     #[inline]
     pub fn note_arrival(&mut self, now: Instant, sequence: ExtendedSequence) {
         if self.entries.is_empty() && self.given_up.is_empty() {
@@ -206,8 +207,8 @@ impl Missing {
         }
     }
 
-    /// Notes a packet that came after it was given up. With too short a round-trip time, that would
-    /// happen to every packet.
+    /// Notes a packet that arrived after it was given up. If the round-trip time is set too short,
+    /// that happens to every packet.
     fn note_late_answer(&mut self, now: Instant, sequence: ExtendedSequence) {
         if let Some(n) = self.given_up.iter().position(|(given_up, _)| *given_up == sequence)
             && let Some((_, asked)) = self.given_up.remove(n)
@@ -227,7 +228,7 @@ impl Missing {
         }
     }
 
-    /// Forgets everything: the source has begun anew.
+    /// Forgets everything: the source has restarted.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.given_up.clear();
@@ -254,7 +255,7 @@ impl Missing {
         entries.find(|entry| entry.sequence.sequence() == sequence).map(|entry| entry.sequence)
     }
 
-    /// When [`take_due`](Self::take_due) will have something; `None` if never.
+    /// When [`take_due`](Self::take_due) will return packets; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next_due
     }
@@ -323,7 +324,7 @@ mod tests {
         out.iter().map(|sequence| sequence.0).collect()
     }
 
-    /// The times, in milliseconds after the gap, at which a packet that never comes is asked for.
+    /// The times, in milliseconds after the gap, at which a packet that never arrives is requested.
     fn asked_at(round_trip: u64, latency_max: u64) -> Vec<u64> {
         let timing = RequestTiming {
             latency_max: Duration::from_millis(latency_max),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The least that is added to the smoothed time before a request is repeated: requests themselves
-/// wait for their turn to be sent.
+/// Minimum time added to the smoothed time before a request is repeated: requests are not sent at
+/// once.
 const MARGIN: Duration = Duration::from_millis(10);
 
 /// This many answers in a row that arrive too soon show that the path has become shorter.
@@ -12,13 +12,13 @@ const SOONER_MAX: u8 = 8;
 /// The time from a request to its answer, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// The round-trip time measured by reports: no answer comes sooner.
+    /// The round-trip time measured by reports: no answer arrives sooner.
     least: Option<Duration>,
     smoothed: Option<Duration>,
     deviation: Duration,
     /// Whether any packet that was requested only once was answered.
     is_sure: bool,
-    /// Packets in a row that came sooner than answers can.
+    /// Packets in a row that arrived sooner than an answer can.
     sooner: u8,
 }
 
@@ -27,9 +27,9 @@ impl RoundTrip {
         self.least = Some(time);
     }
 
-    /// Notes that a packet came `time` after the first of `attempts` requests for it.
+    /// Notes that a packet arrived `time` after the first of `attempts` requests for it.
     pub(super) fn take(&mut self, time: Duration, attempts: u8) {
-        // A packet that was merely late comes sooner than any answer could.
+        // A packet that was merely late arrives sooner than any answer could.
         if self.least.is_some_and(|least| time < least * 3 / 4) {
             self.sooner += 1;
             if self.sooner < SOONER_MAX {
@@ -58,7 +58,7 @@ impl RoundTrip {
         }
     }
 
-    /// Notes that an answer came too late, `time` after the first request: the known time is too
+    /// Notes that an answer arrived too late, `time` after the first request: the estimate is too
     /// short.
     pub(super) fn raise(&mut self, time: Duration) {
         if self.time().is_none_or(|known| known < time) {

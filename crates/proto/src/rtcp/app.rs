@@ -1,11 +1,11 @@
-//! APP: what only its application understands (RFC 3550 section 6.7).
+//! APP: application-defined packets (RFC 3550 section 6.7).
 
 use super::compound::Part;
 use super::error::{RtcpError, need};
 use super::report::source;
 use crate::ssrc::Ssrc;
 
-/// An application's own packet.
+/// An application-defined packet.
 #[derive(Clone, Copy, Debug)]
 pub struct App<'p> {
     ssrc: Ssrc,
@@ -23,17 +23,17 @@ impl<'p> App<'p> {
         Ok(Self { ssrc, subtype: part.count, name, data })
     }
 
-    /// Who sent it.
+    /// The sender.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Which of the application's packets it is, 0..=31.
+    /// The subtype, which the application defines, 0..=31.
     pub fn subtype(&self) -> u8 {
         self.subtype
     }
 
-    /// The application: four ASCII characters.
+    /// The name of the application: four ASCII characters.
     pub fn name(&self) -> [u8; 4] {
         self.name
     }

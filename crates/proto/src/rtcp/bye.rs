@@ -1,11 +1,11 @@
-//! BYE: sources that leave (RFC 3550 section 6.6).
+//! BYE: sources that leave the session (RFC 3550 section 6.6).
 
 use super::compound::Part;
 use super::error::{RtcpError, need};
 use super::word;
 use crate::ssrc::Ssrc;
 
-/// Sources that leave, and perhaps why.
+/// Sources that leave the session, and an optional reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Bye<'p> {
     sources: &'p [u8],
@@ -33,7 +33,7 @@ impl<'p> Bye<'p> {
         self.sources.chunks_exact(4).map(|source| Ssrc(word(source, 0)))
     }
 
-    /// The reason, up to 255 octets of UTF-8 that nobody has checked.
+    /// The reason, up to 255 octets of UTF-8, not validated.
     pub fn reason(&self) -> Option<&'p [u8]> {
         self.reason
     }

@@ -22,15 +22,15 @@ pub struct Compound<'p> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Packet<'p> {
-    /// What a sender sent, and what it received of others.
+    /// A sender's statistics, and its reception reports on other sources.
     SenderReport(SenderReport<'p>),
-    /// What a participant received.
+    /// A participant's reception reports.
     ReceiverReport(ReceiverReport<'p>),
-    /// Who the sources are.
+    /// Descriptions of sources.
     SourceDescription(SourceDescription<'p>),
-    /// Sources that leave.
+    /// Sources that leave the session.
     Bye(Bye<'p>),
-    /// Something that only its application understands.
+    /// An application-defined packet.
     App(App<'p>),
     /// Feedback on packets (RFC 4585 section 6.2).
     TransportFeedback(TransportFeedback<'p>),
@@ -47,7 +47,7 @@ pub enum Packet<'p> {
     },
 }
 
-/// One packet's parts, with padding cut off.
+/// The count and the body of one packet, without padding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'p> {
     /// The five bits after version and padding: a count, a subtype or a feedback message type.
@@ -62,8 +62,8 @@ impl<'p> Compound<'p> {
     /// agreed; see [`is_reduced_size`](Self::is_reduced_size).
     ///
     /// # Errors
-    /// [`RtcpError`], if a version is not 2, a packet type is not RTCP's, a length passes the end,
-    /// or any packet but the last is padded.
+    /// [`RtcpError`], if a version is not 2, a packet type is not RTCP's, a length exceeds the
+    /// datagram, or any packet but the last is padded.
     pub fn parse(bytes: &'p [u8]) -> Result<Self, RtcpError> {
         if bytes.is_empty() {
             return Err(RtcpError::Empty);
@@ -102,7 +102,7 @@ impl<'p> Compound<'p> {
         self.bytes.len()
     }
 
-    /// The packets in their order; a malformed one is an error in its place.
+    /// The packets in order; a malformed one yields an error in its place.
     pub fn packets(&self) -> Packets<'p> {
         Packets { rest: self.bytes }
     }
@@ -148,7 +148,7 @@ fn parse_packet(packet_type: u8, part: Part<'_>) -> Result<Packet<'_>, RtcpError
     })
 }
 
-/// Octets in the packet that begins `bytes`, header included, as its length field says.
+/// Octets in the first packet of `bytes`, header included, from its length field.
 fn packet_len(bytes: &[u8]) -> usize {
     HEADER_LEN * (usize::from(half_word(bytes, 2)) + 1)
 }

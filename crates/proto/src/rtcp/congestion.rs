@@ -22,33 +22,33 @@ pub enum Ecn {
     Congestion,
 }
 
-/// What became of one packet.
+/// The arrival of one packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PacketReport {
     /// The packet.
     pub sequence: SequenceNumber,
-    /// Its mark and its arrival; `None` if it did not come.
+    /// Its mark and its arrival; `None` if it did not arrive.
     pub arrival: Option<(Ecn, Arrival)>,
 }
 
-/// When a packet came, before the instant of the report.
+/// When a packet arrived, relative to the instant of the report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Arrival {
-    /// So long before, in steps of 1/1 024 s, at most 8 189 of them.
+    /// The time before that instant, in steps of 1/1 024 s, at most 8 189 steps.
     Before(Duration),
-    /// Longer before than can be written.
+    /// Earlier than the format can express.
     LongBefore,
-    /// Not known, or after the instant of the report.
+    /// Unknown, or after the instant of the report.
     Unknown,
 }
 
 /// Octets before the first packet report of a block.
 const BLOCK_HEADER_LEN: usize = 8;
 
-/// Packets that one block may report on.
+/// Maximum number of packets in one block.
 const REPORTS_MAX: usize = 16_384;
 
-/// What arrived of one source: packet after packet from `begin` on.
+/// The arrivals of one source, packet by packet from `begin` on.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionBlock<'p> {
     /// The source.
@@ -147,7 +147,7 @@ fn report_bits(arrival: Option<(Ecn, Arrival)>) -> u16 {
         Arrival::Unknown => 0x1fff,
         Arrival::LongBefore => 0x1ffe,
         Arrival::Before(time) => {
-            // Rounded, so that what was read is written the same.
+            // Rounded, so that a value that was read is written unchanged.
             let steps = (time.as_nanos() * 1024 + 500_000_000) / 1_000_000_000;
             if steps > 8189 { 0x1ffe } else { steps as u16 }
         }
@@ -155,7 +155,7 @@ fn report_bits(arrival: Option<(Ecn, Arrival)>) -> u16 {
     0x8000 | ecn << 13 | steps
 }
 
-/// Appends one block to `out`; of more than 16 384 packets, the first ones.
+/// Appends one block to `out`, of the first 16 384 packets at most.
 pub(super) fn write_block(
     out: &mut Vec<u8>,
     ssrc: Ssrc,

@@ -1,14 +1,14 @@
-//! What can be wrong with an RTCP packet.
+//! Errors in RTCP packets.
 
 use thiserror::Error;
 
-/// Why some octets are not RTCP.
+/// The reason why a datagram is not valid RTCP.
 ///
-/// Small, `Copy` and free of allocation, because hostile traffic decides how often it is made.
+/// Small, `Copy` and free of allocation, because an attacker determines how often it is created.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RtcpError {
-    /// The datagram holds nothing.
+    /// The datagram is empty.
     #[error("an RTCP datagram of no octets")]
     Empty,
     /// The packet type is not one of RTCP's, 192 to 223.
@@ -25,7 +25,7 @@ pub enum RtcpError {
     /// Padding in a packet that is not the last of its datagram (RFC 3550 section 6.4.1).
     #[error("padding before the last packet of the datagram")]
     PaddingInside,
-    /// A field lies beyond the end of its packet, or the packet beyond the datagram.
+    /// A field extends beyond its packet, or the packet beyond the datagram.
     #[error("{field} needs {need} octets, there are {have}")]
     Truncated {
         /// The field that did not fit, named as in the RFC.

@@ -22,19 +22,19 @@ impl<'p> TransportFeedback<'p> {
     pub(super) fn parse(part: Part<'p>) -> Result<Self, RtcpError> {
         let (sender, rest) = source(part.body)?;
         if part.count == CongestionFeedback::FORMAT {
-            // RFC 8888 names its media sources block by block.
+            // In RFC 8888, each block names its media source.
             return Ok(Self { format: part.count, sender, media: Ssrc(0), control: rest });
         }
         let (media, control) = source(rest)?;
         Ok(Self { format: part.count, sender, media, control })
     }
 
-    /// Who gives it.
+    /// The sender of the feedback.
     pub fn sender(&self) -> Ssrc {
         self.sender
     }
 
-    /// Whose media it is about; 0 where the message itself says so.
+    /// The media source that it concerns; 0 where the control information names the sources.
     pub fn media(&self) -> Ssrc {
         self.media
     }
@@ -44,7 +44,7 @@ impl<'p> TransportFeedback<'p> {
         self.format
     }
 
-    /// The feedback control information as it travels.
+    /// The feedback control information, as on the wire.
     pub fn control(&self) -> &'p [u8] {
         self.control
     }
@@ -76,11 +76,11 @@ impl<'p> TransportFeedback<'p> {
 /// A limit of a media sender's bit rate (RFC 5104 section 4.2.1.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BitRateLimit {
-    /// In a request, the media sender; in a notification, who requested it.
+    /// In a request, the media sender; in a notification, the requester.
     pub ssrc: Ssrc,
     /// Bits per second; written with 17 significant bits, rounded down.
     pub bit_rate: u64,
-    /// Octets of header that each packet is counted with, 0..=511.
+    /// Octets of header counted for each packet, 0..=511.
     pub overhead: u16,
 }
 
@@ -103,7 +103,7 @@ impl BitRateLimit {
     }
 }
 
-/// `mantissa` · 2^`exponent`, or the largest number if that is larger.
+/// `mantissa` · 2^`exponent`, saturating at `u64::MAX`.
 fn scaled(exponent: u32, mantissa: u64) -> u64 {
     if mantissa == 0 {
         return 0;
@@ -136,12 +136,12 @@ impl<'p> PayloadFeedback<'p> {
         Ok(Self { format: part.count, sender, media, control })
     }
 
-    /// Who gives it.
+    /// The sender of the feedback.
     pub fn sender(&self) -> Ssrc {
         self.sender
     }
 
-    /// Whose media it is about; 0 where the message itself says so.
+    /// The media source that it concerns; 0 where the control information names the sources.
     pub fn media(&self) -> Ssrc {
         self.media
     }
@@ -151,7 +151,7 @@ impl<'p> PayloadFeedback<'p> {
         self.format
     }
 
-    /// The feedback control information as it travels.
+    /// The feedback control information, as on the wire.
     pub fn control(&self) -> &'p [u8] {
         self.control
     }
@@ -228,14 +228,14 @@ impl Loss {
     }
 }
 
-/// A picture that a decoder has and that the next may be predicted from.
+/// A picture that a decoder has and from which the next one may be predicted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PictureIndication<'p> {
-    /// The payload type that says how to read the bits.
+    /// The payload type, which determines the format of the bits.
     pub payload_type: PayloadType,
-    /// The indication, in the codec's own words.
+    /// The indication, in a format defined by the codec.
     pub bits: &'p [u8],
-    /// Bits at the end of the last octet that say nothing, 0..=7.
+    /// Unused bits at the end of the last octet, 0..=7.
     pub unused_bits: u8,
 }
 
@@ -244,25 +244,27 @@ pub struct PictureIndication<'p> {
 pub struct Fir {
     /// The media sender.
     pub ssrc: Ssrc,
-    /// Counts requests of one sender to one media sender, modulo 2⁸; a repetition keeps it.
+    /// Counts the requests of one sender to one media sender, modulo 2⁸; a repetition has the same
+    /// number.
     pub number: u8,
 }
 
-/// What a receiver estimates that the path can carry (draft-alvestrand-rmcat-remb).
+/// A receiver's estimate of the bit rate that the path can carry (draft-alvestrand-rmcat-remb).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Remb<'p> {
-    /// Bits per second over all sources named.
+    /// Bits per second of all named sources together.
     pub bit_rate: u64,
     sources: &'p [u8],
 }
 
 impl<'p> Remb<'p> {
-    /// The media senders that share it.
+    /// The media senders that share the bit rate.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = Ssrc> + use<'p> {
         self.sources.chunks_exact(4).map(|source| Ssrc(word(source, 0)))
     }
 
-    /// The estimate's four octets, and so much of `bit_rate` as fits them.
+    /// The count of sources and `bit_rate` in four octets, the latter rounded down to 18
+    /// significant bits.
     pub(super) fn to_word(bit_rate: u64, sources: u8) -> u32 {
         let (exponent, mantissa) = unscaled(bit_rate, 18);
         u32::from(sources) << 24 | exponent << 18 | mantissa

@@ -2,8 +2,8 @@
 //! section 6), feedback (RFC 4585, RFC 5104, RFC 8888) and extended reports (RFC 3611).
 //!
 //! [`Compound`] is a view of one datagram: its chain of headers is checked once, then each
-//! [`Packet`] in it is parsed on its own, so that one malformed packet does not silence its
-//! neighbours. [`Writer`] is the mirror. Neither knows when a report is due or what it means.
+//! [`Packet`] in it is parsed on its own, so that one malformed packet does not hide the others.
+//! [`Writer`] writes them. When a report is due and what it means is decided elsewhere.
 //!
 //! ```
 //! use rushes_proto::Ssrc;
@@ -62,7 +62,7 @@ pub const PAYLOAD_FEEDBACK: u8 = 206;
 /// Packet type of extended reports (RFC 3611 section 2).
 pub const EXTENDED_REPORT: u8 = 207;
 
-/// Report blocks, chunks or sources that the 5-bit count of one packet can announce.
+/// Maximum number of report blocks, chunks or sources in one packet, whose count has 5 bits.
 pub const COUNT_MAX: usize = 31;
 
 /// Whether a datagram on a shared port is RTCP: packet types 192 to 223 (RFC 5761 section 4).
@@ -71,13 +71,13 @@ pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [128..=191, 192..=223, ..])
 }
 
-/// A big-endian 32-bit word of `bytes`, which the caller has checked to be there.
+/// The big-endian 32-bit word at `at`; the caller has checked that it is there.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
     word.map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-/// A big-endian 16-bit word of `bytes`, which the caller has checked to be there.
+/// The big-endian 16-bit word at `at`; the caller has checked that it is there.
 fn half_word(bytes: &[u8], at: usize) -> u16 {
     let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>());
     word.map_or(0, |word| u16::from_be_bytes(*word))

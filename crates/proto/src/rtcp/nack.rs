@@ -1,13 +1,13 @@
-//! Generic NACKs: which packets are missing (RFC 4585 section 6.2.1).
+//! Generic NACKs: requests for missing packets (RFC 4585 section 6.2.1).
 
 use crate::seq::SequenceNumber;
 
-/// One packet that is missing, and which of the sixteen after it are missing too.
+/// A missing packet, and a bit mask of those missing among the next sixteen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Nack {
-    /// The packet.
+    /// The missing packet.
     pub first: SequenceNumber,
-    /// Bit `n` stands for the packet `n` + 1 later.
+    /// Bit `n` is set if the packet `n` + 1 later is missing too.
     pub following: u16,
 }
 
@@ -58,7 +58,7 @@ mod tests {
     fn sequences_are_packed_and_come_back_across_a_wrap() {
         let missing: Vec<_> = [65_530, 65_531, 10, 11, 26, 27, 28, 5000].map(SequenceNumber).into();
         let nacks: Vec<_> = pack_nacks(missing.iter().copied()).collect();
-        // 65 530 reaches as far as 10, 11 as far as 27.
+        // The NACK of 65 530 covers packets up to 10, that of 11 up to 27.
         assert_eq!(nacks.len(), 4);
         assert_eq!(nacks[0], Nack { first: SequenceNumber(65_530), following: 1 | 1 << 15 });
         let back: Vec<_> = nacks

@@ -13,36 +13,36 @@ pub(super) const BLOCK_LEN: usize = 24;
 /// Octets in the sender information.
 pub(super) const INFO_LEN: usize = 20;
 
-/// What a sender says of itself (RFC 3550 section 6.4.1).
+/// The sender information of a sender report (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SenderInfo {
     /// The wall-clock instant of the report; zero if the sender has no clock.
     pub ntp: NtpTime,
     /// The same instant on the clock of its media.
     pub rtp: RtpTimestamp,
-    /// Packets sent since it took its SSRC, modulo 2³².
+    /// Packets sent since it began to use its SSRC, modulo 2³².
     pub packets: u32,
     /// Octets of payload sent, without headers and padding, modulo 2³².
     pub octets: u32,
 }
 
-/// What a participant received of one source (RFC 3550 section 6.4.1).
+/// A participant's reception statistics of one source (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ReportBlock {
     /// The source.
     pub ssrc: Ssrc,
     /// The share of packets lost since the last report, in 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start, −2²³..2²³; below zero if duplicates came. Beyond the range
-    /// it is written as its nearest end.
+    /// Packets lost since the start, −2²³..2²³; negative if duplicates arrived. Clamped to this
+    /// range when written.
     pub cumulative_lost: i32,
     /// The highest sequence number received, with the count of its wraps in the upper 16 bits.
     pub highest: u32,
     /// The jitter of arrivals, in ticks of the media's clock.
     pub jitter: u32,
-    /// The middle 32 bits of the NTP time of the last sender report; 0 if none came.
+    /// The middle 32 bits of the NTP time of the last sender report; 0 if none arrived.
     pub last_sender_report: u32,
-    /// The time since that report came, in 1/65 536 s; 0 if none came.
+    /// The time since that report arrived, in 1/65 536 s; 0 if none arrived.
     pub delay: u32,
 }
 
@@ -52,7 +52,7 @@ impl ReportBlock {
         Self {
             ssrc: Ssrc(word(block, 0)),
             fraction_lost: (lost >> 24) as u8,
-            // Signed 24 bits: the sign is copied down by the arithmetic shift.
+            // Signed 24 bits: the arithmetic shift extends the sign.
             cumulative_lost: (lost << 8).cast_signed() >> 8,
             highest: word(block, 8),
             jitter: word(block, 12),
@@ -102,12 +102,12 @@ impl<'p> SenderReport<'p> {
         self.ssrc
     }
 
-    /// What it says of itself.
+    /// The sender information.
     pub fn info(&self) -> SenderInfo {
         self.info
     }
 
-    /// What it received of others.
+    /// Its reports on other sources.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = ReportBlock> + use<'p> {
         self.blocks.chunks_exact(BLOCK_LEN).map(ReportBlock::parse)
     }
@@ -133,12 +133,12 @@ impl<'p> ReceiverReport<'p> {
         Ok(Self { ssrc, blocks, extension })
     }
 
-    /// The participant that reports.
+    /// The reporting participant.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// What it received.
+    /// Its reports on the sources it received.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = ReportBlock> + use<'p> {
         self.blocks.chunks_exact(BLOCK_LEN).map(ReportBlock::parse)
     }
@@ -149,7 +149,7 @@ impl<'p> ReceiverReport<'p> {
     }
 }
 
-/// The SSRC that begins `body`, and what follows.
+/// The SSRC at the start of `body`, and the rest.
 pub(super) fn source(body: &[u8]) -> Result<(Ssrc, &[u8]), RtcpError> {
     need("the SSRC", 4, body.len())?;
     Ok((Ssrc(word(body, 0)), &body[4..]))

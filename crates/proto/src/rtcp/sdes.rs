@@ -5,7 +5,7 @@ use super::error::{RtcpError, need};
 use super::report::source;
 use crate::ssrc::Ssrc;
 
-/// What an item describes.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum SdesKind {
@@ -17,13 +17,13 @@ pub enum SdesKind {
     Email,
     /// The user's telephone number (6.5.4).
     Phone,
-    /// Where the user is (6.5.5).
+    /// The user's location (6.5.5).
     Location,
     /// The application (6.5.6).
     Tool,
-    /// What the user is doing (6.5.7).
+    /// The user's current activity (6.5.7).
     Note,
-    /// An extension under a name of its own (6.5.8).
+    /// A private extension, which begins with its name (6.5.8).
     Private,
     /// Any other item, by its number.
     Other(u8),
@@ -44,7 +44,7 @@ impl SdesKind {
         }
     }
 
-    /// The number that travels.
+    /// The number on the wire.
     pub fn number(self) -> u8 {
         match self {
             Self::Cname => 1,
@@ -60,18 +60,18 @@ impl SdesKind {
     }
 }
 
-/// One item: a kind and up to 255 octets of UTF-8, which nobody has checked.
+/// One item: a kind and up to 255 octets of UTF-8, not validated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SdesItem<'p> {
-    /// What it describes.
+    /// The kind of the item.
     pub kind: SdesKind,
-    /// Its text; of a private item, prefix and value with their lengths.
+    /// Its text; in a private item, the length of the prefix, the prefix and the value.
     pub text: &'p [u8],
 }
 
 impl<'p> SdesItem<'p> {
-    /// Prefix and value of a private item (RFC 3550 section 6.5.8); `None` for others, and if the
-    /// prefix passes the item's end.
+    /// Prefix and value of a private item (RFC 3550 section 6.5.8); `None` for other items, and if
+    /// the prefix exceeds the item.
     pub fn private(&self) -> Option<(&'p [u8], &'p [u8])> {
         let (len, rest) = self.text.split_first()?;
         (self.kind == SdesKind::Private).then_some(())?;
@@ -130,7 +130,7 @@ impl<'p> SourceDescription<'p> {
         })
     }
 
-    /// The canonical name that it gives `ssrc`.
+    /// The canonical name of `ssrc`.
     pub fn cname(&self, ssrc: Ssrc) -> Option<&'p [u8]> {
         let mut chunks = self.chunks();
         let chunk = chunks.find(|chunk| chunk.ssrc == ssrc)?;
@@ -138,8 +138,8 @@ impl<'p> SourceDescription<'p> {
     }
 }
 
-/// The first chunk, and what follows it: items end with an octet of zero, chunks at a multiple of
-/// four octets.
+/// The first chunk, and the rest: the items end with a zero octet, the chunk at a multiple of four
+/// octets.
 fn split_chunk(bytes: &[u8]) -> Result<(Chunk<'_>, &[u8]), RtcpError> {
     let (ssrc, items) = source(bytes)?;
     let mut end = 0;
@@ -149,7 +149,7 @@ fn split_chunk(bytes: &[u8]) -> Result<(Chunk<'_>, &[u8]), RtcpError> {
         need("an SDES item", end + len, items.len())?;
         end += len;
     }
-    // Some peers leave out the closing zero where a multiple of four is reached without it.
+    // Some peers omit the closing zero if the items already end at a multiple of four.
     let padded = (end + 1).next_multiple_of(4).min(items.len());
     Ok((Chunk { ssrc, items: &items[..end] }, &items[padded..]))
 }

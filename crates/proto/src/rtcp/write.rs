@@ -1,4 +1,4 @@
-//! Writing RTCP: packet after packet into one datagram.
+//! Writing RTCP packets into one datagram.
 
 use super::COUNT_MAX;
 use super::compound::HEADER_LEN;
@@ -14,15 +14,15 @@ use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 
-/// A datagram of RTCP in the making.
+/// An RTCP datagram that is being written.
 ///
-/// Packets stand in the order in which they are written; the first should be a report (RFC 3550
-/// section 6.1) unless reduced-size RTCP was agreed (RFC 5506). How much fits one datagram is for
-/// the caller to watch: see [`len`](Self::len).
+/// Packets follow in the order in which they are written; the first should be a report (RFC 3550
+/// section 6.1) unless reduced-size RTCP was agreed (RFC 5506). The caller limits the size of the
+/// datagram: see [`len`](Self::len).
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
-    /// Where the packet in the making begins.
+    /// Offset of the packet that is being written.
     start: usize,
 }
 
@@ -42,23 +42,23 @@ impl Writer {
         self.bytes.len()
     }
 
-    /// Whether nothing is written.
+    /// Whether nothing has been written.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all packets, but keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Forgets everything after the first `len` octets, which must be whole packets.
+    /// Removes everything after the first `len` octets, which must be whole packets.
     pub fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
     }
 
-    /// A sender report; of more than 31 blocks, the others follow in receiver reports (RFC 3550
-    /// section 6.1).
+    /// A sender report; blocks beyond the first 31 follow in receiver reports (RFC 3550 section
+    /// 6.1).
     pub fn sender_report(&mut self, ssrc: Ssrc, info: &SenderInfo, blocks: &[ReportBlock]) {
         let (first, rest) = blocks.split_at(blocks.len().min(COUNT_MAX));
         self.begin(super::SENDER_REPORT, first.len() as u8);
@@ -75,7 +75,7 @@ impl Writer {
         }
     }
 
-    /// A receiver report; of more than 31 blocks, several.
+    /// A receiver report; several if there are more than 31 blocks.
     pub fn receiver_report(&mut self, ssrc: Ssrc, blocks: &[ReportBlock]) {
         let mut rest = blocks;
         loop {
@@ -91,7 +91,7 @@ impl Writer {
         }
     }
 
-    /// A source description with a canonical name alone.
+    /// A source description with only a canonical name.
     pub fn cname(&mut self, ssrc: Ssrc, cname: &str) {
         self.source_description(ssrc, [(SdesKind::Cname, cname.as_bytes())]);
     }
@@ -131,7 +131,7 @@ impl Writer {
         self.end();
     }
 
-    /// An APP packet; `subtype` is 0..=31, `data` is filled up with zeros to a multiple of four
+    /// An APP packet; `subtype` is 0..=31, `data` is padded with zeros to a multiple of four
     /// octets.
     pub fn app(&mut self, ssrc: Ssrc, subtype: u8, name: [u8; 4], data: &[u8]) {
         self.begin(super::APP, subtype & 0x1f);
@@ -142,7 +142,8 @@ impl Writer {
         self.end();
     }
 
-    /// A generic NACK of packets given in order (RFC 4585 section 6.2.1); nothing for none.
+    /// A generic NACK of packets given in order (RFC 4585 section 6.2.1); without packets, nothing
+    /// is written.
     pub fn nack(
         &mut self,
         sender: Ssrc,
@@ -293,7 +294,7 @@ impl Writer {
         self.bytes.extend([0x80 | count, packet_type, 0, 0]);
     }
 
-    /// Zeros up to a multiple of four octets.
+    /// Pads the packet with zeros to a multiple of four octets.
     fn pad(&mut self) {
         let len = (self.bytes.len() - self.start).next_multiple_of(4);
         self.bytes.resize(self.start + len, 0);

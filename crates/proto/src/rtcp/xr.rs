@@ -52,9 +52,9 @@ impl<'p> Delays<'p> {
 pub struct Dlrr {
     /// The receiver.
     pub ssrc: Ssrc,
-    /// The middle 32 bits of its last reference time; 0 if none came.
+    /// The middle 32 bits of its last reference time; 0 if none arrived.
     pub last_reference_time: u32,
-    /// The time since that came, in 1/65 536 s; 0 if none came.
+    /// The time since that arrived, in 1/65 536 s; 0 if none arrived.
     pub delay: u32,
 }
 
@@ -81,12 +81,12 @@ impl<'p> ExtendedReport<'p> {
         Ok(Self { ssrc, blocks })
     }
 
-    /// The participant that reports.
+    /// The reporting participant.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Its blocks, up to the first whose length passes the end.
+    /// Its blocks, up to the first whose length exceeds the packet.
     pub fn blocks(&self) -> impl Iterator<Item = XrBlock<'p>> + use<'p> {
         let mut rest = self.blocks;
         std::iter::from_fn(move || {

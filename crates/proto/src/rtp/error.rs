@@ -1,10 +1,10 @@
-//! What can be wrong with an RTP packet.
+//! Errors in RTP packets.
 
 use thiserror::Error;
 
-/// Why some octets are not an RTP packet.
+/// The reason why a datagram is not an RTP packet.
 ///
-/// Small, `Copy` and free of allocation, because hostile traffic decides how often it is made.
+/// Small, `Copy` and free of allocation, because an attacker determines how often it is created.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -16,7 +16,7 @@ pub enum ParseError {
         /// Octets after the header.
         payload: usize,
     },
-    /// A field lies beyond the end of the packet.
+    /// A field extends beyond the packet.
     #[error("{field} needs {need} octets, the packet has {have}")]
     Truncated {
         /// The field that did not fit, named as in the RFC.
@@ -35,7 +35,7 @@ pub enum ParseError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ExtensionError {
-    /// An element's data pass the end of the extension.
+    /// An element's data extend beyond the extension.
     #[error("element {id} at octet {offset} claims {claimed} octets, {remaining} are left")]
     Truncated {
         /// Where the element begins, in octets after the extension's header.

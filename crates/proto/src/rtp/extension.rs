@@ -8,7 +8,7 @@ pub const ONE_BYTE_PROFILE: u16 = 0xbede;
 /// The profile of the two-byte form, without its four application bits (RFC 8285 section 4.3).
 pub const TWO_BYTE_PROFILE: u16 = 0x1000;
 
-/// How each element is introduced.
+/// The form of the elements' headers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExtensionForm {
     /// Identifiers 1..=14, 1..=16 octets of data.
@@ -18,7 +18,7 @@ pub enum ExtensionForm {
 }
 
 impl ExtensionForm {
-    /// The form that `profile` names, if any.
+    /// The form that `profile` denotes, if any.
     pub fn of(profile: u16) -> Option<Self> {
         match profile {
             ONE_BYTE_PROFILE => Some(Self::OneByte),
@@ -27,7 +27,7 @@ impl ExtensionForm {
         }
     }
 
-    /// The profile that names this form.
+    /// The profile that denotes this form.
     pub fn profile(self) -> u16 {
         match self {
             Self::OneByte => ONE_BYTE_PROFILE,
@@ -54,12 +54,12 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements in `data`; `None` if `profile` names neither form.
+    /// The elements in `data`; `None` if `profile` denotes neither form.
     pub fn new(profile: u16, data: &'a [u8]) -> Option<Self> {
         Some(Self { form: ExtensionForm::of(profile)?, data, offset: 0 })
     }
 
-    /// Identifier, data length and header length of the element that `rest` begins with.
+    /// Identifier, data length and header length of the element at the start of `rest`.
     fn introduce(&self, rest: &[u8]) -> Option<(u8, usize, usize)> {
         match (self.form, rest) {
             (ExtensionForm::OneByte, &[head, ..]) => {
@@ -111,7 +111,7 @@ impl<'a> Iterator for Elements<'a> {
 /// Writes `elements` in `form` to the end of `out`, padded to whole words.
 ///
 /// # Errors
-/// [`WriteError::Element`] if one does not fit the form; `out` is then as it was.
+/// [`WriteError::Element`] if one does not fit the form; `out` is then unchanged.
 pub fn write_elements(
     form: ExtensionForm,
     elements: &[Element<'_>],

@@ -26,9 +26,9 @@ pub struct Header {
     pub marker: bool,
     /// Whether padding follows the payload; the caller writes it.
     pub padding: bool,
-    /// What the payload is.
+    /// The payload type.
     pub payload_type: PayloadType,
-    /// The packet's place in the stream.
+    /// The sequence number.
     pub sequence: SequenceNumber,
     /// The sampling instant, in ticks.
     pub timestamp: RtpTimestamp,

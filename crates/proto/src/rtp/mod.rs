@@ -1,7 +1,7 @@
 //! RTP packets (RFC 3550 section 5) and their header extensions (RFC 8285).
 //!
-//! [`Packet`] is a view: checked once, then no accessor can fail. [`Header`] is the same in plain
-//! fields, to be written. Neither knows what the payload is.
+//! [`Packet`] is a view of a received packet: it is checked once, then no accessor can fail.
+//! [`Header`] has the same contents in plain fields, to be written. Neither interprets the payload.
 
 mod error;
 mod extension;
@@ -18,5 +18,5 @@ pub use packet::{Extension, Packet};
 /// Octets in the fixed header (RFC 3550 section 5.1).
 pub const HEADER_LEN: usize = 12;
 
-/// Contributing sources that a header can name.
+/// Maximum number of contributing sources in a header.
 pub const CSRC_MAX: usize = 15;

@@ -33,14 +33,14 @@ pub struct Packet<'a> {
 /// A header extension (RFC 3550 section 5.3.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Extension<'a> {
-    /// The 16 bits "defined by profile": which form the data have.
+    /// The 16 bits "defined by profile": the format of the data.
     pub profile: u16,
     /// The data, a multiple of 4 octets.
     pub data: &'a [u8],
 }
 
 impl<'a> Extension<'a> {
-    /// The data as RFC 8285 elements; `None` if the profile names neither of its forms.
+    /// The data as RFC 8285 elements; `None` if the profile denotes neither of its forms.
     pub fn elements(&self) -> Option<Elements<'a>> {
         Elements::new(self.profile, self.data)
     }
@@ -51,7 +51,7 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// - [`ParseError::Version`] if the version is not 2;
-    /// - [`ParseError::Truncated`] if the header, CSRC list or extension passes the end;
+    /// - [`ParseError::Truncated`] if the header, CSRC list or extension exceeds the datagram;
     /// - [`ParseError::Padding`] if the padding count is zero or reaches into the header.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let truncated = |field, need| ParseError::Truncated { field, need, have: datagram.len() };
@@ -90,7 +90,7 @@ impl<'a> Packet<'a> {
         Ok(Self { datagram, head, extension, payload })
     }
 
-    /// The marker bit; what it marks is up to the payload format.
+    /// The marker bit, whose meaning depends on the payload format.
     #[inline]
     pub fn marker(&self) -> bool {
         self.head[1] & 0x80 != 0
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(Packet::parse(&packet).unwrap().payload(), b"");
     }
 
-    /// uvgRTP reads the extension's length from beyond a 12-octet packet and ends its process.
+    /// uvgRTP reads the extension's length from beyond the end of a 12-octet packet and crashes.
     #[test]
     fn an_extension_bit_without_an_extension_is_refused() {
         let mut packet = FULL;

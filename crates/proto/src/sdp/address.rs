@@ -1,4 +1,4 @@
-//! Addresses as `o=`, `c=` and `a=rtcp` carry them (RFC 8866 sections 5.2 and 5.7, RFC 3605).
+//! Addresses in `o=`, `c=` and `a=rtcp` lines (RFC 8866 sections 5.2 and 5.7, RFC 3605).
 
 use core::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::warning::LeftOut;
 use super::warning::Problem;
 use super::warning::Warnings;
 
-/// An address, or the name of a host that the caller must look up.
+/// An address, or a host name that the caller must resolve.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Address {
     /// An address of either version.
@@ -20,16 +20,16 @@ pub enum Address {
     Name {
         /// The name.
         name: String,
-        /// Whether its IPv6 address is meant (`IP6`), not its IPv4 address (`IP4`).
+        /// Whether it stands for an IPv6 address (`IP6`) instead of an IPv4 address (`IP4`).
         ip6: bool,
     },
 }
 
 impl Address {
-    /// The address; an error that holds the name if it is one.
+    /// The address; an error with the name if it is a domain name.
     ///
     /// # Errors
-    /// [`Unsupported::HostName`]: nothing here looks names up.
+    /// [`Unsupported::HostName`]: names are not resolved here.
     pub fn ip(&self) -> Result<IpAddr, Unsupported> {
         match self {
             Self::Ip(address) => Ok(*address),
@@ -45,7 +45,7 @@ impl Address {
         }
     }
 
-    /// The address or name alone.
+    /// The address or name as text.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Ip(address) => address.to_string(),
@@ -53,7 +53,7 @@ impl Address {
         }
     }
 
-    /// Reads `<nettype> <addrtype>`, which stand before each address: whether it is IPv6.
+    /// Reads `<nettype> <addrtype>`, which precede each address; returns whether it is IPv6.
     fn parse_type(fields: &mut Fields<'_>) -> Result<bool, Problem> {
         let network = next(fields, "the network type")?;
         let kind = next(fields, "the address type")?;
@@ -74,8 +74,8 @@ impl Address {
         Ok(Self::new(next(fields, what)?, ip6))
     }
 
-    /// `text` as an address; the version written beats the type announced, as some peers write
-    /// `IP4` before everything.
+    /// `text` as an address; its own IP version takes precedence over `ip6`, as some peers always
+    /// write `IP4`.
     fn new(text: &str, ip6: bool) -> Self {
         match text.parse() {
             Ok(address) => Self::Ip(address),
@@ -90,7 +90,7 @@ impl From<IpAddr> for Address {
     }
 }
 
-/// What a `c=` line says.
+/// The contents of a `c=` line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Connection {
     pub(super) address: Address,

@@ -1,4 +1,4 @@
-//! Attributes that have no field of their own.
+//! Attributes without a dedicated field.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use core::fmt;
 pub struct Attribute {
     /// The name, before the first colon.
     pub name: String,
-    /// All after the first colon; empty if there is none.
+    /// Everything after the first colon; empty if there is none.
     pub value: String,
 }
 
@@ -20,7 +20,7 @@ impl Attribute {
         Self { name: name.into(), value: value.into() }
     }
 
-    /// The value of the first of `attributes` called `name`, whatever its case.
+    /// The value of the first of `attributes` called `name`, ignoring case.
     pub(super) fn find<'a>(attributes: &'a [Self], name: &str) -> Option<&'a str> {
         let found = attributes.iter().find(|one| one.name.eq_ignore_ascii_case(name))?;
         Some(&found.value)
@@ -38,15 +38,15 @@ impl fmt::Debug for Attribute {
 /// A `b=` line: a bandwidth (RFC 8866 section 5.8).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Bandwidth {
-    /// What it bounds, such as `AS`, `TIAS`, `RS` or `RR`.
+    /// The kind of bandwidth, such as `AS`, `TIAS`, `RS` or `RR`.
     pub modifier: String,
-    /// How much, in the modifier's unit: kilobits per second for `AS` and `CT`, bits per second
-    /// for `TIAS`, `RS` and `RR`.
+    /// The value in the modifier's unit: kilobits per second for `AS` and `CT`, bits per second for
+    /// `TIAS`, `RS` and `RR`.
     pub value: u64,
 }
 
 impl Bandwidth {
-    /// The bandwidth in bits per second; `None` for a modifier not known here.
+    /// The bandwidth in bits per second; `None` for an unknown modifier.
     pub fn bits_per_second(&self) -> Option<u64> {
         match self.modifier.to_ascii_uppercase().as_str() {
             "AS" | "CT" => Some(self.value.saturating_mul(1000)),

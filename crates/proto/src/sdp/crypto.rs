@@ -1,4 +1,4 @@
-//! Keys in the description (`a=crypto`, RFC 4568): the line as written, and what it means for SRTP.
+//! Keys in the description (`a=crypto`, RFC 4568): the line as written, and its meaning for SRTP.
 
 use core::fmt;
 
@@ -18,15 +18,15 @@ use super::warning::Problem;
 
 /// An `a=crypto` line: a cipher suite and a key for it.
 ///
-/// The fields have the line as written, also where it is of no use to SRTP; [`keys`](Self::keys)
-/// and [`session`](Self::session) say what it means.
+/// The fields contain the line as written, even if it is not valid for SRTP; [`keys`](Self::keys)
+/// and [`session`](Self::session) interpret it.
 ///
 /// `Debug` prints no key. Key and session parameters are overwritten with zeros when they are
-/// dropped; the text of the description, before it is read and after it is written, is the
-/// caller's.
+/// dropped; erasing the text of the description, before reading and after writing, is up to the
+/// caller.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Crypto {
-    /// Tells the lines of one media apart; up to nine digits.
+    /// Distinguishes the lines of one media; up to nine digits.
     pub tag: u32,
     /// The cipher suite, such as `AES_CM_128_HMAC_SHA1_80`.
     pub suite: String,
@@ -40,7 +40,7 @@ impl Crypto {
     /// The line that offers `keys` for `suite`.
     ///
     /// # Errors
-    /// What [`valid`](Self::valid) would say of the line.
+    /// Those of [`valid`](Self::valid) for the line.
     pub fn new(
         tag: u32,
         suite: &str,
@@ -64,22 +64,22 @@ impl Crypto {
 
     /// The master keys (section 6.1), at most [`CRYPTO_KEYS_MAX`](super::CRYPTO_KEYS_MAX).
     ///
-    /// Whether they have the length that the suite wants, and may live as long, is for the caller
-    /// to check. Padding of base64, which the RFC wants, may be absent.
+    /// The caller must check that the suite allows their length and lifetime. Padding of base64,
+    /// which the RFC requires, may be absent.
     ///
     /// # Errors
-    /// [`CryptoError::Key`] says which key is wrong, and what is wrong with it.
+    /// [`CryptoError::Key`], with the number of the invalid key and the reason.
     pub fn keys(&self) -> Result<Vec<InlineKey>, CryptoError> {
         read_keys(&self.key_params).map_err(|(key, reason)| CryptoError::Key { key, reason })
     }
 
-    /// The session parameters (section 6.3). Unknown ones that begin with `-` are left out, as
+    /// The session parameters (section 6.3). Unknown parameters that begin with `-` are ignored, as
     /// section 6.3.7 allows.
     ///
     /// # Errors
-    /// [`CryptoError::UnknownParameter`] for any other unknown one, which makes the line invalid;
-    /// [`CryptoError::Parameter`], [`CryptoError::FecKey`] and
-    /// [`CryptoError::RepeatedParameter`] for known ones that cannot be.
+    /// [`CryptoError::UnknownParameter`] for any other unknown parameter, which makes the line
+    /// invalid; [`CryptoError::Parameter`], [`CryptoError::FecKey`] and
+    /// [`CryptoError::RepeatedParameter`] for known parameters that are invalid.
     pub fn session(&self) -> Result<SessionParameters, CryptoError> {
         SessionParameters::read(&self.session_params)
     }
@@ -89,7 +89,7 @@ impl Crypto {
     /// # Errors
     /// [`CryptoError::Tag`] and [`CryptoError::Suite`] if those do not fit the grammar of section
     /// 9.1, those of [`keys`](Self::keys) and [`session`](Self::session), and
-    /// [`KeyError::RepeatedKey`] for a key of `FEC_KEY` that is also among the keys
+    /// [`KeyError::RepeatedKey`] for a key of `FEC_KEY` that is also one of the master keys
     /// (section 6.3.5).
     pub fn valid(&self) -> Result<ValidCrypto<'_>, CryptoError> {
         if self.tag > 999_999_999 {
@@ -150,12 +150,12 @@ impl fmt::Debug for Crypto {
     }
 }
 
-/// An `a=crypto` line that is valid for SRTP, with what it means.
+/// An `a=crypto` line that is valid for SRTP, with its keys and session parameters.
 ///
 /// `Debug` prints no key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ValidCrypto<'a> {
-    /// The line, which has the suite and, for the answer, the tag.
+    /// The line, which contains the suite and the tag for the answer.
     pub line: &'a Crypto,
     /// The master keys: one, or several with an MKI each.
     pub keys: Vec<InlineKey>,
@@ -164,7 +164,7 @@ pub struct ValidCrypto<'a> {
 }
 
 impl<'a> ValidCrypto<'a> {
-    /// The first of `lines` that is valid and that `accepts` likes.
+    /// The first of `lines` that is valid and for which `accepts` returns true.
     pub(super) fn first(
         lines: &'a [Crypto],
         mut accepts: impl FnMut(&ValidCrypto<'a>) -> bool,

@@ -1,72 +1,72 @@
-//! What can be wrong with the keys and the session parameters of an `a=crypto` line.
+//! Errors in the keys and the session parameters of an `a=crypto` line.
 
 use thiserror::Error;
 
-/// Why an `a=crypto` line is not valid for SRTP (RFC 4568 section 6).
+/// The reason why an `a=crypto` line is not valid for SRTP (RFC 4568 section 6).
 ///
-/// Keys and session parameters count from 1. No error holds key material.
+/// Keys and session parameters count from 1. No error contains key material.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CryptoError {
     /// The tag has more than nine digits (section 9.1).
     #[error("the tag {0} has more than nine digits")]
     Tag(u32),
-    /// The suite is empty, or not of letters, digits and `_` (section 9.1).
+    /// The suite is empty, or has characters other than letters, digits and `_` (section 9.1).
     #[error("the suite is not a name of letters, digits and _")]
     Suite,
-    /// A key of the key parameters.
+    /// A key of the key parameters is invalid.
     #[error("key {key}: {reason}")]
     Key {
-        /// Which key.
+        /// The number of the key.
         key: usize,
-        /// What is wrong with it.
+        /// The error in it.
         reason: KeyError,
     },
-    /// A key of the session parameter `FEC_KEY`.
+    /// A key of the session parameter `FEC_KEY` is invalid.
     #[error("key {key} of FEC_KEY: {reason}")]
     FecKey {
-        /// Which key.
+        /// The number of the key.
         key: usize,
-        /// What is wrong with it.
+        /// The error in it.
         reason: KeyError,
     },
-    /// A known session parameter with a value that it cannot have.
+    /// A known session parameter with an invalid value.
     #[error("session parameter {parameter}: {name} must be {expected}")]
     Parameter {
-        /// Which session parameter.
+        /// The number of the session parameter.
         parameter: usize,
         /// Its name.
         name: &'static str,
-        /// What it may be.
+        /// The valid values.
         expected: &'static str,
     },
-    /// A session parameter that came before.
+    /// A session parameter occurs twice.
     #[error("session parameter {parameter} repeats an earlier one")]
     RepeatedParameter {
-        /// Which session parameter.
+        /// The number of the session parameter.
         parameter: usize,
     },
-    /// A session parameter that is not known and may not be ignored (section 6.3.7).
+    /// A session parameter that is unknown and must not be ignored (section 6.3.7).
     #[error("session parameter {parameter}, {name}, is not known and not optional")]
     UnknownParameter {
-        /// Which session parameter.
+        /// The number of the session parameter.
         parameter: usize,
-        /// Its name; `(no name)` in place of what does not look like one and could be a key.
+        /// Its name; `(no name)` if it does not look like a name and could be a key.
         name: String,
     },
 }
 
-/// What is wrong with one master key of an `a=crypto` line (RFC 4568 section 6.1).
+/// An error in one master key of an `a=crypto` line (RFC 4568 section 6.1).
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is no key at all.
+    /// There is no key.
     #[error("it is missing")]
     Missing,
     /// There are more than [`CRYPTO_KEYS_MAX`](super::CRYPTO_KEYS_MAX) keys.
     #[error("it is one too many")]
     TooMany,
-    /// The key method is not `inline`, the only one there is for SRTP.
+    /// The key method is not `inline`, the only one defined for SRTP.
     #[error("its method is not inline")]
     Method,
     /// Key and salt are not in base64.
@@ -87,19 +87,19 @@ pub enum KeyError {
     /// without leading zeroes.
     #[error("the length of its MKI is not a number from 1 to 128")]
     MkiLength,
-    /// Something follows that is neither lifetime nor MKI, or they are in the wrong order.
+    /// Another field than lifetime and MKI follows, or those two are in the wrong order.
     #[error("something follows it that is neither its lifetime nor its MKI")]
     Fields,
     /// There are several keys, and this one has no MKI.
     #[error("it has no MKI, which each of several keys needs")]
     NoMki,
-    /// Its MKI has another length than that of the first key.
+    /// Its MKI differs in length from that of the first key.
     #[error("its MKI has another length than that of the first key")]
     OtherMkiLength,
     /// An earlier key has the same MKI.
     #[error("its MKI is that of an earlier key")]
     RepeatedMki,
-    /// An earlier key of the line, the same key and salt.
+    /// An earlier key of the line has the same key and salt.
     #[error("it is the same as an earlier key")]
     RepeatedKey,
 }

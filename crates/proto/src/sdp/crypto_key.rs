@@ -17,15 +17,15 @@ use super::MKI_LEN_MAX;
 use super::crypto_error::KeyError;
 use super::line::number;
 
-/// Padding is written and may be absent in what is read: some peers leave it out. A last character
-/// with bits that no octet takes is refused, for it tells of a key that was cut off.
+/// Padding is written, but optional when reading: some peers omit it. Unused bits in the last
+/// character must be zero: otherwise the key was truncated.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-/// Characters that [`KEY_AND_SALT_LEN_MAX`] octets have in base64.
+/// Characters of [`KEY_AND_SALT_LEN_MAX`] octets in base64.
 const BASE64_LEN_MAX: usize = KEY_AND_SALT_LEN_MAX.div_ceil(3) * 4;
-/// Characters of all but key and salt: the method, the lifetime and an MKI of 309 digits.
+/// Characters besides key and salt: the method, the lifetime and an MKI of 309 digits.
 const REST_LEN_MAX: usize = 350;
 
 /// One master key of an `a=crypto` line (RFC 4568 section 6.1).
@@ -33,20 +33,20 @@ const REST_LEN_MAX: usize = 350;
 /// `Debug` does not print it. Key and salt are overwritten with zeros when they are dropped.
 #[derive(Clone, Eq, PartialEq)]
 pub struct InlineKey {
-    /// The master key followed by the master salt: 1 to [`KEY_AND_SALT_LEN_MAX`] octets. How many
-    /// there must be, and where the salt begins, depends on the suite.
+    /// The master key followed by the master salt: 1 to [`KEY_AND_SALT_LEN_MAX`] octets. The
+    /// required length, and where the salt begins, depend on the suite.
     pub key_and_salt: Zeroizing<Vec<u8>>,
-    /// How many SRTP packets, and how many SRTCP packets, the key may protect at most: 1 to
-    /// [`LIFETIME_MAX`]. If it is absent, as many as the suite allows.
+    /// Maximum number of SRTP packets, and of SRTCP packets, that the key may protect: 1 to
+    /// [`LIFETIME_MAX`]. If absent, the maximum of the suite.
     pub lifetime: Option<u64>,
-    /// What packets name the key by. Each of several keys has one, all of one length.
+    /// The identifier of the key in packets. Each of several keys has one, all of the same length.
     pub mki: Option<Mki>,
 }
 
 impl InlineKey {
     /// A master key followed by its salt, without lifetime and MKI.
     ///
-    /// The octets are copied; those given are the caller's to erase.
+    /// The octets are copied; erasing the originals is up to the caller.
     pub fn new(key_and_salt: &[u8]) -> Self {
         let key_and_salt = Zeroizing::new(key_and_salt.to_vec());
         Self { key_and_salt, lifetime: None, mki: None }
@@ -59,7 +59,7 @@ impl InlineKey {
         }
         let mut fields = info.split('|').peekable();
         let key_and_salt = read_base64(fields.next().unwrap_or_default())?;
-        // Only the MKI has a colon, and it alone may be there.
+        // Only the MKI contains a colon; the lifetime before it is optional.
         let lifetime = fields.next_if(|field| !field.contains(':'));
         let lifetime = lifetime.map(|text| read_lifetime(text).ok_or(KeyError::Lifetime));
         let mki = fields.next_if(|field| field.contains(':')).map(Mki::read);
@@ -92,7 +92,7 @@ impl fmt::Debug for InlineKey {
     }
 }
 
-/// The keys of the key parameters `text`; with an error, which key it is of, counted from 1.
+/// The keys of the key parameters `text`; an error comes with the number of the key, from 1.
 pub(super) fn read_keys(text: &str) -> Result<Vec<InlineKey>, (usize, KeyError)> {
     let mut keys: Vec<InlineKey> = Vec::new();
     let count = text.split(';').count();
@@ -108,7 +108,7 @@ pub(super) fn read_keys(text: &str) -> Result<Vec<InlineKey>, (usize, KeyError)>
     Ok(keys)
 }
 
-/// Checks `key`, one of `count`, against those before it.
+/// Checks `key`, one of `count`, against the keys before it.
 fn check_among(key: &InlineKey, before: &[InlineKey], count: usize) -> Result<(), KeyError> {
     if count > 1 && key.mki.is_none() {
         return Err(KeyError::NoMki);
@@ -126,7 +126,8 @@ fn check_among(key: &InlineKey, before: &[InlineKey], count: usize) -> Result<()
     Ok(())
 }
 
-/// Writes `keys` onto the end of `text`, which is not moved to other memory by it.
+/// Appends `keys` to `text` in new memory that is large enough, so that no copy of a key is left
+/// behind.
 pub(super) fn write_keys(text: &mut Zeroizing<String>, keys: &[InlineKey]) {
     let len = |key: &InlineKey| key.key_and_salt.len().div_ceil(3) * 4 + REST_LEN_MAX;
     let mut longer = Zeroizing::new(String::new());
@@ -164,22 +165,23 @@ pub(super) fn decimal<N: core::str::FromStr>(text: &str) -> Option<N> {
     if text.len() > 1 && text.starts_with('0') { None } else { number(text) }
 }
 
-/// A master key identifier (RFC 3711 section 3.1): what a packet names its master key by.
+/// A master key identifier (RFC 3711 section 3.1): the field that identifies the master key of a
+/// packet.
 ///
-/// In the description it is a positive decimal number and a length, such as `1:4`, which
-/// `Display` writes; in the packet it is that number in so many octets, big-endian.
+/// In the description it is a positive decimal number and a length, such as `1:4`, which `Display`
+/// writes; in the packet, that number in as many octets as the length, big-endian.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mki(Vec<u8>);
 
 impl Mki {
-    /// The identifier with these octets, those of a packet; `None` unless there are 1 to
-    /// [`MKI_LEN_MAX`], and not all 0: the number must be positive.
+    /// The identifier with these octets, as in a packet; `None` unless there are 1 to
+    /// [`MKI_LEN_MAX`] and they are not all 0: the number must be positive.
     pub fn new(octets: &[u8]) -> Option<Self> {
         let fits = (1..=MKI_LEN_MAX).contains(&octets.len()) && octets.iter().any(|one| *one != 0);
         fits.then(|| Self(octets.to_vec()))
     }
 
-    /// The octets, as a packet has them.
+    /// The octets, as in a packet.
     pub fn octets(&self) -> &[u8] {
         &self.0
     }
@@ -214,8 +216,8 @@ impl fmt::Display for Mki {
     }
 }
 
-/// Reads the decimal number `text` into `octets`, big-endian and 0 before; `None` if there are
-/// other characters or it does not fit, which is found out before more digits are looked at.
+/// Reads the decimal number `text` into `octets`, big-endian, which must be 0; `None` at the first
+/// character that is not a digit or makes the number too large.
 fn read_integer(text: &str, octets: &mut [u8]) -> Option<()> {
     for character in text.chars() {
         let mut carry = character.to_digit(10)?;

@@ -20,19 +20,20 @@ const WSH: &str = "WSH";
 const KNOWN: [&str; 7] =
     [KDR, UNENCRYPTED_SRTP, UNENCRYPTED_SRTCP, UNAUTHENTICATED_SRTP, FEC_ORDER, FEC_KEY, WSH];
 
-/// The most that is printed of the name of an unknown parameter: fewer characters than any key has.
+/// Longest name of an unknown parameter, and longest value, that is printed: shorter than any key.
 const NAME_LEN_MAX: usize = 24;
 
-/// How an `a=crypto` line departs from what SRTP does by default (RFC 4568 section 6.3).
+/// Deviations of an `a=crypto` line from the defaults of SRTP (RFC 4568 section 6.3).
 ///
 /// The three `un…` parameters are negotiated: an answer repeats those of the line it accepts. The
-/// others are declarative: they say how the one that wrote the line sends.
+/// others are declarative: they describe how the author of the line sends.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::struct_excessive_bools, reason = "the parameters of the RFC, each on its own")]
 pub struct SessionParameters {
-    /// `KDR`: session keys are derived anew every 2^n packets, n being 0 to 24; if it is absent,
-    /// they are derived once. Section 6.3.1 begins at 1, the grammar in section 9.2 at 0.
+    /// `KDR`: session keys are derived again every 2^n packets, n being 0 to 24; if absent, they
+    /// are derived once. The range begins at 1 in section 6.3.1, but at 0 in the grammar of section
+    /// 9.2.
     pub key_derivation_rate: Option<u8>,
     /// `UNENCRYPTED_SRTP`: SRTP packets are not encrypted.
     pub unencrypted_srtp: bool,
@@ -42,11 +43,11 @@ pub struct SessionParameters {
     pub unauthenticated_srtp: bool,
     /// `FEC_ORDER`: whether forward error correction comes before or after SRTP.
     pub fec_order: Option<FecOrder>,
-    /// `FEC_KEY`: the master keys of a stream of forward error correction that has its own
-    /// address or port; empty if it is absent. Only then may it be present.
+    /// `FEC_KEY`: the master keys of a forward error correction stream; empty if absent. Only
+    /// allowed if that stream has its own address or port.
     pub fec_keys: Vec<InlineKey>,
-    /// `WSH`: how many packets the replay window should hold, at least 64. It is a hint by the
-    /// peer; whoever follows it must set a bound to it.
+    /// `WSH`: how many packets the replay window should hold, at least 64. It is a hint from the
+    /// peer: a caller that follows it must limit it.
     pub window_size_hint: Option<u32>,
 }
 
@@ -73,7 +74,7 @@ impl SessionParameters {
     pub(super) fn read(texts: &[String]) -> Result<Self, CryptoError> {
         let mut read = Self::default();
         for (index, text) in texts.iter().enumerate() {
-            // Also one that begins with a dash and then has a known name is another parameter.
+            // A dash followed by a known name is also an unknown parameter.
             if !text.starts_with('-') {
                 let (name, _) = split(text);
                 let before = texts[..index].iter();
@@ -155,7 +156,7 @@ impl SessionParameters {
     }
 }
 
-/// A session parameter as `Debug` shows it: without a key, and without what may be one.
+/// A session parameter for `Debug` output: without keys and without anything that may be one.
 pub(super) struct Shown<'a>(pub(super) &'a str);
 
 impl fmt::Debug for Shown<'_> {
@@ -181,7 +182,7 @@ fn known(name: &str) -> Option<&'static str> {
     KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// `name`, if it looks like those of the RFC and no key in base64 can be so short.
+/// `name`, if it looks like a name of the RFC and is shorter than any key in base64.
 fn printable(name: &str) -> Option<&str> {
     let letters = name.strip_prefix('-').unwrap_or(name).bytes();
     let fits = letters.len() > 0 && name.len() <= NAME_LEN_MAX;

@@ -1,4 +1,4 @@
-//! A whole description: what the session has in common, and its media.
+//! A whole description: the session and its media.
 
 use core::net::IpAddr;
 
@@ -11,20 +11,19 @@ use super::parse;
 use super::warning::Warning;
 use super::write;
 
-/// A session description, in our terms.
+/// A parsed session description.
 ///
 /// Times, contacts and titles (`t=`, `e=`, `i=` and so on) are not kept; `t=0 0` is written.
-/// What holds for the whole session but is said of media, such as the connection address, stands
-/// in each [`Media`].
+/// Session-level values that apply to media, such as the connection address, are in each [`Media`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
-    /// Who made it.
+    /// The creator of the description.
     pub origin: Origin,
     /// The session's name; empty if it has none.
     pub name: String,
-    /// Bandwidths of all media together.
+    /// Bandwidths of the whole session.
     pub bandwidth: Vec<Bandwidth>,
-    /// Attributes of the session that have no field, such as `a=group`.
+    /// Attributes of the session without a dedicated field, such as `a=group`.
     pub attributes: Vec<Attribute>,
     /// The media.
     pub media: Vec<Media>,
@@ -44,26 +43,27 @@ impl Description {
 
     /// Reads a description of at most [`DESCRIPTION_LEN_MAX`](super::DESCRIPTION_LEN_MAX) octets.
     ///
-    /// Lenient where peers are loose: lines may end in LF, be empty, have spaces at their ends and
-    /// come in another order; `o=`, `s=` and `t=` may be absent; `a=fmtp` may precede `a=rtpmap`;
-    /// names and parameters have any case.
+    /// Reading is lenient: lines may end in LF, be empty, begin or end with spaces and be in
+    /// another order; `o=`, `s=` and `t=` may be absent; `a=fmtp` may precede `a=rtpmap`; names and
+    /// parameters are case-insensitive.
     ///
-    /// A line that cannot be used is left out, and all others are read:
-    /// [`parse_with_warnings`](Self::parse_with_warnings) names it. A media that cannot be played
-    /// is read as well: see [`Media::supported`].
+    /// A line that cannot be used is skipped, and all others are read:
+    /// [`parse_with_warnings`](Self::parse_with_warnings) reports it. Unsupported media is read as
+    /// well: see [`Media::supported`].
     ///
     /// # Errors
-    /// [`SdpError`] if nothing is left that could be used.
+    /// [`SdpError`] if nothing usable is left.
     pub fn parse(octets: &[u8]) -> Result<Self, SdpError> {
         Self::parse_with_warnings(octets).map(|(description, _)| description)
     }
 
-    /// Reads a description as [`parse`](Self::parse) does, and says of each line that cannot be
-    /// used what is wrong with it and what is left out: at most
-    /// [`WARNINGS_MAX`](super::WARNINGS_MAX) times, in the order of the lines.
+    /// Reads a description as [`parse`](Self::parse) does, and returns warnings too.
+    ///
+    /// There is a warning for each line that cannot be used, with the problem and the part that is
+    /// skipped: at most [`WARNINGS_MAX`](super::WARNINGS_MAX), in the order of the lines.
     ///
     /// # Errors
-    /// [`SdpError`] if nothing is left that could be used.
+    /// [`SdpError`] if nothing usable is left.
     ///
     /// ```
     /// use rushes_proto::sdp::Description;
@@ -79,11 +79,11 @@ impl Description {
         parse::description(octets)
     }
 
-    /// Writes the description, lines ended by CRLF as RFC 8866 section 5 wants them.
+    /// Writes the description, with lines that end in CRLF as RFC 8866 section 5 requires.
     ///
-    /// Reading it again gives the same description, provided that texts hold no characters that
+    /// Reading it again gives the same description, provided that texts contain no characters that
     /// end them (control characters; in names and tokens also spaces; in format parameters
-    /// semicolons): these are replaced, so that no text can add a line of its own.
+    /// semicolons): these are replaced, so that no text can inject a line.
     pub fn write(&self) -> String {
         write::description(self)
     }
@@ -94,21 +94,21 @@ impl Description {
     }
 }
 
-/// Who made a description, and which version it is (`o=`, RFC 8866 section 5.2).
+/// The creator and the version of a description (`o=`, RFC 8866 section 5.2).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Origin {
-    /// The user's name; `-` if it has none.
+    /// The user's name; `-` if there is none.
     pub username: String,
-    /// Tells sessions of one origin apart; an NTP time is recommended.
+    /// Distinguishes sessions of one origin; an NTP time is recommended.
     pub session_id: u64,
-    /// Grows with each change of the description.
+    /// Increases with each change of the description.
     pub session_version: u64,
     /// The address of the machine.
     pub address: Address,
 }
 
 impl Origin {
-    /// An origin without a user's name: session `session_id`, version 0, made at `address`.
+    /// An origin without a user's name: session `session_id`, version 0, created at `address`.
     pub fn new(session_id: u64, address: IpAddr) -> Self {
         Self {
             username: "-".to_owned(),

@@ -1,4 +1,4 @@
-//! What can be wrong with a session description, and what in a right one we cannot do.
+//! Errors in session descriptions, and valid contents that are not supported.
 
 use thiserror::Error;
 
@@ -6,14 +6,14 @@ use super::warning::Warning;
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
-/// Why some octets are not a session description that can be used.
+/// The reason why octets are not a usable session description.
 ///
-/// A line that is odd in itself is no error but a [`Warning`]. Lines count from 1, as an editor
-/// shows them.
+/// A single line that cannot be used is not an error, but a [`Warning`]. Lines count from 1, as in
+/// an editor.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum SdpError {
-    /// There is media, and none of it has an `m=` line that can be read: the first of them.
+    /// There is media, but no `m=` line can be read; the warning is that of the first one.
     #[error("no media can be read: {0}")]
     NoMedia(Warning),
     /// No line is `v=0`, so it is no session description (RFC 8866 section 5.1).
@@ -25,18 +25,18 @@ pub enum SdpError {
     /// The description is longer than [`DESCRIPTION_LEN_MAX`](super::DESCRIPTION_LEN_MAX).
     #[error("the description has {len} octets, more than {limit}")]
     TooLong {
-        /// Its octets.
+        /// Octets of the description.
         len: usize,
-        /// Octets that are allowed.
+        /// Maximum number of octets.
         limit: usize,
     },
 }
 
-/// Something that a well-formed description may ask for and that Rushes cannot do.
+/// A well-formed part of a description that Rushes does not support.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// A known encoding with a number of channels that it does not have.
+    /// A known encoding with an invalid number of channels.
     #[error("{encoding} with {channels} channels")]
     Channels {
         /// The encoding name.
@@ -44,7 +44,7 @@ pub enum Unsupported {
         /// The channels in `a=rtpmap`.
         channels: u8,
     },
-    /// A known encoding with another clock rate than its own.
+    /// A known encoding with a wrong clock rate.
     #[error("{encoding} with a clock of {} Hz", .clock_rate.hertz())]
     ClockRate {
         /// The encoding name.
@@ -52,10 +52,10 @@ pub enum Unsupported {
         /// The rate in `a=rtpmap`.
         clock_rate: ClockRate,
     },
-    /// An encoding without a payload format here.
+    /// An encoding whose payload format is not implemented.
     #[error("the encoding {0} is not one of H264, H265, H266 and opus")]
     Encoding(String),
-    /// The connection address is a domain name, which the caller must look up.
+    /// The connection address is a domain name, which the caller must resolve.
     #[error("the address is a name, {0}, which must be looked up first")]
     HostName(String),
     /// A network that is not the Internet, or an address that is neither IPv4 nor IPv6.
@@ -67,10 +67,10 @@ pub enum Unsupported {
     /// The media has no format.
     #[error("the media has no format")]
     NoFormat,
-    /// A dynamic payload type without an `a=rtpmap`, or without one that can be used.
+    /// A dynamic payload type without a usable `a=rtpmap`.
     #[error("payload type {} has no a=rtpmap that can be used", .0.value())]
     NoRtpMap(PayloadType),
-    /// H.264 in interleaved mode, or a mode to come (RFC 6184 section 5.4).
+    /// H.264 in interleaved mode, or in an undefined mode (RFC 6184 section 5.4).
     #[error("packetization-mode={0} of H264 is not 0 or 1")]
     PacketizationMode(u8),
     /// A payload type that looks like RTCP on a shared port (RFC 5761 section 4).
@@ -82,12 +82,12 @@ pub enum Unsupported {
     /// One H.265 stream in several RTP streams (RFC 7798 section 7.1, `tx-mode`).
     #[error("tx-mode={0} of H265 is not SRST")]
     TransmissionMode(String),
-    /// Another transport than RTP over UDP with a profile known here.
+    /// A transport other than RTP over UDP, or an unknown profile.
     #[error("the transport {0} is not one of RTP/AVP, RTP/AVPF, RTP/SAVP and RTP/SAVPF")]
     Transport(String),
 }
 
-/// Why octets are not the parameter set that was expected.
+/// The reason why octets are not the expected parameter set.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ParameterSetError {
@@ -99,7 +99,7 @@ pub enum ParameterSetError {
         /// The NAL unit type found.
         found: u8,
     },
-    /// The parameter set ends before what must be read.
+    /// The parameter set ends before the required fields.
     #[error("the {0} is too short")]
     Truncated(&'static str),
 }

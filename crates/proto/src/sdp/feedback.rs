@@ -21,19 +21,19 @@ pub enum Feedback {
         /// `smaxpr`: the highest packet rate, in packets per second.
         smaxpr: Option<u64>,
     },
-    /// `goog-remb`: Receiver Estimated Maximum Bitrate, as browsers send it.
+    /// `goog-remb`: Receiver Estimated Maximum Bitrate, as sent by browsers.
     GoogRemb,
-    /// `transport-cc`: arrival times of all packets, as browsers send them.
+    /// `transport-cc`: arrival times of all packets, as sent by browsers.
     TransportCc,
-    /// `trr-int`: the least time between two regular compound RTCP packets, in whole
+    /// `trr-int`: the minimum time between two regular compound RTCP packets, in whole
     /// milliseconds.
     TrrInt(Duration),
-    /// Another, as written; RFC 4585 section 4.2 wants it ignored.
+    /// Other feedback, as written; RFC 4585 section 4.2 requires it to be ignored.
     Other(String),
 }
 
 impl Feedback {
-    /// The feedback that `words`, all after the payload type, stand for.
+    /// The feedback denoted by `words`, everything after the payload type.
     pub(super) fn new(words: &[&str]) -> Self {
         let known = match words {
             ["nack"] => Some(Self::Nack),

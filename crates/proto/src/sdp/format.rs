@@ -1,4 +1,4 @@
-//! One format of a media: a payload type, what it stands for and what may be sent about it.
+//! One format of a media: a payload type, its encoding and its feedback.
 
 use core::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::time::ClockRate;
 pub struct Format {
     /// The payload type, which `m=` lists.
     pub payload_type: PayloadType,
-    /// What the payload is, with the format parameters.
+    /// The encoding of the payload, with the format parameters.
     pub encoding: Encoding,
     /// Ticks per second of the RTP timestamp.
     pub clock_rate: ClockRate,
@@ -34,7 +34,7 @@ pub struct Format {
 
 impl Format {
     /// `encoding` under `payload_type`, with its usual clock: 48 000 Hz and two channels for Opus,
-    /// 90 000 Hz for all else. No feedback.
+    /// 90 000 Hz for all others. No feedback.
     pub fn new(payload_type: PayloadType, encoding: Encoding) -> Self {
         let opus = matches!(encoding, Encoding::Opus(_));
         Self {
@@ -49,7 +49,7 @@ impl Format {
     /// Checks that Rushes has a payload format for this.
     ///
     /// # Errors
-    /// [`Unsupported`] says what stands against it.
+    /// [`Unsupported`], with the reason.
     pub fn supported(&self) -> Result<(), Unsupported> {
         let encoding = match &self.encoding {
             Encoding::H264(parameters) if parameters.packetization_mode > 1 => {
@@ -72,7 +72,7 @@ impl Format {
             return Err(Unsupported::ClockRate { encoding, clock_rate: self.clock_rate });
         }
         match self.channels {
-            // Two is the rule (RFC 7587 section 7), but some devices announce mono as 1.
+            // RFC 7587 section 7 requires 2, but some devices announce mono as 1.
             Some(channels) if channels > if opus { 2 } else { 1 } => {
                 Err(Unsupported::Channels { encoding, channels })
             }
@@ -81,7 +81,7 @@ impl Format {
     }
 }
 
-/// What a payload is, with its format parameters.
+/// The encoding of a payload, with its format parameters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Encoding {
@@ -95,9 +95,10 @@ pub enum Encoding {
     Opus(OpusParameters),
     /// Retransmissions of another format (RFC 4588 section 8).
     Rtx {
-        /// `apt`: the payload type of what is sent again.
+        /// `apt`: the payload type of the packets that are sent again.
         apt: PayloadType,
-        /// `rtx-time`: how long the sender can send a packet again, in whole milliseconds.
+        /// `rtx-time`: the time for which the sender keeps a packet to send it again, in whole
+        /// milliseconds.
         rtx_time: Option<Duration>,
     },
     /// Another encoding.
@@ -122,7 +123,7 @@ impl Encoding {
         }
     }
 
-    /// The encoding called `name`, whatever its case, without parameters.
+    /// The encoding called `name`, ignoring case, without parameters.
     fn named(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "h264" => Self::H264(H264Parameters::default()),
@@ -135,8 +136,8 @@ impl Encoding {
 
     /// The encoding called `name` of `payload_type`, with the parameters of its `a=fmtp` lines.
     ///
-    /// A parameter that cannot be read is left out. If it decides how packets look, a receiver
-    /// that went without it would take them for something else: then it is `None`.
+    /// A parameter that cannot be read is skipped. If it determines the packet format, a receiver
+    /// without it would misinterpret packets: the result is then `None`.
     pub(super) fn parse(
         name: &str,
         payload_type: PayloadType,
@@ -163,7 +164,7 @@ impl Encoding {
         Some(encoding)
     }
 
-    /// Takes the parameter `name`, in lower case, with `value`.
+    /// Sets the parameter `name`, in lower case, to `value`.
     fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         match self {
             Self::H264(parameters) => parameters.set(name, value),
@@ -174,7 +175,7 @@ impl Encoding {
         }
     }
 
-    /// The format parameters, as `a=fmtp` has them after the payload type.
+    /// The format parameters, as in `a=fmtp` after the payload type.
     pub(super) fn write_parameters(&self) -> String {
         match self {
             Self::H264(parameters) => parameters.write(),
@@ -190,7 +191,7 @@ impl Encoding {
     }
 }
 
-/// A retransmission format; `None` if it does not say of what.
+/// A retransmission format; `None` without a valid `apt`.
 fn parse_rtx(text: &str) -> Option<Encoding> {
     let mut apt = None;
     let mut rtx_time = None;

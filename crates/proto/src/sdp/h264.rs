@@ -9,17 +9,17 @@ use super::parameters::up_to;
 use super::sequence_parameters::first_octets;
 use super::warning::Problem;
 
-/// What `a=fmtp` says of an H.264 stream.
+/// The parameters of an H.264 stream in `a=fmtp`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct H264Parameters {
     /// `profile-level-id`: `profile_idc`, the octet of constraint flags, `level_idc`. If absent,
-    /// Baseline at level 1 is meant (42 00 0a).
+    /// Baseline at level 1 (42 00 0a) is implied.
     pub profile_level_id: Option<[u8; 3]>,
     /// `packetization-mode`: 0 single NAL unit mode, 1 non-interleaved, 2 interleaved.
     pub packetization_mode: u8,
     /// `sprop-parameter-sets`: sequence and picture parameter sets, without start codes.
     pub parameter_sets: Vec<Vec<u8>>,
-    /// All else, such as `level-asymmetry-allowed`.
+    /// Other parameters, such as `level-asymmetry-allowed`.
     pub other: OtherParameters,
 }
 
@@ -44,7 +44,7 @@ impl H264Parameters {
         })
     }
 
-    /// Takes the parameter `name`, in lower case, with `value`.
+    /// Sets the parameter `name`, in lower case, to `value`.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         match name {
             "profile-level-id" => self.profile_level_id = Some(base16(value)?),

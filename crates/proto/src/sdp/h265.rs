@@ -10,7 +10,7 @@ use super::parameters::up_to;
 use super::sequence_parameters::first_octets;
 use super::warning::Problem;
 
-/// What `a=fmtp` says of an H.265 stream.
+/// The parameters of an H.265 stream in `a=fmtp`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct H265Parameters {
     /// `profile-space`, 0..=3; 0 if absent.
@@ -40,9 +40,9 @@ pub struct H265Parameters {
     pub sps: Vec<Vec<u8>>,
     /// `sprop-pps`: picture parameter sets.
     pub pps: Vec<Vec<u8>>,
-    /// `sprop-sei`: SEI messages that hold for the whole stream.
+    /// `sprop-sei`: SEI messages that apply to the whole stream.
     pub sei: Vec<Vec<u8>>,
-    /// All else.
+    /// Other parameters.
     pub other: OtherParameters,
 }
 
@@ -81,7 +81,7 @@ impl H265Parameters {
         })
     }
 
-    /// Takes the parameter `name`, in lower case, with `value`.
+    /// Sets the parameter `name`, in lower case, to `value`.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         match name {
             "profile-space" => self.profile_space = Some(up_to(value, 3)? as u8),

@@ -10,7 +10,7 @@ use super::parameters::up_to;
 use super::sequence_parameters::first_octets;
 use super::warning::Problem;
 
-/// What `a=fmtp` says of an H.266 stream.
+/// The parameters of an H.266 stream in `a=fmtp`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct H266Parameters {
     /// `profile-id`, 0..=127; 1, the Main 10 profile, if absent.
@@ -33,20 +33,19 @@ pub struct H266Parameters {
     pub sps: Vec<Vec<u8>>,
     /// `sprop-pps`: picture parameter sets.
     pub pps: Vec<Vec<u8>>,
-    /// `sprop-sei`: SEI messages that hold for the whole stream.
+    /// `sprop-sei`: SEI messages that apply to the whole stream.
     pub sei: Vec<Vec<u8>>,
-    /// All else, such as `sub-profile-id` and `sprop-ols-id`.
+    /// Other parameters, such as `sub-profile-id` and `sprop-ols-id`.
     pub other: OtherParameters,
 }
 
 impl H266Parameters {
     /// Parameters for a single-layer stream with these parameter sets, each a NAL unit without a
-    /// start code; there need not be a VPS.
+    /// start code; a VPS is optional.
     ///
-    /// Profile, tier and level are those of the first SPS. An SPS without
-    /// `profile_tier_level()`, as layers above the first may have, leaves them absent. So are
-    /// `interop-constraints` if the SPS has general constraints, which may grow with each edition
-    /// of H.266.
+    /// Profile, tier and level are those of the first SPS. An SPS without `profile_tier_level()`,
+    /// as layers above the first may have, leaves them absent. `interop-constraints` are also
+    /// absent if the SPS has general constraints, which each edition of H.266 may extend.
     ///
     /// # Errors
     /// [`ParameterSetError`] if there is no SPS or the first is not one, or is too short.
@@ -79,7 +78,7 @@ impl H266Parameters {
         })
     }
 
-    /// Takes the parameter `name`, in lower case, with `value`.
+    /// Sets the parameter `name`, in lower case, to `value`.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         match name {
             "profile-id" => self.profile_id = Some(up_to(value, 127)? as u8),

@@ -1,4 +1,4 @@
-//! A description cut into lines, each with its number for errors (RFC 8866 section 5).
+//! A description split into lines, each with its number for error messages (RFC 8866 section 5).
 
 use core::str::FromStr;
 
@@ -9,14 +9,15 @@ use super::warning::LeftOut;
 use super::warning::Problem;
 use super::warning::Warnings;
 
-/// Words of a line between single or several spaces.
+/// Words of a line, separated by one or more spaces.
 pub(super) type Fields<'a> = core::str::SplitAsciiWhitespace<'a>;
 
-/// The type letters that exist. RFC 8866 section 5 wants a description with another ignored as a
-/// whole; here its line is, as in other programs: video surveillance has lines of its own (`y=`).
+/// The defined type letters. RFC 8866 section 5 requires a description with any other letter to be
+/// ignored as a whole; here only the line is, as in other programs, because surveillance cameras
+/// add lines such as `y=`.
 const TYPES: &str = "vosiuepcbtrzkam";
 
-/// One line: its number from 1, type letter, and value without space at its ends.
+/// One line: its number from 1, type letter, and value without surrounding spaces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub(super) number: usize,
@@ -35,7 +36,8 @@ impl<'a> Line<'a> {
         let is_text = !value.contains(|c: char| c.is_ascii_control() && c != '\t');
         match kind {
             _ if is_text => Ok(Self { number, kind, value: trim(value) }),
-            // Without it, the lines below would be taken for those of the media before.
+            // Kept without a value: otherwise the lines below it would be assigned to the previous
+            // media.
             'm' => Ok(Self { number, kind, value: "" }),
             _ => Err(Problem::Malformed("a text without control characters")),
         }
@@ -56,7 +58,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The next of `fields`; `what` is missing if there is none.
+/// The next of `fields`; if there is none, the problem names `what`.
 pub(super) fn next<'a>(fields: &mut Fields<'a>, what: &'static str) -> Result<&'a str, Problem> {
     fields.next().ok_or(Problem::Malformed(what))
 }
@@ -69,12 +71,12 @@ pub(super) fn next_number<N: FromStr>(
     number_of(fields.next().unwrap_or_default(), what)
 }
 
-/// `text` as a number of decimal digits only; `what` is malformed if it is none.
+/// `text` as a number of decimal digits only; otherwise the problem names `what`.
 pub(super) fn number_of<N: FromStr>(text: &str, what: &'static str) -> Result<N, Problem> {
     number(text).ok_or(Problem::Malformed(what))
 }
 
-/// `text` as a number of decimal digits only: `from_str` alone would take a sign.
+/// `text` as a number of decimal digits only: `from_str` alone would accept a sign.
 pub(super) fn number<N: FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -84,8 +86,8 @@ pub(super) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// Checks the length of `octets` and makes text of them: octets that are not UTF-8, which a
-/// session name may have, become U+FFFD.
+/// Checks the length of `octets` and converts them to text: invalid UTF-8, which a session name may
+/// contain, becomes U+FFFD.
 pub(super) fn text(octets: &[u8]) -> Result<String, SdpError> {
     if octets.len() > DESCRIPTION_LEN_MAX {
         return Err(SdpError::TooLong { len: octets.len(), limit: DESCRIPTION_LEN_MAX });
@@ -93,7 +95,7 @@ pub(super) fn text(octets: &[u8]) -> Result<String, SdpError> {
     Ok(String::from_utf8_lossy(octets).into_owned())
 }
 
-/// The lines of `text` from `v=0` on; empty lines are left out, as is the `SDP:` that FFmpeg prints
+/// The lines of `text` from `v=0` on; empty lines are skipped, as is the `SDP:` that FFmpeg prints
 /// first.
 pub(super) fn lines<'a>(text: &'a str, warnings: &mut Warnings) -> Result<Vec<Line<'a>>, SdpError> {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! One `m=` line with all below it (RFC 8866 section 5.14).
+//! One `m=` line with all lines below it (RFC 8866 section 5.14).
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -15,49 +15,48 @@ use super::source::Source;
 use super::source::SourceGroup;
 use crate::ssrc::PayloadType;
 
-/// What a description says of one media: where it is sent, in which formats, with which keys.
+/// The description of one media: addresses and ports, formats, and keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
-    /// What is carried.
+    /// The kind of media.
     pub kind: MediaKind,
     /// The UDP port of RTP; 0 for media that is refused.
     pub port: u16,
-    /// How many ports, each two after the one before; 1 unless media is sent in layers.
+    /// Number of ports, two apart; 1 unless media is sent in layers.
     pub port_count: u16,
-    /// Where it is sent to, or received at: of the media, else of the session.
+    /// The address to send to, or to receive at: of the media, else of the session.
     pub address: Option<Address>,
     /// The time to live of an IPv4 multicast group.
     pub ttl: Option<u8>,
-    /// How many multicast groups in a row; 1 unless media is sent in layers.
+    /// Number of consecutive multicast groups; 1 unless media is sent in layers.
     pub address_count: u16,
     /// The transport and its RTP profile.
     pub profile: Profile,
     /// The formats, the preferred one first.
     pub formats: Vec<Format>,
-    /// Payload types that nothing explains, or nothing that can be used; refused media often has
-    /// only these.
+    /// Payload types without a usable description; refused media often has only these.
     pub unmapped: Vec<PayloadType>,
-    /// Where RTCP goes.
+    /// The destination of RTCP.
     pub rtcp: RtcpPort,
     /// `a=rtcp-rsize`: RTCP packets need not be compound (RFC 5506).
     pub reduced_size: bool,
-    /// Who sends: of the media, else of the session, else both.
+    /// The direction: of the media, else of the session, else both.
     pub direction: Direction,
     /// The sources that are announced (RFC 5576).
     pub ssrcs: Vec<Source>,
-    /// Sources that belong together, such as a stream and its retransmissions (`FID`).
+    /// Groups of related sources, such as a stream and its retransmissions (`FID`).
     pub ssrc_groups: Vec<SourceGroup>,
     /// `a=framerate`: frames per second.
     pub frame_rate: Option<f64>,
-    /// `a=ptime`: how long the media in one packet lasts.
+    /// `a=ptime`: the duration of the media in one packet.
     pub packet_time: Option<Duration>,
-    /// `a=maxptime`: how long the media in one packet may last.
+    /// `a=maxptime`: the maximum duration of the media in one packet.
     pub max_packet_time: Option<Duration>,
     /// Keys, the preferred one first.
     pub crypto: Vec<Crypto>,
     /// Bandwidths.
     pub bandwidth: Vec<Bandwidth>,
-    /// All else, such as `a=mid`.
+    /// Other attributes, such as `a=mid`.
     pub attributes: Vec<Attribute>,
 }
 
@@ -106,12 +105,12 @@ impl Media {
         }
     }
 
-    /// The first format that Rushes has a payload format for, if the media and its transport
-    /// are such that it can be sent or received.
+    /// The first format that Rushes has a payload format for, if the media and its transport are
+    /// supported.
     ///
     /// # Errors
-    /// [`Unsupported`] if there is none: what stands against the media, or against the format
-    /// that comes nearest.
+    /// [`Unsupported`] if there is none, with the reason against the media, or against the format
+    /// that is closest to being supported.
     pub fn supported(&self) -> Result<&Format, Unsupported> {
         if let Profile::Other { transport, .. } = &self.profile {
             return Err(Unsupported::Transport(transport.clone()));
@@ -137,8 +136,8 @@ impl Media {
         Err(nearest)
     }
 
-    /// Whether the media is encrypted or authenticated (SRTP), by its profile or by its keys, also
-    /// by keys that cannot be read.
+    /// Whether the media is encrypted or authenticated (SRTP), judged by its profile and its keys,
+    /// even if they cannot be read.
     pub fn is_secured(&self) -> bool {
         matches!(self.profile, Profile::Savp | Profile::Savpf)
             || !self.crypto.is_empty()
@@ -157,15 +156,16 @@ impl Media {
         )
     }
 
-    /// The line of [`crypto`](Self::crypto) to answer an offer with: the first one that is valid
-    /// and that `accepts` likes (RFC 4568 sections 5.1.2 and 7.1.2). If there is none, the media
-    /// must be refused.
+    /// The line of [`crypto`](Self::crypto) to accept in an answer to an offer.
     ///
-    /// `accepts` is to check the suite, the length of its keys, their lifetimes and the session
-    /// parameters. A line with the tag of an earlier one is not valid. That other lines have other
-    /// keys, as section 6.1 wants, is not checked: peers offer one key for several suites.
+    /// It is the first valid line for which `accepts` returns true (RFC 4568 sections 5.1.2 and
+    /// 7.1.2). If there is none, the media must be refused.
     ///
-    /// The transport is not looked at: FFmpeg writes keys below RTP/AVP.
+    /// `accepts` must check the suite, the length of its keys, their lifetimes and the session
+    /// parameters. A line with the tag of an earlier one is not valid. Section 6.1 requires
+    /// different keys in each line, which is not checked: peers offer one key for several suites.
+    ///
+    /// The transport is not checked: FFmpeg writes keys below RTP/AVP.
     ///
     /// ```
     /// use rushes_proto::sdp::Description;
@@ -195,7 +195,7 @@ impl Media {
     }
 }
 
-/// How near a format comes that fails for `reason`.
+/// How close a format that fails for `reason` is to being supported.
 fn rank(reason: &Unsupported) -> u8 {
     match reason {
         Unsupported::NoFormat | Unsupported::NoRtpMap(_) => 0,
@@ -204,7 +204,7 @@ fn rank(reason: &Unsupported) -> u8 {
     }
 }
 
-/// What a media is.
+/// The kind of a media.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum MediaKind {
     /// `video`.
@@ -213,7 +213,7 @@ pub enum MediaKind {
     Audio,
     /// `application`.
     Application,
-    /// Another, such as `text` or `message`.
+    /// Another kind, such as `text` or `message`.
     Other(String),
 }
 
@@ -228,7 +228,7 @@ pub enum Profile {
     Savp,
     /// `RTP/SAVPF`: encrypted, with early feedback (RFC 5124).
     Savpf,
-    /// Another; its formats need not be payload types and are kept as written.
+    /// Another transport; its formats need not be payload types and are kept as written.
     Other {
         /// The transport, such as `UDP/TLS/RTP/SAVPF`.
         transport: String,
@@ -237,32 +237,32 @@ pub enum Profile {
     },
 }
 
-/// Where RTCP goes.
+/// The destination of RTCP.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum RtcpPort {
     /// To the port after RTP's (RFC 3550 section 11).
     #[default]
     Next,
-    /// To RTP's own port: `a=rtcp-mux` (RFC 5761), which wins over `a=rtcp`.
+    /// To RTP's own port: `a=rtcp-mux` (RFC 5761), which takes precedence over `a=rtcp`.
     Mux,
-    /// To this port, and address if it is another: `a=rtcp` (RFC 3605).
+    /// To this port, and to this address if it differs from that of RTP: `a=rtcp` (RFC 3605).
     Port(u16, Option<Address>),
 }
 
-/// Who sends (RFC 8866 section 6.7).
+/// The direction of a media (RFC 8866 section 6.7).
 ///
-/// In a description that is handed out to receivers, it says what those do: `a=recvonly`. In an
-/// offer or an answer (RFC 3264 section 5.1), it says what its writer does: one that only sends
-/// writes `a=sendonly` there.
+/// In a description that is distributed to receivers, it applies to these: `a=recvonly`. In an
+/// offer or an answer (RFC 3264 section 5.1), it applies to the author: `a=sendonly` if the author
+/// only sends.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Direction {
-    /// `a=sendrecv`: both.
+    /// `a=sendrecv`: both sides send.
     #[default]
     SendRecv,
-    /// `a=sendonly`: the one that reads a description, or that wrote an offer or answer.
+    /// `a=sendonly`: only the reader of a description, or the author of an offer or answer, sends.
     SendOnly,
-    /// `a=recvonly`: not the one that reads a description, or that wrote an offer or answer.
+    /// `a=recvonly`: only the other side sends.
     RecvOnly,
-    /// `a=inactive`: neither.
+    /// `a=inactive`: neither side sends.
     Inactive,
 }

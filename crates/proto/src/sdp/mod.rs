@@ -1,13 +1,13 @@
 //! Session descriptions of media over RTP (SDP, RFC 8866).
 //!
-//! [`Description::parse`] reads what FFmpeg, `GStreamer`, browsers and cameras write,
-//! [`Description::write`] writes what they read. Both know the attributes that matter to an RTP
-//! stream: formats with their parameters (RFC 6184, 7798, 9328, 7587, 4588), feedback (RFC 4585,
-//! 5104), ports of RTCP (RFC 3605, 5761), sources (RFC 5576) and keys (RFC 4568). Attributes that
-//! are not known are kept as written.
+//! [`Description::parse`] reads the descriptions of FFmpeg, `GStreamer`, browsers and cameras,
+//! [`Description::write`] writes ones that they can read. Both support the attributes that matter
+//! to an RTP stream: formats with their parameters (RFC 6184, 7798, 9328, 7587, 4588), feedback
+//! (RFC 4585, 5104), ports of RTCP (RFC 3605, 5761), sources (RFC 5576) and keys (RFC 4568).
+//! Unknown attributes are kept as written.
 //!
-//! It is not an offer/answer machine (RFC 3264): it says what a description says, and
-//! [`Media::supported`] whether Rushes can take part in it.
+//! It is not an offer/answer machine (RFC 3264): it only returns the contents of a description, and
+//! [`Media::supported`] checks whether Rushes can take part.
 //!
 //! ```
 //! use rushes_proto::sdp::{Description, Encoding};
@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The lines are ours, not a crate's: so a line that cannot be used is left out alone and named by
-//! its number, also where only a part of an attribute is wrong.
+//! The lines are parsed here and not by another crate, so that only the unusable line is skipped
+//! and reported with its number, even where only part of an attribute is wrong.
 
 mod address;
 mod attribute;
@@ -85,25 +85,26 @@ pub use warning::LeftOut;
 pub use warning::Problem;
 pub use warning::Warning;
 
-/// Octets in the longest description that is read.
+/// Maximum length of a description, in octets.
 pub const DESCRIPTION_LEN_MAX: usize = 64 << 10;
-/// Lines of a description that are read.
+/// Maximum number of lines of a description that are read.
 pub const LINES_MAX: usize = 4096;
-/// Media of a description that are read.
+/// Maximum number of media of a description that are read.
 pub const MEDIA_MAX: usize = 64;
-/// Warnings of one description.
+/// Maximum number of warnings for one description.
 pub const WARNINGS_MAX: usize = 64;
-/// Formats of one media.
+/// Maximum number of formats of one media.
 pub const FORMATS_MAX: usize = 64;
-/// Kinds of feedback for one format.
+/// Maximum number of kinds of feedback for one format.
 pub const FEEDBACK_MAX: usize = 32;
-/// Sources of one media that are announced.
+/// Maximum number of announced sources of one media.
 pub const SOURCES_MAX: usize = 128;
-/// Master keys in the key parameters of one `a=crypto` line.
+/// Maximum number of master keys in the key parameters of one `a=crypto` line.
 pub const CRYPTO_KEYS_MAX: usize = 16;
-/// Octets in one master key and its salt; the longest suite known here has 46.
+/// Maximum length of one master key and its salt, in octets; the longest known suite has 46.
 pub const KEY_AND_SALT_LEN_MAX: usize = 128;
-/// Octets in one master key identifier (RFC 4568 section 6.1).
+/// Maximum length of one master key identifier, in octets (RFC 4568 section 6.1).
 pub const MKI_LEN_MAX: usize = 128;
-/// Packets that one master key may protect (RFC 4568 section 6.2, RFC 7714 section 13.1).
+/// Maximum number of packets that one master key may protect (RFC 4568 section 6.2, RFC 7714
+/// section 13.1).
 pub const LIFETIME_MAX: u64 = 1 << 48;

@@ -6,13 +6,14 @@ use super::parameters::flag;
 use super::parameters::up_to;
 use super::warning::Problem;
 
-/// What `a=fmtp` says of an Opus stream. Flags are false if absent.
+/// The parameters of an Opus stream in `a=fmtp`. Flags are false if absent.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are the five flags of RFC 7587")]
 pub struct OpusParameters {
-    /// `maxplaybackrate`, in Hz: what the receiver can render; 48 000 if absent.
+    /// `maxplaybackrate`, in Hz: the maximum rate that the receiver can render; 48 000 if absent.
     pub max_playback_rate: Option<u32>,
-    /// `sprop-maxcapturerate`, in Hz: what the sender is likely to capture; 48 000 if absent.
+    /// `sprop-maxcapturerate`, in Hz: the maximum rate that the sender is likely to capture; 48 000
+    /// if absent.
     pub max_capture_rate: Option<u32>,
     /// `maxaveragebitrate`, in bits per second.
     pub max_average_bit_rate: Option<u32>,
@@ -26,12 +27,12 @@ pub struct OpusParameters {
     pub use_in_band_fec: bool,
     /// `usedtx`: the receiver prefers that nothing is sent in silence.
     pub use_dtx: bool,
-    /// All else, such as `minptime`.
+    /// Other parameters, such as `minptime`.
     pub other: OtherParameters,
 }
 
 impl OpusParameters {
-    /// Takes the parameter `name`, in lower case, with `value`.
+    /// Sets the parameter `name`, in lower case, to `value`.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         let rate = |value| up_to(value, u32::MAX).map(Some);
         match name {

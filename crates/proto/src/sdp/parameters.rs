@@ -12,12 +12,12 @@ use super::line::number_of;
 use super::line::trim;
 use super::warning::Problem;
 
-/// Parameters that have no field of their own: name and value, in the order found. An empty value
-/// stands for none.
+/// Parameters without a dedicated field: name and value, in the order found. An absent value is
+/// empty.
 pub type OtherParameters = Vec<(String, String)>;
 
-/// Padding is written, as RFC 4648 wants, and may be absent in what is read: RFC 9328 section 7.2
-/// leaves some of it out.
+/// Padding is written, as RFC 4648 requires, but optional when reading: RFC 9328 section 7.2 omits
+/// some of it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -34,7 +34,8 @@ pub(super) fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
     pairs.filter(|(name, _)| !name.is_empty())
 }
 
-/// Reads `value`, NAL units in base64 between commas, onto the end of `units`; all of them or none.
+/// Appends the NAL units in `value`, in base64 and separated by commas, to `units`; all of them or
+/// none.
 pub(super) fn read_units(units: &mut Vec<Vec<u8>>, value: &str) -> Result<(), Problem> {
     // Some peers end the list with a comma, or send the parameter without a value.
     let texts = value.split(',').map(trim).filter(|text| !text.is_empty());
@@ -43,12 +44,12 @@ pub(super) fn read_units(units: &mut Vec<Vec<u8>>, value: &str) -> Result<(), Pr
     Ok(())
 }
 
-/// The octets that `text` has in base64.
+/// Decodes `text` from base64.
 pub(super) fn base64(text: &str) -> Result<Vec<u8>, Problem> {
     BASE64.decode(text).map_err(|_| Problem::Malformed("the base64 of a format parameter"))
 }
 
-/// The `N` octets that `text` has in hexadecimal.
+/// Decodes `text` from hexadecimal to `N` octets.
 pub(super) fn base16<const N: usize>(text: &str) -> Result<[u8; N], Problem> {
     let malformed = Problem::Malformed("the hexadecimal number of a format parameter");
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
@@ -100,7 +101,7 @@ impl Writer {
         }
     }
 
-    /// Writes `name=1` if `value`; 0 is what absence means.
+    /// Writes `name=1` if `value`; an absent flag is 0.
     pub(super) fn put_flag(&mut self, name: &str, value: bool) {
         self.put_some(name, value.then_some(1));
     }
@@ -110,7 +111,7 @@ impl Writer {
         self.put(name, BASE64.encode(octets));
     }
 
-    /// Writes NAL units in base64 between commas, if there are any.
+    /// Writes NAL units in base64, separated by commas, if there are any.
     pub(super) fn put_units(&mut self, name: &str, units: &[Vec<u8>]) {
         if !units.is_empty() {
             let units: Vec<String> = units.iter().map(|unit| BASE64.encode(unit)).collect();
@@ -118,7 +119,7 @@ impl Writer {
         }
     }
 
-    /// Writes the rest, which may not break out of its parameter.
+    /// Writes the other parameters, with separators replaced so that none can inject another.
     pub(super) fn finish(mut self, other: &OtherParameters) -> String {
         for (name, value) in other {
             self.put(&name.replace([';', '='], "_"), value.replace(';', "_"));

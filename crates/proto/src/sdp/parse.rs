@@ -1,4 +1,4 @@
-//! Reading: the lines of the session, each media's lines to `parse_media`.
+//! Reading: the lines of the session; those of each media are read in `parse_media`.
 
 use core::net::IpAddr;
 use core::net::Ipv4Addr;
@@ -26,18 +26,19 @@ use super::warning::Problem;
 use super::warning::Warning;
 use super::warning::Warnings;
 
-/// What the session says of all its media.
+/// Session-level values that apply to all media.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defaults {
     pub(super) connection: Option<Connection>,
     pub(super) direction: Direction,
     /// Whether header extensions are encrypted (RFC 9335 section 4).
     pub(super) cryptex: bool,
-    /// Who may send (`a=source-filter`): a media's own replace them (RFC 4570 section 3.1).
+    /// The permitted senders (`a=source-filter`), which those of a media replace (RFC 4570 section
+    /// 3.1).
     pub(super) source_filters: Vec<Attribute>,
 }
 
-/// Reads a whole description, and what could not be read of it.
+/// Reads a whole description, with warnings for what could not be read.
 pub(super) fn description(octets: &[u8]) -> Result<(Description, Vec<Warning>), SdpError> {
     let text = text(octets)?;
     let mut warnings = Warnings::default();
@@ -132,7 +133,7 @@ pub(super) fn bandwidth(line: Line<'_>) -> Result<Bandwidth, Problem> {
     }
 }
 
-/// The direction that the attribute `name` stands for.
+/// The direction denoted by the attribute `name`.
 pub(super) fn direction(name: &str) -> Option<Direction> {
     match name.to_ascii_lowercase().as_str() {
         "sendrecv" => Some(Direction::SendRecv),

@@ -1,4 +1,4 @@
-//! Reading: the `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` lines that make the formats of a media.
+//! Reading: the `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` lines that define the formats of a media.
 
 use super::FEEDBACK_MAX;
 use super::feedback::Feedback;
@@ -16,26 +16,26 @@ use super::warning::Warnings;
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
-/// Octets in the longest feedback that is kept: a wildcard copies it to each format.
+/// Maximum length of feedback that is kept, in octets: a wildcard copies it to each format.
 const FEEDBACK_LEN_MAX: usize = 128;
 
-/// What an `a=rtpmap` line says, or RFC 3551 in its place.
+/// The contents of an `a=rtpmap` line, or the static assignment of RFC 3551.
 struct Map<'a> {
     name: &'a str,
     clock_rate: ClockRate,
     channels: Option<u8>,
 }
 
-/// A format of which not all lines are read yet.
+/// A format whose lines have not all been read yet.
 struct Draft<'a> {
     payload_type: PayloadType,
     map: Map<'a>,
-    /// The `a=fmtp` lines that say something, with their parameters.
+    /// The `a=fmtp` lines that are not empty, with their parameters.
     parameters: Vec<(Line<'a>, &'a str)>,
     feedback: Vec<Feedback>,
 }
 
-/// Gives `media` its formats, and says of each line below it whether nothing is left to do with it.
+/// Sets the formats of `media`; returns for each line below it whether the line has been used.
 pub(super) fn formats(
     below: &[Line<'_>],
     payload_types: &[PayloadType],
@@ -83,7 +83,7 @@ pub(super) fn formats(
     used
 }
 
-/// The attributes called `name` among `lines`, each with its mark.
+/// The attributes called `name` among `lines`, each with its mark in `used`.
 fn attributes<'a, 'u>(
     lines: &[Line<'a>],
     used: &'u mut [bool],
@@ -167,7 +167,7 @@ impl<'a> Draft<'a> {
         room
     }
 
-    /// The format; `None` if what it is cannot be said.
+    /// The format; `None` if its encoding cannot be determined.
     fn finish(self, warnings: &mut Warnings) -> Option<Format> {
         let Self { payload_type, map, parameters, feedback } = self;
         let encoding = Encoding::parse(map.name, payload_type, &parameters, warnings)?;

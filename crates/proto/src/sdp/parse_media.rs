@@ -33,8 +33,8 @@ use super::warning::Warnings;
 use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
 
-/// Reads the media of the `m=` line `first` and the lines `below` it; what is wrong with `first`, if
-/// it makes no media.
+/// Reads the media of the `m=` line `first` and the lines `below` it; the error is the problem with
+/// `first`.
 pub(super) fn media(
     first: Line<'_>,
     below: &[Line<'_>],
@@ -43,7 +43,7 @@ pub(super) fn media(
 ) -> Result<Media, Problem> {
     let (mut media, payload_types) = media_line(first, warnings)?;
     media.direction = defaults.direction;
-    // Formats first: `a=fmtp` and `a=rtcp-fb` may precede the `a=rtpmap` that they rest on.
+    // Formats first: `a=fmtp` and `a=rtcp-fb` may precede the `a=rtpmap` that they refer to.
     let used = formats(below, &payload_types, &mut media, warnings);
     let mut connection = None;
     for (&line, used) in below.iter().zip(used) {
@@ -141,7 +141,7 @@ fn payload_type(text: &str) -> Result<PayloadType, Problem> {
     PayloadType::new(value).ok_or_else(|| Unsupported::PayloadType(value).into())
 }
 
-/// Reads an attribute of a media; what is not known, or not understood, is kept as written.
+/// Reads an attribute of a media; one that is unknown or not understood is kept as written.
 fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
     let (name, value) = line.attribute();
     let understood = match name.to_ascii_lowercase().as_str() {
@@ -169,7 +169,7 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
             match Crypto::parse(value) {
                 Ok(line) => media.crypto.push(line),
                 Err(problem) => {
-                    // Without a trace of it, the media would be taken for one that is not secured.
+                    // Kept, because otherwise the media would be taken for unsecured.
                     media.attributes.push(Attribute::new(name, value));
                     return Err(problem);
                 }
@@ -193,7 +193,7 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Puts `found` into `field`, unless it is nothing; says whether it is something.
+/// Sets `field` to `found` unless that is `None`; returns whether it was set.
 fn keep<T>(field: &mut Option<T>, found: Option<T>) -> bool {
     let some = found.is_some();
     if some {
@@ -212,7 +212,7 @@ fn rtcp(value: &str) -> Result<RtcpPort, Problem> {
     Ok(RtcpPort::Port(port, Some(Address::parse(&mut fields, "the address of a=rtcp")?)))
 }
 
-/// Reads `<ssrc> <attribute>[:<value>]`; says whether that was all there is to it.
+/// Reads `<ssrc> <attribute>[:<value>]`; returns whether it was fully understood.
 fn source(value: &str, sources: &mut Vec<Source>) -> Result<bool, Problem> {
     let (ssrc, attribute) = value.split_once([' ', '\t']).unwrap_or((value, ""));
     let ssrc = Ssrc(number_of(ssrc, "the identifier of a=ssrc")?);

@@ -1,4 +1,4 @@
-//! The first octets of a sequence parameter set, where each standard keeps profile and level.
+//! The first octets of a sequence parameter set, where each standard puts profile and level.
 
 use super::error::ParameterSetError;
 

@@ -1,4 +1,4 @@
-//! Sources that a media announces (RFC 5576), and addresses that it is sent from (RFC 4570).
+//! Sources announced by a media (RFC 5576), and the addresses of its senders (RFC 4570).
 
 use core::net::IpAddr;
 
@@ -7,11 +7,11 @@ use super::attribute::Attribute;
 use super::media::Media;
 use crate::ssrc::Ssrc;
 
-/// Semantics of groups whose first source is a stream, and whose others repair it: retransmissions
-/// (RFC 5576 section 4.2) and forward error correction (RFC 5956 section 4.3).
+/// Semantics of groups whose first source is a stream that the others repair: retransmissions (RFC
+/// 5576 section 4.2) and forward error correction (RFC 5956 section 4.3).
 const REPAIR: [&str; 3] = ["FID", "FEC", "FEC-FR"];
 
-/// A source that is announced: the `a=ssrc` lines of one SSRC (RFC 5576 section 4.1).
+/// An announced source: the `a=ssrc` lines of one SSRC (RFC 5576 section 4.1).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Source {
     /// Its identifier.
@@ -20,12 +20,12 @@ pub struct Source {
     pub cname: Option<String>,
 }
 
-/// Sources that belong together (`a=ssrc-group`, RFC 5576 section 4.2).
+/// A group of related sources (`a=ssrc-group`, RFC 5576 section 4.2).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SourceGroup {
-    /// What unites them: `FID` for a stream and its retransmissions.
+    /// The meaning of the group: `FID` for a stream and its retransmissions.
     pub semantics: String,
-    /// Their identifiers, in an order that has a meaning.
+    /// Their identifiers; the order is significant.
     pub ssrcs: Vec<Ssrc>,
 }
 
@@ -36,7 +36,7 @@ impl SourceGroup {
 }
 
 impl Media {
-    /// The SSRC of the stream, if exactly one is announced that does not repair another.
+    /// The SSRC of the stream, if exactly one SSRC is announced that does not repair another.
     pub fn ssrc(&self) -> Option<Ssrc> {
         let repairs = |ssrc: Ssrc| {
             let is_repair = |group: &&SourceGroup| REPAIR.iter().any(|name| group.is_of(name));
@@ -48,7 +48,7 @@ impl Media {
         streams.next().filter(|_| streams.next().is_none())
     }
 
-    /// The SSRC under which packets of `stream` are sent again (RFC 4588), if a group says it.
+    /// The SSRC under which packets of `stream` are sent again (RFC 4588), if a group defines it.
     pub fn rtx_ssrc(&self, stream: Ssrc) -> Option<Ssrc> {
         let mut groups = self.ssrc_groups.iter().filter(|group| group.is_of("FID"));
         groups.find_map(|group| match group.ssrcs[..] {
@@ -57,9 +57,9 @@ impl Media {
         })
     }
 
-    /// The only addresses that packets are taken from (`a=source-filter: incl`, RFC 4570), of the
-    /// media, else of the session. Empty if any sender is taken, and if a sender is named by a
-    /// domain name, which would have to be looked up.
+    /// The only addresses that packets are accepted from (`a=source-filter: incl`, RFC 4570), of
+    /// the media, else of the session. Empty if any sender is accepted, and if a sender is given by
+    /// a domain name, which would have to be resolved.
     pub fn senders(&self) -> Vec<IpAddr> {
         let filters = self.attributes.iter().filter(|one| is_source_filter(one));
         let mut senders = Vec::new();

@@ -1,4 +1,4 @@
-//! Lines of a description that cannot be used, and what is lost with each.
+//! Lines of a description that cannot be used, and the parts that are skipped.
 
 use core::fmt;
 
@@ -8,14 +8,14 @@ use super::WARNINGS_MAX;
 use super::error::Unsupported;
 use crate::ssrc::PayloadType;
 
-/// A line that is odd in itself, and what was left out because of it; all else was read.
+/// A line that cannot be used, and the part that was skipped because of it; the rest was read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
-    /// Which line; lines count from 1, as an editor shows them.
+    /// The number of the line, counted from 1 as in an editor.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: Problem,
-    /// What the description lacks because of it.
+    /// The part of the description that was skipped.
     pub left_out: LeftOut,
 }
 
@@ -25,44 +25,44 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What is wrong with a line.
+/// The problem with a line.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It is not what RFC 8866 or the attribute's own RFC says: the part that is wrong, with the
-    /// line it belongs to.
+    /// It does not conform to RFC 8866 or the attribute's RFC: the invalid part and the type of its
+    /// line.
     #[error("{0} is missing or malformed")]
     Malformed(&'static str),
-    /// There are more of something than are read.
+    /// There are more items than are read.
     #[error("there are more than {limit} {what}")]
     TooMany {
-        /// What there are too many of.
+        /// The kind of the items.
         what: &'static str,
-        /// How many are read.
+        /// The maximum number that is read.
         limit: usize,
     },
-    /// It is well-formed and asks for what cannot be done.
+    /// It is well-formed, but not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }
 
-/// What a description lacks because of an odd line.
+/// The part of a description that is skipped because of a line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum LeftOut {
-    /// What the line says.
+    /// The line.
     Line,
-    /// The part of the line that is wrong, such as one payload type of `m=`.
+    /// The invalid part of the line, such as one payload type of `m=`.
     Part,
     /// The format parameter of this name.
     Parameter(String),
-    /// The format with this payload type: what is wrong decides how its packets look.
+    /// The format with this payload type: the invalid parameter determines the packet format.
     Format(PayloadType),
     /// The media that begins with the line, and all lines below it.
     Media,
     /// The line, and all lines after it.
     Rest,
-    /// Warnings of this line and of others: there are [`WARNINGS_MAX`] before this one.
+    /// Warnings for this line and others: there are [`WARNINGS_MAX`] before this one.
     Warnings,
 }
 
@@ -82,11 +82,11 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// The warnings of one description, at most [`WARNINGS_MAX`] and one that says so.
+/// The warnings of one description, at most [`WARNINGS_MAX`] and one that reports the excess.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     found: Vec<Warning>,
-    /// The first line whose warning found no room.
+    /// The first line whose warning was dropped.
     more: Option<usize>,
 }
 
@@ -99,7 +99,7 @@ impl Warnings {
         }
     }
 
-    /// All of them, in the order of the lines.
+    /// All warnings, in the order of the lines.
     pub(super) fn finish(mut self) -> Vec<Warning> {
         self.found.sort_by_key(|warning| warning.line);
         self.found.extend(self.more.map(|line| Warning {

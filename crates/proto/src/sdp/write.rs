@@ -1,4 +1,4 @@
-//! Writing: lines in the order of RFC 8866 section 5, ended by CRLF.
+//! Writing: lines in the order of RFC 8866 section 5, terminated by CRLF.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -31,7 +31,8 @@ pub(super) fn description(description: &Description) -> String {
     ));
     let name = if description.name.is_empty() { "-" } else { &description.name };
     to.line(format_args!("s={name}"));
-    // Peers that read only one of the two levels exist for each; the session's is the commoner.
+    // Some peers read `c=` only of the session, others only of the media; the former are more
+    // common.
     let shared = shared_connection(&description.media);
     if let Some(connection) = &shared {
         to.line(connection);
@@ -45,7 +46,7 @@ pub(super) fn description(description: &Description) -> String {
     to.0
 }
 
-/// The `c=` line of all media, if it is the same.
+/// The `c=` line of all media, if they have the same one.
 fn shared_connection(media: &[Media]) -> Option<String> {
     let (first, others) = media.split_first()?;
     let shared = connection(first)?;
@@ -74,7 +75,7 @@ fn token(text: &str) -> String {
     text.replace(|c: char| c.is_ascii_whitespace() || c.is_ascii_control(), "_")
 }
 
-/// `words`, a space before each.
+/// `words`, each preceded by a space.
 fn words(words: impl Iterator<Item = String>) -> String {
     words.fold(String::new(), |line, word| line + " " + &word)
 }
@@ -82,7 +83,7 @@ fn words(words: impl Iterator<Item = String>) -> String {
 struct Writer(String);
 
 impl Writer {
-    /// Writes one line; control characters within it become spaces, so that it stays one.
+    /// Writes one line; control characters in it become spaces, so that it stays a single line.
     fn line(&mut self, line: impl Display) {
         let line = line.to_string().replace(|c: char| c.is_ascii_control() && c != '\t', " ");
         self.0.push_str(trim(&line));

@@ -1,26 +1,26 @@
-//! What stands for SRTP in a build without it: types that have no values.
+//! Stand-ins for SRTP in a build without it. No sender or receiver can be constructed.
 
-/// What an SRTP sender would be.
+/// Stand-in for the SRTP sender.
 #[derive(Debug)]
 pub(crate) enum Protector {}
 
-/// What an SRTP receiver would be.
+/// Stand-in for the SRTP receiver.
 #[derive(Debug)]
 pub(crate) enum Unprotector {}
 
-/// What an SRTCP sender would be.
+/// Stand-in for the SRTCP sender.
 #[derive(Debug)]
 pub(crate) enum SrtcpProtector {}
 
-/// What an SRTCP receiver would be.
+/// Stand-in for the SRTCP receiver.
 #[derive(Debug)]
 pub(crate) enum SrtcpUnprotector {}
 
-/// What would be wrong with a packet to send.
+/// Stand-in for the errors of a packet to send.
 #[derive(Debug)]
 pub(crate) enum ProtectError {}
 
-/// What would be wrong with a received packet.
+/// Stand-in for the errors of a received packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(dead_code, reason = "the names that the other rooms ask for")]
 pub(crate) enum UnprotectError {
@@ -32,7 +32,7 @@ pub(crate) enum UnprotectError {
     UnknownKey,
 }
 
-/// What would be known of a packet before it is authenticated.
+/// Stand-in for an ordinary packet before it is authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected {}
 
@@ -42,7 +42,7 @@ impl Expected {
     }
 }
 
-/// What there would be to know about a key.
+/// Stand-in for the events of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(dead_code, reason = "the names that the other rooms ask for")]
 pub(crate) enum KeyEvent {
@@ -50,7 +50,7 @@ pub(crate) enum KeyEvent {
     Expired,
 }
 
-/// Packets that are looked at together.
+/// Packets that are processed together.
 pub(crate) const BATCH_MAX: usize = 1;
 
 impl Protector {

@@ -1,4 +1,4 @@
-//! The way in, many packets at a time: their tags are computed at once.
+//! Receiving many packets at a time: their tags are computed at once.
 
 use super::error::UnprotectError;
 use super::index::{INDEX_END, roll_over_counter};
@@ -10,12 +10,12 @@ use crate::crypto::Mac;
 use crate::crypto::Message;
 use crate::crypto::tags_are_equal;
 
-/// Packets that [`Unprotector::unprotect_batch`] looks at together.
+/// Packets that [`Unprotector::unprotect_batch`] processes together.
 pub const BATCH_MAX: usize = LANES_MAX;
 
 impl Unprotector {
-    /// Does to each of `packets` what [`unprotect`](Self::unprotect) does, in order, and leaves
-    /// the outcomes in `outcomes`; faster where packets of one key come together.
+    /// Unprotects `packets` in order, as [`unprotect`](Self::unprotect) does, into `outcomes`. This
+    /// is faster if consecutive packets are under one key.
     pub fn unprotect_batch(
         &mut self,
         packets: &mut [&mut [u8]],
@@ -33,7 +33,7 @@ impl Unprotector {
         }
     }
 
-    /// Packets that should come together: more than one only where that is faster.
+    /// Number of packets to pass at a time: above one only if that is faster.
     pub(crate) fn group_len(&self) -> usize {
         if self.keys.policy().suite.is_aead() { 1 } else { BATCH_MAX }
     }
@@ -62,7 +62,7 @@ impl Unprotector {
         let is_right = self.verify(packets, &likely);
         for (n, (packet, outcome)) in packets.iter_mut().zip(outcomes).enumerate() {
             *outcome = match &likely[n] {
-                // Unless its twin, or a packet under another key, came in the same group.
+                // Not after a duplicate or a change of the key in use in the same group.
                 Some((index, parts))
                     if is_right[n]
                         && generation == self.keys.generation()
@@ -77,8 +77,8 @@ impl Unprotector {
         }
     }
 
-    /// The likeliest index of a packet that seems to be under the key in use; `None` if that takes
-    /// a closer look.
+    /// The most likely index of a packet that seems to be under the key in use; `None` if only
+    /// [`unprotect`](Self::unprotect) can decide.
     fn likely(&mut self, packet: &[u8]) -> Option<(u64, Parts)> {
         let parts = self.parts(packet)?;
         if !parts.mki.is_empty() && self.keys.find(&packet[parts.mki.clone()]) != Some(0) {
@@ -90,14 +90,14 @@ impl Unprotector {
         is_new.then_some((index, parts))
     }
 
-    /// Whether nothing since [`likely`](Self::likely) speaks against a packet whose tag is right.
+    /// Repeats the checks of [`likely`](Self::likely) that packets accepted since may have changed.
     fn is_next(&mut self, index: u64, parts: &Parts) -> bool {
         let expired = self.keys.current().is_none_or(|key| key.is_expired());
         let source = self.sources.find(parts.layout.ssrc);
         !expired && source.is_some_and(|source| source.window.check(index).is_ok())
     }
 
-    /// Which packets have the tag that they should have under the key in use.
+    /// Which packets have a valid tag under the key in use.
     fn verify(
         &mut self,
         packets: &[&mut [u8]],

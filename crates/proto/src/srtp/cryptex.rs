@@ -1,27 +1,27 @@
-//! Whole header extensions encrypted (RFC 9335, "cryptex").
+//! Encryption of whole header extensions (RFC 9335, "cryptex").
 //!
-//! The ciphers want one run of octets, but the four that introduce the extension stay clear and
-//! lie between the contributing sources and the data. So the packet is rearranged meanwhile.
+//! The ciphers need contiguous octets, but the extension's profile and length stay clear, between
+//! the contributing sources and the data. The packet is therefore rearranged meanwhile.
 
 use super::layout::{FIXED_LEN, Layout};
 
-/// Octets that introduce a header extension.
+/// Octets in the profile and length of a header extension.
 const INTRODUCTION_LEN: usize = 4;
 
-/// Where the encrypted octets begin while a packet is rearranged.
+/// Start of the encrypted octets in a rearranged packet.
 pub(super) const ENCRYPTED_FROM: usize = FIXED_LEN + INTRODUCTION_LEN;
 
-/// The profiles of RFC 8285, and what they are called once encrypted.
+/// The profiles of RFC 8285, each with its encrypted counterpart.
 const PROFILES: [(u16, u16); 2] = [(0xbede, 0xc0de), (0x1000, 0xc2de)];
 
-/// Whether a received packet is encrypted so.
+/// Whether a received packet is encrypted with cryptex.
 pub(super) fn is_encrypted(layout: &Layout) -> bool {
     let profile = layout.extension.as_ref().map(|(profile, _)| *profile);
     PROFILES.iter().any(|(_, encrypted)| profile == Some(*encrypted))
 }
 
-/// Marks a packet to be encrypted so, giving it an empty extension if it has contributing sources
-/// only; `false` if there is nothing to encrypt, or an extension of another kind.
+/// Sets the cryptex profile; `false` if nothing is to be encrypted or the profile is another. A
+/// packet with contributing sources and no extension gets an empty extension.
 pub(super) fn mark(packet: &mut Vec<u8>, layout: &Layout) -> bool {
     let at = layout.sources_end;
     let clear = match &layout.extension {
@@ -40,7 +40,7 @@ pub(super) fn mark(packet: &mut Vec<u8>, layout: &Layout) -> bool {
     true
 }
 
-/// Gives a decrypted packet its own profile back.
+/// Restores the profile of a decrypted packet.
 pub(super) fn unmark(packet: &mut [u8], layout: &Layout) {
     let at = layout.sources_end;
     let profile = layout.extension.as_ref().map(|(profile, _)| *profile);
@@ -49,12 +49,12 @@ pub(super) fn unmark(packet: &mut [u8], layout: &Layout) {
     }
 }
 
-/// Moves the extension's introduction before the contributing sources.
+/// Moves the extension's profile and length before the contributing sources.
 pub(super) fn rearrange(packet: &mut [u8], sources_end: usize) {
     packet[FIXED_LEN..sources_end + INTRODUCTION_LEN].rotate_right(INTRODUCTION_LEN);
 }
 
-/// Moves it back.
+/// Reverts [`rearrange`].
 pub(super) fn restore(packet: &mut [u8], sources_end: usize) {
     packet[FIXED_LEN..sources_end + INTRODUCTION_LEN].rotate_left(INTRODUCTION_LEN);
 }

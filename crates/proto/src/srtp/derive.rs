@@ -6,7 +6,7 @@ use super::error::PolicyError;
 use super::master::MasterKey;
 use crate::crypto::CounterMode;
 
-/// What a derived key is for (RFC 3711 section 4.3.2, RFC 6904 section 2.2).
+/// The purpose of a derived key (RFC 3711 section 4.3.2, RFC 6904 section 2.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub(super) enum Label {

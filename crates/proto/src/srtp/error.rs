@@ -1,12 +1,12 @@
-//! What can be wrong with keys, policies and packets.
+//! Errors of keys, policies and packets.
 
 use thiserror::Error;
 
-/// Why octets are not a master key.
+/// Why a master key was refused.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Key and salt together have another length.
+    /// Key and salt together have the wrong length.
     #[error("a master key and its salt have {need} octets for this suite, not {have}")]
     Len {
         /// Octets that the suite needs.
@@ -20,16 +20,16 @@ pub enum KeyError {
         /// Octets that were given.
         have: usize,
     },
-    /// The lifetime is zero or longer than packet indices are.
+    /// The lifetime is zero or exceeds the number of packet indices.
     #[error("a master key lives for 1 to 2^48 packets of SRTP and 1 to 2^31 of SRTCP")]
     Lifetime,
 }
 
-/// Why packets cannot be protected as a policy says.
+/// Why a policy or a key was refused.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// An AEAD suite encrypts and authenticates media or does neither (RFC 7714 section 8).
+    /// An AEAD suite always encrypts and authenticates media (RFC 7714 section 8).
     #[error("media under an AEAD suite is always encrypted and authenticated")]
     AeadIsWhole,
     /// The key derivation rate is out of range.
@@ -38,25 +38,25 @@ pub enum PolicyError {
     /// The key was made for a suite with other lengths.
     #[error("the master key was made for another suite")]
     KeyOfAnotherSuite,
-    /// Keys are told apart by identifiers of one length, each used once.
+    /// The master key identifiers of a stream must be distinct and of equal length.
     #[error("master key identifiers of one stream have one length and are all different")]
     Mki,
-    /// No source may be protected.
+    /// The policy allows no source.
     #[error("at least one source must be allowed")]
     NoSources,
-    /// The primitives refused a key.
+    /// The cryptographic library refused a session key.
     #[error("the cryptographic library refused a session key")]
     Refused,
     /// The key was used before: its key stream would repeat, and its lifetime start over.
     #[error("the master key was used before, and must not be again")]
     SameKey,
-    /// Header extensions are encrypted by RFC 6904 or by RFC 9335.
+    /// Header extensions would be encrypted by both RFC 6904 and RFC 9335.
     #[error("header extensions are encrypted by RFC 6904 or by RFC 9335 (cryptex), not by both")]
     TwiceEncrypted,
     /// The replay window is out of range.
     #[error("a replay window of {packets} packets is outside 128 to 32768")]
     Window {
-        /// The window asked for.
+        /// The requested window.
         packets: usize,
     },
 }
@@ -65,18 +65,18 @@ pub enum PolicyError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ProtectError {
-    /// The master key protected as many packets as it may (RFC 3711 section 9.2).
+    /// The lifetime of the master key is used up (RFC 3711 section 9.2).
     #[error("the master key is used up; set another one")]
     Expired,
-    /// It is not an RTP or RTCP packet, or its header extension is broken or has a profile that
-    /// says it is encrypted (RFC 9335).
+    /// It is not an RTP or RTCP packet, or its header extension is malformed or has a profile of
+    /// encrypted extensions (RFC 9335).
     #[error("not a packet that can be protected")]
     Malformed,
-    /// Its sequence number was used before, or is further behind than the replay window is long:
-    /// the same key stream must not be used twice.
+    /// Its sequence number was used before, or is older than the replay window: the same key stream
+    /// must not be used twice.
     #[error("a packet with this sequence number was protected before")]
     Repeated,
-    /// The cryptographic library refused.
+    /// The cryptographic library refused the packet.
     #[error("the cryptographic library refused a packet")]
     Refused,
     /// More sources than the policy allows.
@@ -84,7 +84,7 @@ pub enum ProtectError {
     TooManySources,
 }
 
-/// Why a packet was refused. Nothing is remembered of it.
+/// Why a received packet was refused. Its index is not recorded as received.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum UnprotectError {
@@ -97,13 +97,13 @@ pub enum UnprotectError {
     /// It is too short, or its header reaches past its end.
     #[error("not a protected packet")]
     Malformed,
-    /// It came before, or is older than the replay window.
+    /// It was received before, or is older than the replay window.
     #[error("the packet is a replay, or older than the replay window")]
     Replayed,
-    /// As many sources as the policy allows are followed.
+    /// The policy allows no further source.
     #[error("more sources than the policy allows under one master key")]
     TooManySources,
-    /// It names a master key that is not known.
+    /// Its master key identifier is unknown.
     #[error("the packet names a master key that is not known")]
     UnknownKey,
 }

@@ -1,7 +1,7 @@
-//! Both ways of what nearly every packet is: of the same source as the last one, in a round that is
-//! known, with a header of 12 octets, under the only key, and that for AES-GCM.
+//! Fast path for ordinary AES-GCM packets, both directions: the same source as the last packet, a
+//! known round, a header of 12 octets, and a single key without an identifier.
 //!
-//! It does what `unprotect.rs` and `slab.rs` do with any packet, but looks at everything once.
+//! It does what `unprotect.rs` and `slab.rs` do with any packet, but checks everything only once.
 
 use super::error::{ProtectError, UnprotectError};
 use super::index::INDEX_END;
@@ -12,7 +12,7 @@ use super::unprotect::{SEARCH_AFTER, Unprotector};
 use crate::crypto::TAG_LEN;
 use crate::ssrc::Ssrc;
 
-/// The index of a packet that is what was expected, if it is authentic.
+/// The index of an ordinary packet, not yet authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     ssrc: Ssrc,
@@ -21,7 +21,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Octets of its payload in the clear.
+    /// Octets of its decrypted payload.
     #[inline]
     pub(crate) fn payload_len(self) -> usize {
         self.payload_len
@@ -29,8 +29,8 @@ impl Expected {
 }
 
 impl Unprotector {
-    /// Whether `packet` is what nearly every packet is, so far as can be told before it is
-    /// authenticated.
+    /// The likely index of `packet`, before it is authenticated; `None` if it is not an ordinary
+    /// packet.
     #[inline]
     pub(crate) fn expected(&mut self, packet: &[u8]) -> Option<Expected> {
         let head = packet.first_chunk::<FIXED_LEN>()?;
@@ -48,8 +48,7 @@ impl Unprotector {
         (is_new && self.keys.only_gcm().is_some()).then_some(Expected { ssrc, index, payload_len })
     }
 
-    /// Authenticates and decrypts an expected packet in place: its first octets, as many as are
-    /// returned, are the RTP packet then.
+    /// Authenticates and decrypts an expected packet in place; returns the RTP packet's length.
     #[inline]
     pub(super) fn open_expected(
         &mut self,
@@ -65,10 +64,10 @@ impl Unprotector {
         Ok(packet.len() - TAG_LEN)
     }
 
-    /// Authenticates an expected packet and decrypts its payload into `place`, which is as long.
+    /// Authenticates an expected packet and decrypts its payload into `place`, of equal length.
     ///
     /// # Errors
-    /// [`UnprotectError::Authentication`]; what is in `place` means nothing then.
+    /// [`UnprotectError::Authentication`]; the contents of `place` are then meaningless.
     #[inline]
     pub(crate) fn open_expected_into(
         &mut self,
@@ -98,8 +97,8 @@ impl Unprotector {
 }
 
 impl Protector {
-    /// Protects a packet in its place, as `protect_in_place` does; `None`, and nothing changes, if
-    /// it is not what nearly every packet is.
+    /// Protects an ordinary packet in place, as `protect_in_place` does; returns `None` and changes
+    /// nothing for any other packet.
     #[inline]
     pub(super) fn protect_expected(
         &mut self,
@@ -116,7 +115,7 @@ impl Protector {
         if index >= INDEX_END || known.window.check(index).is_err() {
             return None;
         }
-        // Whatever becomes of the packet, its index is used.
+        // The index counts as used even if sealing fails.
         self.sources.note_recent(index);
         let outcome = seal(cipher, salt.nonce(ssrc, index), place, written, source);
         if outcome.is_ok() {

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
-/// A set of header extension elements, by their identifiers (RFC 8285), 1..=255.
+/// A set of header extension elements, given by their identifiers (RFC 8285), 1..=255.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 pub struct ExtensionIds([u64; 4]);
 
@@ -18,12 +18,12 @@ impl ExtensionIds {
         Self(words)
     }
 
-    /// Whether `id` is in it.
+    /// Whether the set contains `id`.
     pub fn contains(self, id: u8) -> bool {
         self.0[usize::from(id / 64)] >> (id % 64) & 1 == 1
     }
 
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == [0; 4]
     }
@@ -35,12 +35,12 @@ impl fmt::Debug for ExtensionIds {
     }
 }
 
-/// An element reaches past the extension's end.
+/// An element exceeds the extension.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Truncated;
 
-/// Applies `key_stream`, as long as `data`, to the data of the elements in `ids`, and to nothing
-/// between them. An extension in neither form of RFC 8285 stays as it is.
+/// Applies `key_stream`, as long as `data`, to the data of the elements in `ids` and to nothing
+/// else. An extension in neither form of RFC 8285 is left unchanged.
 pub(super) fn apply(
     profile: u16,
     data: &mut [u8],
@@ -52,12 +52,12 @@ pub(super) fn apply(
         profile if profile & 0xfff0 == 0x1000 => true,
         _ => return Ok(()),
     };
-    // Nothing changes if the list is broken further on.
+    // Check the whole list first: a malformed one must not be changed in part.
     visit(data, two_byte, |_, _| ())?;
     let mut masked = [const { 0..0 }; 64];
     let mut begin = 0;
     loop {
-        // In groups, because the list is read from what is being changed.
+        // In groups of elements, because the list is parsed from the data that is being changed.
         let mut count = 0;
         let end = visit(data, two_byte, |id, range| {
             if range.start >= begin && ids.contains(id) && count < masked.len() {
@@ -78,7 +78,7 @@ pub(super) fn apply(
     }
 }
 
-/// Tells of each element's identifier and the place of its data.
+/// Calls `tell` with each element's identifier and the range of its data.
 fn visit(
     data: &[u8],
     two_byte: bool,
@@ -112,7 +112,7 @@ fn visit(
 mod tests {
     use super::*;
 
-    /// RFC 6904 section 3.1: the mask of its example, seen through a key stream of ones.
+    /// RFC 6904 section 3.1: the mask of its example, taken from a key stream of ones.
     #[test]
     fn the_mask_is_that_of_the_example() {
         let elements = [0x17, 7, 7, 7, 7, 7, 7, 7, 7, 0x22, 7, 7, 7, 0x30, 7, 0x46];

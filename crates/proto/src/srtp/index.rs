@@ -5,13 +5,13 @@ pub(super) const INDEX_END: u64 = 1 << 48;
 
 /// The index of the packet with `sequence` that is closest to `highest`, the highest index so far.
 ///
-/// Where that would be before the first packet, it is the packet of the first round: libsrtp does
-/// the same, and the tag tells.
+/// If that index would be negative, the packet is taken to be in the first round, as in libsrtp;
+/// its tag decides whether that is right.
 #[inline]
 pub(super) fn estimate(highest: u64, sequence: u16) -> u64 {
     let newest = highest as u16;
     let ahead = sequence.wrapping_sub(newest);
-    // RFC 3711 decides the tie of half a round by which half the newest packet is in.
+    // At a distance of exactly half a round, RFC 3711 decides by the half that `newest` is in.
     let is_ahead = ahead < 0x8000 || (ahead == 0x8000 && newest < 0x8000);
     if is_ahead {
         return highest + u64::from(ahead);
@@ -45,8 +45,8 @@ mod tests {
         v.max(0).cast_unsigned() << 16 | u64::from(sequence)
     }
 
-    /// Every newest packet and every sequence number: in the first round, which none comes before,
-    /// and in another.
+    /// Every newest packet with every sequence number, in the first round, which has no
+    /// predecessor, and in another.
     #[test]
     fn every_estimate_is_that_of_the_appendix() {
         for round in [0, 1] {

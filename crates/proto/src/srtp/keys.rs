@@ -1,4 +1,4 @@
-//! The master keys in use: which one a packet is under, and how many packets it has left.
+//! The master keys in use: which one protects a packet, and its remaining lifetime.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -10,39 +10,39 @@ use super::policy::Policy;
 use super::transform::{Body, Protocol, Salt, SessionKeys, Transform};
 use crate::crypto::{Aead, HashAlgorithm, hash, on_erased_stack};
 
-/// SRTP packets under one master key at most (RFC 3711 section 9.2).
+/// Maximum number of SRTP packets under one master key (RFC 3711 section 9.2).
 pub const RTP_LIFETIME_MAX: u64 = 1 << 48;
 
-/// SRTCP packets under one master key at most (RFC 3711 section 9.2).
+/// Maximum number of SRTCP packets under one master key (RFC 3711 section 9.2).
 pub const RTCP_LIFETIME_MAX: u64 = 1 << 31;
 
-/// Master keys that are kept at once: the one in use, the next, and those of late packets.
+/// Maximum number of master keys kept: the one in use, the next, and earlier ones for late packets.
 pub const KEYS_MAX: usize = 4;
 
-/// Something to know about the master key in use.
+/// An event of the master key in use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum KeyEvent {
-    /// A sixteenth of its lifetime, or less, is left: time for another key.
+    /// A sixteenth of its lifetime, or less, is left: another key should be set.
     Expiring {
         /// Packets that it may still protect.
         left: u64,
     },
-    /// It is used up: nothing more is sent or accepted under it.
+    /// Its lifetime is used up: nothing more is sent or accepted under it.
     Expired,
 }
 
 /// The first half of the SHA-256 of a master key and its salt.
 type Fingerprint = [u8; 16];
 
-/// One master key and the session keys that follow from it.
+/// One master key and the session keys derived from it.
 pub(super) struct Key {
     pub(super) mki: Vec<u8>,
-    /// Kept only where further session keys follow from the master key.
+    /// Kept only if the policy has a key derivation rate.
     derivation: Option<Box<Derivation>>,
     /// The session keys of the two newest epochs of authentic packets, the newest first.
     epochs: VecDeque<(u64, Transform)>,
-    /// The session keys derived last for another epoch, whose packet may be forged.
+    /// The session keys derived last for another epoch, for a packet not yet authenticated.
     candidate: Option<(u64, Transform)>,
     used: u64,
     lifetime: u64,
@@ -53,7 +53,7 @@ pub(super) struct Key {
 pub(super) struct Keys {
     policy: Policy,
     protocol: Protocol,
-    /// The one in use first.
+    /// The key in use is the first.
     list: VecDeque<Key>,
     /// Fingerprints of all keys ever used here: none may be used again.
     known: Vec<Fingerprint>,
@@ -73,7 +73,7 @@ impl Key {
             let kept = policy.key_derivation_rate.map(|_| Box::new(derivation));
             Ok::<_, PolicyError>((kept, first))
         })?;
-        // What is not used of a value is whatever was on the stack, so this comes after.
+        // After the erasure: unused bytes of the value may hold remains of the stack.
         let first = Transform::new(policy, protocol, &first)?;
         let lifetime = match protocol {
             Protocol::Rtp => master.rtp_lifetime(),
@@ -119,13 +119,13 @@ impl Key {
         self.candidate.as_ref().map(|(_, transform)| transform)
     }
 
-    /// Notes that the packet with this index is authentic: the session keys of its epoch are kept.
+    /// Keeps the session keys of the epoch of `index`, whose packet was authentic.
     fn confirm(&mut self, policy: &Policy, index: u64) {
         let Some(power) = policy.key_derivation_rate else { return };
         let epoch = index >> power;
         if let Some(confirmed) = self.candidate.take_if(|(known, _)| *known == epoch) {
             self.epochs.push_front(confirmed);
-            // The newest, and the one that its late packets are under.
+            // The newest, and the one before it for late packets.
             self.epochs.truncate(2);
         }
     }
@@ -160,8 +160,8 @@ impl Keys {
         Some((policy, transform))
     }
 
-    /// AES-GCM and its salt under the only key, if there is one key without an identifier, good
-    /// for more packets, and with the same session keys for all of them.
+    /// The AES-GCM cipher and its salt, if there is exactly one key, it has no identifier, it is
+    /// not expired, and all packets share one set of session keys.
     #[inline]
     pub(super) fn only_gcm(&self) -> Option<(&Aead, &Salt)> {
         if self.list.len() != 1 || self.policy.key_derivation_rate.is_some() {
@@ -174,8 +174,8 @@ impl Keys {
         }
     }
 
-    /// Whether both directions have ever used the same master key: then a reflected packet of our
-    /// own is authentic.
+    /// Whether both directions have ever used the same master key, so that a reflected packet of
+    /// our own would be authentic.
     pub(super) fn shares_with(&self, other: &Self) -> bool {
         self.known.iter().any(|key| other.known.contains(key))
     }
@@ -185,7 +185,7 @@ impl Keys {
         self.generation
     }
 
-    /// Octets of the identifier that packets carry.
+    /// Octets in the master key identifier of a packet.
     #[inline]
     pub(super) fn mki_len(&self) -> usize {
         self.list.front().map_or(0, |key| key.mki.len())
@@ -195,7 +195,7 @@ impl Keys {
         self.list.len()
     }
 
-    /// Lets `master` be the key in use from now on, and forgets all others.
+    /// Makes `master` the key in use and drops all others.
     pub(super) fn replace(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
         let key = self.prepare(master)?;
         self.known.push(fingerprint(master));
@@ -205,15 +205,15 @@ impl Keys {
         Ok(())
     }
 
-    /// Lets packets be under `master` too; if there are many, the key that was used longest ago is
-    /// forgotten, or the first that never was.
+    /// Accepts packets under `master` too. At [`KEYS_MAX`] keys, the least recently used is
+    /// dropped, or else the oldest never used.
     pub(super) fn add(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
         let key = self.prepare(master)?;
         if self.list.iter().any(|other| other.mki == key.mki) && !key.mki.is_empty() {
             return Err(PolicyError::Mki);
         }
         if self.list.len() >= KEYS_MAX {
-            // Used keys stand in the order of their use, behind the one in use.
+            // Used keys follow the key in use, the most recently used first.
             let was_used = |key: &Key| key.used > 0;
             let oldest = self.list.iter().skip(1).rposition(was_used).map_or(1, |n| n + 1);
             self.list.remove(oldest);
@@ -223,8 +223,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Checks and derives a new key. A key used before is refused: its key stream would repeat, and
-    /// its lifetime start over.
+    /// Checks a new key and derives its session keys. A key used before is refused: its key stream
+    /// would repeat, and its lifetime start over.
     fn prepare(&self, master: &MasterKey) -> Result<Key, PolicyError> {
         if master.mki().len() != self.mki_len() {
             return Err(PolicyError::Mki);
@@ -246,13 +246,13 @@ impl Keys {
         self.list.get_mut(n)
     }
 
-    /// Which key is called `mki`.
+    /// The position of the key with the identifier `mki`.
     pub(super) fn find(&self, mki: &[u8]) -> Option<usize> {
         self.list.iter().position(|key| key.mki == mki)
     }
 
-    /// Counts an authentic packet under key `n`, as [`count`](Self::count), and keeps the session keys
-    /// of its epoch.
+    /// Counts an authentic packet under key `n`, as [`count`](Self::count) does, and keeps the
+    /// session keys of its epoch.
     #[inline]
     pub(super) fn accept(&mut self, n: usize, index: u64) {
         let Self { policy, list, .. } = self;
@@ -262,7 +262,7 @@ impl Keys {
         self.count(n);
     }
 
-    /// Counts a packet under key `n`, which is the key in use from now on.
+    /// Counts a packet under key `n`, which becomes the key in use.
     #[inline]
     pub(super) fn count(&mut self, n: usize) {
         if n > 0
@@ -285,7 +285,7 @@ impl Keys {
         };
         if news {
             key.told = Some(event);
-            // Two for each key; nobody may be collecting them.
+            // Two for each key; the application may not be polling.
             self.events.truncate(2 * KEYS_MAX);
             self.events.push_back(event);
         }
@@ -295,7 +295,7 @@ impl Keys {
         self.events.pop_front()
     }
 
-    /// Takes these session keys instead of those that follow from the master key.
+    /// Replaces the session keys derived from the master key by these.
     #[cfg(test)]
     pub(super) fn set_session_keys(&mut self, transform: Transform) {
         if let Some(key) = self.list.front_mut() {
@@ -347,7 +347,7 @@ mod tests {
             keys.accept(0, index);
         }
         assert_eq!(kept(&keys), [2, 1]);
-        // Forged ones, of any epoch.
+        // Forged packets of any epoch.
         for index in (0..100).map(|n| 1000 * n) {
             keys.transform(0, index).unwrap();
         }

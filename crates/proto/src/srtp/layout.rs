@@ -1,4 +1,4 @@
-//! Where the parts of an RTP packet are, read without its encrypted octets.
+//! Positions of the parts of an RTP packet, found without its encrypted octets.
 
 use core::ops::Range;
 
@@ -12,16 +12,16 @@ pub(super) const FIXED_LEN: usize = 12;
 pub(super) struct Layout {
     pub(super) ssrc: Ssrc,
     pub(super) sequence: u16,
-    /// Where the contributing sources end.
+    /// End of the contributing sources.
     pub(super) sources_end: usize,
-    /// The profile of the header extension, and where its data are.
+    /// The profile of the header extension, and the range of its data.
     pub(super) extension: Option<(u16, Range<usize>)>,
-    /// Where the payload begins.
+    /// Start of the payload.
     pub(super) payload: usize,
 }
 
 impl Layout {
-    /// The parts of `packet`; `None` if it is no RTP packet or its header passes the end.
+    /// The parts of `packet`; `None` if it is not an RTP packet or its header exceeds it.
     #[inline]
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let head = packet.first_chunk::<FIXED_LEN>()?;

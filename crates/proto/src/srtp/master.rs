@@ -40,7 +40,7 @@ impl MasterKey {
         })
     }
 
-    /// The key with an identifier that every packet under it carries; none by default.
+    /// Sets an identifier that every packet under the key carries; none by default.
     ///
     /// # Errors
     /// [`KeyError::Mki`] if it has more than [`MKI_LEN_MAX`] octets.
@@ -52,10 +52,10 @@ impl MasterKey {
         Ok(self)
     }
 
-    /// The key, good for that many packets of SRTP and of SRTCP; 2⁴⁸ and 2³¹ by default.
+    /// Sets the number of SRTP and SRTCP packets that the key may protect; by default 2⁴⁸ and 2³¹.
     ///
     /// # Errors
-    /// [`KeyError::Lifetime`] if one is zero or longer than that.
+    /// [`KeyError::Lifetime`] if one is zero or exceeds its default.
     pub fn with_lifetime(mut self, rtp: u64, rtcp: u64) -> Result<Self, KeyError> {
         let in_range = |packets, max| (1..=max).contains(&packets);
         if !in_range(rtp, RTP_LIFETIME_MAX) || !in_range(rtcp, RTCP_LIFETIME_MAX) {
@@ -70,18 +70,18 @@ impl MasterKey {
         &self.mki
     }
 
-    /// The master key and its salt, as [`new`](Self::new) takes them. What is copied is the
-    /// caller's to erase.
+    /// The master key and its salt, as passed to [`new`](Self::new). The caller must erase any
+    /// copy.
     pub fn key_and_salt(&self) -> &[u8] {
         &self.octets
     }
 
-    /// Packets of SRTP that it may protect.
+    /// Number of SRTP packets that it may protect.
     pub fn rtp_lifetime(&self) -> u64 {
         self.rtp_lifetime
     }
 
-    /// Packets of SRTCP that it may protect.
+    /// Number of SRTCP packets that it may protect.
     pub fn rtcp_lifetime(&self) -> u64 {
         self.rtcp_lifetime
     }
@@ -94,7 +94,7 @@ impl MasterKey {
         &self.octets[..self.key_len]
     }
 
-    /// The salt; that of an AEAD suite has two zeros after it (RFC 7714 section 11).
+    /// The salt; two zeros are appended to that of an AEAD suite (RFC 7714 section 11).
     pub(super) fn salt(&self) -> Zeroizing<[u8; 14]> {
         let mut salt = Zeroizing::new([0; 14]);
         let octets = &self.octets[self.key_len..];

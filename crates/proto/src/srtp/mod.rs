@@ -1,10 +1,10 @@
 //! SRTP and SRTCP packet protection (RFC 3711, RFC 6188, RFC 7714).
 //!
-//! **What it is.** RTP and RTCP packets become authenticated, encrypted ones, and back. This room
-//! holds keys, roll-over counters and replay windows, one of each per synchronisation source.
+//! **Scope.** Converts RTP and RTCP packets to authenticated, encrypted packets and back. This
+//! module holds keys and, per synchronisation source, a roll-over counter and a replay window.
 //!
-//! **What it is not.** It opens no sockets, agrees on no keys (see [`sdp`](crate::sdp) for keys in
-//! session descriptions) and does not know what a payload is.
+//! **Not in scope.** Sockets, key agreement (see [`sdp`](crate::sdp) for keys in session
+//! descriptions) and the formats of payloads.
 //!
 //! ```
 //! use rushes_proto::srtp::{MasterKey, Policy, Protector, Suite, Unprotector};
@@ -25,21 +25,21 @@
 //!
 //! # Map
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `suite.rs`, `policy.rs` | what both ends agree on: ciphers, tags, options |
-//! | `master.rs`, `derive.rs` | master keys, and the session keys that follow from them |
-//! | `keys.rs` | the keys in use: which one a packet is under, how many packets it has left |
-//! | `transform.rs` | one packet's encryption and tag under given session keys |
-//! | `protect.rs`, `slab.rs` | the way out, packet by packet and a slab at a time |
-//! | `unprotect.rs`, `batch.rs` | the way in, one by one and many at once |
-//! | `expected.rs` | both ways of what nearly every packet is |
-//! | `rtcp.rs` | both ways for SRTCP |
-//! | `index.rs`, `replay.rs`, `sources.rs` | packet indices, replay windows, one of each per source |
-//! | `layout.rs`, `extension.rs`, `cryptex.rs` | where a packet's parts are; RFC 6904; RFC 9335 |
+//! | `suite.rs`, `policy.rs` | parameters on which both ends agree: ciphers, tags, options |
+//! | `master.rs`, `derive.rs` | master keys, and the session keys derived from them |
+//! | `keys.rs` | the keys in use: which one protects a packet, and its remaining lifetime |
+//! | `transform.rs` | encryption and tag of one packet under given session keys |
+//! | `protect.rs`, `slab.rs` | sending, packet by packet and a slab at a time |
+//! | `unprotect.rs`, `batch.rs` | receiving, one packet and many at a time |
+//! | `expected.rs` | fast path for ordinary AES-GCM packets, both directions |
+//! | `rtcp.rs` | SRTCP, both directions |
+//! | `index.rs`, `replay.rs`, `sources.rs` | packet indices, replay windows, state per source |
+//! | `layout.rs`, `extension.rs`, `cryptex.rs` | positions in a packet; RFC 6904; RFC 9335 |
 //!
-//! Invariant: nothing is remembered of a packet before its tag was found right. Invariant: no key
-//! is in any `Debug`.
+//! Invariant: no packet index is recorded before the packet's tag is verified. Invariant: no
+//! `Debug` output contains a key.
 
 mod batch;
 mod cryptex;

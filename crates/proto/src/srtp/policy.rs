@@ -1,10 +1,10 @@
-//! What both ends of a secured stream agree on besides its keys.
+//! The parameters of a secured stream, besides its keys, on which both ends agree.
 
 use super::error::PolicyError;
 use super::extension::ExtensionIds;
 use super::suite::Suite;
 
-/// The options of a secured stream; both ends must be told the same.
+/// The options of a secured stream, which must be the same at both ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Policy {
@@ -20,15 +20,15 @@ pub struct Policy {
     /// Packets between two derivations of session keys: 2 to the power of this (RFC 3711 section
     /// 4.3.1), 0..=24; with `None`, the default, they are derived once.
     pub key_derivation_rate: Option<u8>,
-    /// Packets back from the newest one whose replay is recognised, 128..=32 768; older packets
-    /// are refused. By default 1 024; rounded up to a power of two.
+    /// Size of the replay window in packets, 128..=32 768, by default 1 024, rounded up to a
+    /// power of two; older packets are refused.
     pub window: usize,
     /// Elements of the header extension that are encrypted (RFC 6904); by default none.
     pub encrypted_extensions: ExtensionIds,
     /// Whether the whole header extension and the contributing sources are encrypted (RFC 9335);
     /// by default not.
     pub cryptex: bool,
-    /// Synchronisation sources that one master key may protect, 1 or more; by default 256.
+    /// Maximum number of synchronisation sources under one master key, 1 or more; by default 256.
     pub sources_max: usize,
 }
 
@@ -48,14 +48,14 @@ impl Policy {
         }
     }
 
-    /// Octets that an SRTP packet is longer than its RTP packet, with a master key identifier of
-    /// `mki_len` octets. Cryptex adds four to a packet that has contributing sources and no
+    /// Octets by which an SRTP packet is longer than its RTP packet, with a master key identifier
+    /// of `mki_len` octets. Cryptex adds four to a packet that has contributing sources and no
     /// header extension.
     pub fn overhead(&self, mki_len: usize) -> usize {
         self.rtp_tag_len() + mki_len
     }
 
-    /// Octets that an SRTCP packet is longer than its RTCP packet.
+    /// Octets by which an SRTCP packet is longer than its RTCP packet.
     pub fn rtcp_overhead(&self, mki_len: usize) -> usize {
         self.suite.rtcp_tag_len() + super::rtcp::INDEX_LEN + mki_len
     }

@@ -1,4 +1,4 @@
-//! The way out: RTP packets into SRTP packets.
+//! Sending: RTP packets into SRTP packets.
 
 use core::fmt;
 
@@ -40,12 +40,12 @@ impl Protector {
         })
     }
 
-    /// Octets that each packet grows by.
+    /// Octets by which each packet grows.
     pub fn overhead(&self) -> usize {
         self.keys.policy().overhead(self.keys.mki_len())
     }
 
-    /// Goes on under another master key; packet indices go on as they were.
+    /// Switches to another master key; packet indices continue.
     ///
     /// # Errors
     /// [`PolicyError`] if the key is of another suite, or its identifier of another length.
@@ -55,23 +55,23 @@ impl Protector {
         Ok(())
     }
 
-    /// Whether packets of `ssrc` can be protected: whether it is known, or there is room for it.
+    /// Whether packets of `ssrc` can be protected: it is known, or there is room for it.
     pub fn has_room(&self, ssrc: Ssrc) -> bool {
         self.sources.get(ssrc).is_some() || !self.sources.is_at_max()
     }
 
-    /// Lets the first packet of `ssrc` be of the round `roc`; 0 by default.
+    /// Sets the round of the first packet of `ssrc`; 0 by default.
     ///
     /// # Errors
     /// [`ProtectError::TooManySources`]; [`ProtectError::Repeated`] if a packet of that round or a
-    /// later one was protected, for a key stream could be used twice.
+    /// later one was protected, because a key stream could be used twice.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), ProtectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| ProtectError::TooManySources)?;
         if source.start_in_round(roc) { Ok(()) } else { Err(ProtectError::Repeated) }
     }
 
-    /// The roll-over counter of the newest packet of `ssrc`, as a receiver that joins late must
-    /// be told it.
+    /// The roll-over counter of the newest packet of `ssrc`, which a receiver that joins late
+    /// needs.
     pub fn roll_over_counter(&self, ssrc: Ssrc) -> Option<u32> {
         self.sources.get(ssrc)?.window.highest().map(roll_over_counter)
     }
@@ -80,10 +80,10 @@ impl Protector {
     /// (RFC 3711 section 3.3).
     ///
     /// # Errors
-    /// [`ProtectError`]; what `packet` holds then must not be sent.
+    /// [`ProtectError`]; the contents of `packet` must then not be sent.
     pub fn protect(&mut self, packet: &mut Vec<u8>) -> Result<(), ProtectError> {
         let layout = Layout::of(packet).ok_or(ProtectError::Malformed)?;
-        // Receivers would decrypt what never was encrypted.
+        // Receivers would decrypt an extension that was never encrypted.
         if cryptex::is_encrypted(&layout) {
             return Err(ProtectError::Malformed);
         }
@@ -138,17 +138,17 @@ impl Protector {
         Ok(())
     }
 
-    /// The next thing to know about the key in use.
+    /// The next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
 
-    /// Whether nothing more can be sent under the key in use.
+    /// Whether the lifetime of the key in use is used up.
     pub fn is_expired(&mut self) -> bool {
         self.keys.current().is_none_or(|key| key.is_expired())
     }
 
-    /// The index of the packet to be sent, which then counts as used.
+    /// The index of the packet to be sent, which counts as used afterwards.
     #[inline]
     pub(super) fn next_index(&mut self, ssrc: Ssrc, sequence: u16) -> Result<u64, ProtectError> {
         if self.is_expired() {

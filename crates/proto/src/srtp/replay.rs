@@ -1,14 +1,14 @@
 //! Replay windows (RFC 3711 section 3.3.2).
 
-/// A packet came before, or is too old to tell.
+/// The packet was received before, or is older than the window.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Replayed;
 
-/// Which of the newest packets came, as a ring of bits.
+/// A ring of bits that records which of the newest packets were received.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     highest: Option<u64>,
-    /// Bit `n` is for indices that are `n` modulo their number.
+    /// Bit `n` stands for the indices congruent to `n` modulo the number of bits.
     bits: Box<[u64]>,
 }
 
@@ -19,13 +19,13 @@ impl Window {
         Self { highest: None, bits: vec![0; words].into_boxed_slice() }
     }
 
-    /// The highest index that came.
+    /// The highest index received.
     #[inline]
     pub(super) fn highest(&self) -> Option<u64> {
         self.highest
     }
 
-    /// Takes `highest` for the highest index that came, and nothing near it as seen.
+    /// Sets the highest index; no packet in the window counts as received.
     pub(super) fn start_at(&mut self, highest: Option<u64>) {
         self.bits.fill(0);
         self.highest = highest;
@@ -62,7 +62,7 @@ impl Window {
         Ok(())
     }
 
-    /// Notes that the packet with `index`, which [`check`](Self::check) found new, came.
+    /// Marks `index`, which [`check`](Self::check) found new, as received.
     #[inline]
     pub(super) fn note(&mut self, index: u64) {
         match self.highest {
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// What a set knows of a window of 64: the indices that came, and which count as if they had.
+    /// A set as a model of a window of 64: the indices that were received or count as received.
     #[derive(Clone, Default)]
     struct Model {
         highest: Option<u64>,

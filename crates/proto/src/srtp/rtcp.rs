@@ -1,4 +1,4 @@
-//! SRTCP: reports protected and taken out of protection (RFC 3711 section 3.4).
+//! SRTCP: protecting and unprotecting reports (RFC 3711 section 3.4).
 
 use core::fmt;
 use core::ops::Range;
@@ -33,7 +33,7 @@ pub struct SrtcpProtector {
 struct Next {
     ssrc: Ssrc,
     index: u32,
-    /// Whether it sent anything since the key was changed last.
+    /// Whether it has sent anything since the last change of the key.
     is_live: bool,
 }
 
@@ -46,18 +46,18 @@ impl SrtcpProtector {
         Ok(Self { keys: Keys::new(policy, Protocol::Rtcp, key)?, next: Vec::new() })
     }
 
-    /// Octets that each packet grows by.
+    /// Octets by which each packet grows.
     pub fn overhead(&self) -> usize {
         self.keys.policy().rtcp_overhead(self.keys.mki_len())
     }
 
-    /// Goes on under another master key; indices go on as they were.
+    /// Switches to another master key; indices continue.
     ///
     /// # Errors
     /// [`PolicyError`] if the key is of another suite, or its identifier of another length.
     pub fn set_master_key(&mut self, key: &MasterKey) -> Result<(), PolicyError> {
         self.keys.replace(key)?;
-        // Under another key none of the others' indices can be used twice.
+        // Idle sources are dropped: under another key their indices may be used again.
         self.next.retain(|next| next.is_live);
         let room = (self.keys.policy().sources_max / 2).max(1);
         self.next.drain(..self.next.len().saturating_sub(room));
@@ -65,11 +65,11 @@ impl SrtcpProtector {
         Ok(())
     }
 
-    /// Lets the next packet of `ssrc` have this index, below 2³¹; the first is 0 by default.
+    /// Sets the index of the next packet of `ssrc`, below 2³¹; the first is 0 by default.
     ///
     /// # Errors
     /// [`ProtectError::TooManySources`]; [`ProtectError::Repeated`] if the index may have been
-    /// used, for a key stream could be used twice.
+    /// used, because a key stream could be used twice.
     pub fn set_index(&mut self, ssrc: Ssrc, index: u32) -> Result<(), ProtectError> {
         let next = self.next_index(ssrc)?;
         if index < *next {
@@ -104,7 +104,7 @@ impl SrtcpProtector {
     /// [`overhead`](Self::overhead).
     ///
     /// # Errors
-    /// [`ProtectError`]; what `packet` holds then must not be sent.
+    /// [`ProtectError`]; the contents of `packet` must then not be sent.
     pub fn protect(&mut self, packet: &mut Vec<u8>) -> Result<(), ProtectError> {
         let ssrc = sender(packet).ok_or(ProtectError::Malformed)?;
         if packet[0] >> 6 != 2 {
@@ -160,28 +160,28 @@ impl SrtcpProtector {
         Ok(())
     }
 
-    /// Whether this half and `receiver` have ever used the same master key: then a reflected report
-    /// of our own is authentic.
+    /// Whether this half and `receiver` have ever used the same master key, so that a reflected
+    /// report of our own would be authentic.
     pub fn shares_key_with(&self, receiver: &SrtcpUnprotector) -> bool {
         self.keys.shares_with(&receiver.keys)
     }
 
-    /// The next thing to know about the key in use.
+    /// The next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
 }
 
-/// The receiving half of SRTCP under one master key, or a few while they change.
+/// The receiving half of SRTCP under one master key, or several during a change of the key.
 pub struct SrtcpUnprotector {
     keys: Keys,
     sources: Sources,
     scratch: Vec<u8>,
 }
 
-/// Where the parts of an SRTCP packet are.
+/// Positions of the parts of an SRTCP packet.
 struct Parts {
-    /// Where the RTCP packets end, or their ciphertext.
+    /// End of the RTCP packets or of their ciphertext.
     end: usize,
     tag: Range<usize>,
     word: [u8; INDEX_LEN],
@@ -229,20 +229,20 @@ impl SrtcpUnprotector {
         })
     }
 
-    /// Accepts packets under `key` too, from now on; the keys before stay good for late packets.
+    /// Also accepts packets under `key` from now on; earlier keys stay valid for late packets.
     ///
     /// # Errors
-    /// [`PolicyError`] if the key is of another suite, or its identifier of another length or
-    /// known already.
+    /// [`PolicyError`] if the key is of another suite, or its identifier has another length or is
+    /// already known.
     pub fn add_master_key(&mut self, key: &MasterKey) -> Result<(), PolicyError> {
         self.keys.add(key)
     }
 
-    /// Authenticates and decrypts one SRTCP packet in place: its first octets, as many as are
-    /// returned, are the RTCP packets then.
+    /// Authenticates and decrypts one SRTCP packet in place; returns the length of the RTCP
+    /// packets.
     ///
     /// # Errors
-    /// [`UnprotectError`]; nothing is remembered of the packet, and its octets are worthless.
+    /// [`UnprotectError`]; its index is not recorded, and the contents of `packet` are meaningless.
     pub fn unprotect(&mut self, packet: &mut [u8]) -> Result<usize, UnprotectError> {
         let policy = *self.keys.policy();
         let malformed = UnprotectError::Malformed;
@@ -290,7 +290,7 @@ impl SrtcpUnprotector {
         Err(refusal)
     }
 
-    /// The next thing to know about the key in use.
+    /// The next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
@@ -323,9 +323,9 @@ impl SrtcpUnprotector {
                 let start = salt.counter(ssrc, index);
                 cipher.apply(start, &mut packet[CLEAR_LEN..parts.end]).map_err(|_| failed)
             }
-            // Ours to encrypt, not ours to insist on: the packet is authentic either way.
+            // A clear report is accepted even if ours are encrypted: it is authentic.
             Body::Null | Body::CounterMode(..) if !parts.is_encrypted() => Ok(()),
-            // Encrypted, and we were told that nothing is.
+            // Encrypted, although the suite or the policy excludes encryption.
             Body::Null | Body::CounterMode(..) => Err(UnprotectError::Malformed),
             Body::Gcm(cipher, salt) => {
                 let nonce = salt.nonce(ssrc, index);
@@ -336,7 +336,7 @@ impl SrtcpUnprotector {
                 }
                 let mut tag = [0; TAG_LEN];
                 tag.copy_from_slice(&packet[parts.tag.clone()]);
-                // What is authenticated must be in one piece: the index moves over the tag.
+                // The associated data must be contiguous: the index overwrites the tag.
                 packet[parts.tag.start..][..INDEX_LEN].copy_from_slice(&parts.word);
                 let associated = &packet[..parts.tag.start + INDEX_LEN];
                 cipher.open(nonce, associated, &mut tag).map_err(|_| failed)
@@ -345,7 +345,7 @@ impl SrtcpUnprotector {
     }
 }
 
-/// What AES-GCM binds an encrypted packet to (RFC 7714 section 9.2).
+/// The associated data of an encrypted packet (RFC 7714 section 9.2).
 fn associated(clear: &[u8], word: [u8; INDEX_LEN]) -> [u8; CLEAR_LEN + INDEX_LEN] {
     let mut associated = [0; CLEAR_LEN + INDEX_LEN];
     associated[..CLEAR_LEN].copy_from_slice(clear);

@@ -1,5 +1,5 @@
-//! The way out, a slab at a time: payload is encrypted from its frame into its place among the
-//! datagrams, and the tags of many packets are made at once.
+//! Sending, a slab at a time: the payload is encrypted from its frame into its datagram, and the
+//! tags of many packets are computed at once.
 
 use super::error::ProtectError;
 use super::index::roll_over_counter;
@@ -18,7 +18,7 @@ use crate::ssrc::Ssrc;
 /// A packet in the slab that is encrypted and lacks its tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
-    /// Where it begins in the slab.
+    /// Its offset in the slab.
     at: usize,
     /// Octets before the master key identifier and the tag.
     len: usize,
@@ -26,11 +26,11 @@ pub(super) struct Pending {
 }
 
 impl Protector {
-    /// Protects a packet in its place, `at` octets from the slab's beginning.
+    /// Protects a packet in place, `at` octets from the slab's beginning.
     ///
     /// `place` is [`overhead`](Self::overhead) octets longer than the packet. Its first `written`
-    /// octets are there, a header of 12 octets and the beginning of the payload; the rest is
-    /// `source`. Until [`finish`](Self::finish) the packet may lack its tag.
+    /// octets hold a header of 12 octets and the beginning of the payload; `source` is the rest.
+    /// The packet may lack its tag until [`finish`](Self::finish).
     #[inline]
     pub(crate) fn protect_in_place(
         &mut self,
@@ -54,8 +54,8 @@ impl Protector {
         match &transform.body {
             Body::Null => place[written..len].copy_from_slice(source),
             Body::CounterMode(cipher, salt) => {
-                // The second look at these octets finds them in the first-level cache, and is
-                // faster than the ciphers that read here and write there (bench/README.md).
+                // Encrypting in place finds the copied octets in the first-level cache, and is
+                // faster than ciphers with separate input and output (bench/README.md).
                 place[written..len].copy_from_slice(source);
                 let start = salt.counter(ssrc, index);
                 cipher.apply(start, &mut place[FIXED_LEN..len]).map_err(|_| refused)?;
@@ -68,7 +68,7 @@ impl Protector {
         let mki_at = if policy.suite.is_aead() { len + TAG_LEN } else { len };
         let mut is_pending = false;
         if let Some(mac) = &transform.mac {
-            // Session keys that change with the index may be gone when the group is whole.
+            // Session keys that change with the index may be dropped before the group is complete.
             is_pending = policy.key_derivation_rate.is_none();
             if !is_pending {
                 let tag = mac.sign(&place[..len], &roc.to_be_bytes());
@@ -84,16 +84,16 @@ impl Protector {
         Ok(())
     }
 
-    /// Whether [`finish`](Self::finish) should be called before the next packet, so that its
-    /// octets are still near.
+    /// Whether [`finish`](Self::finish) should be called before the next packet, while the packets
+    /// are still in the cache.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= LANES_MAX
     }
 
-    /// Takes a packet that was protected under the key in use, not more than 2¹⁵ packets ago, out
-    /// of protection again, in place: its first octets, as many as are returned, are the RTP
-    /// packet then.
+    /// Decrypts a protected packet in place and returns the length of the RTP packet.
+    ///
+    /// The packet must be under the key in use and not more than 2¹⁵ packets old.
     pub(crate) fn reveal(&mut self, packet: &mut [u8]) -> Option<usize> {
         let layout = Layout::of(packet)?;
         let policy = *self.keys.policy();
@@ -118,7 +118,7 @@ impl Protector {
         Some(end)
     }
 
-    /// Gives the packets in `slab` the tags that they lack.
+    /// Appends the missing tags to the packets in `slab`.
     #[inline]
     pub(crate) fn finish(&mut self, slab: &mut [u8]) {
         let Self { keys, pending, .. } = self;
@@ -148,8 +148,7 @@ impl Protector {
     }
 }
 
-/// Encrypts a packet in its place, and sets the tag behind it: `written` octets are there, `source`
-/// is to follow them.
+/// Encrypts a packet in place and appends the tag: `written` octets are present, `source` follows.
 #[inline]
 pub(super) fn seal(
     cipher: &Aead,
@@ -160,7 +159,7 @@ pub(super) fn seal(
 ) -> Result<(), ProtectError> {
     let (header, payload) = place.split_at_mut(FIXED_LEN);
     let written = written - FIXED_LEN;
-    // The cipher goes on in the middle of a block only slowly.
+    // The cipher is slow to continue in the middle of a block.
     let missing = written.next_multiple_of(BLOCK_LEN) - written;
     let (missing, source) = source.split_at(missing.min(source.len()));
     let (first, rest) = payload.split_at_mut(written + missing.len());

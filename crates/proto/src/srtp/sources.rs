@@ -1,4 +1,4 @@
-//! What is kept of each synchronisation source: how far it is, and which packets came.
+//! The state of each synchronisation source: its packet index and its replay window.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::index::roll_over_counter;
 use super::replay::{Replayed, Window};
 use crate::ssrc::Ssrc;
 
-/// Replaced sources that are remembered at most.
+/// Maximum number of replaced sources whose highest index is kept.
 const PAST_MAX: usize = 4096;
 
 /// One source's packet index and replay window.
@@ -17,29 +17,29 @@ pub(super) struct Source {
     pub(super) window: Window,
     /// The roll-over counter of its first packet.
     first_round: u32,
-    /// Packets refused in a row.
+    /// Consecutive refused packets.
     pub(super) failures: u32,
-    /// When its last packet came, in packets of all sources.
+    /// When its last packet was received, in packets of all sources.
     last: u64,
 }
 
-/// All sources under one policy, at most so many.
+/// All sources under one policy, up to a maximum.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     list: Vec<Source>,
     /// The highest index received from each source that was replaced: packets up to it are replays.
     past: BTreeMap<Ssrc, u64>,
-    /// The source of the last packet: the next is most likely of the same.
+    /// Position of the source of the last packet, most likely also that of the next.
     recent: usize,
     max: usize,
     window: usize,
     /// Packets of all sources so far.
     clock: u64,
-    /// The clock when the key was changed last.
+    /// The clock at the last change of the key.
     key_changed: u64,
 }
 
-/// There are as many sources as may be.
+/// The maximum number of sources is reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Full;
 
@@ -70,7 +70,7 @@ impl Sources {
         self.list.get_mut(self.recent).filter(|source| source.ssrc == ssrc)
     }
 
-    /// Remembers an authentic packet of the source of the last packet.
+    /// Records an authentic packet of the same source as the last packet.
     #[inline]
     pub(super) fn note_recent(&mut self, index: u64) {
         self.clock += 1;
@@ -85,7 +85,7 @@ impl Sources {
         self.list.iter().find(|source| source.ssrc == ssrc)
     }
 
-    /// The source, taken up if it is new.
+    /// The source, added if it is new.
     #[inline]
     pub(super) fn find_or_add(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
         self.clock += 1;
@@ -105,10 +105,11 @@ impl Sources {
         Ok(source)
     }
 
-    /// As [`find_or_add`](Self::find_or_add), in the place of the source that has been silent the
-    /// longest, if there is no room. That source must have been silent for as many packets of others
-    /// as a window holds. Its highest index is remembered, so that its packets cannot be replayed; once
-    /// too many sources are remembered, no further one is replaced.
+    /// The source, added if it is new; if there is no room, it replaces the longest silent one.
+    ///
+    /// That one must have been silent for as many packets of others as a window holds. Its highest
+    /// index is kept, so that its packets cannot be replayed; once too many such indices are kept,
+    /// no further source is replaced.
     #[inline]
     pub(super) fn find_or_replace(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
         if self.list.len() >= self.max && self.find(ssrc).is_none() {
@@ -124,9 +125,9 @@ impl Sources {
         (self.clock - source.last >= self.window as u64).then_some(n)
     }
 
-    /// Forgets the sources that have sent nothing since the key was changed last, and those longest
-    /// silent if half of the places are taken still: under another key, none of their packet indices
-    /// can be used twice.
+    /// Drops the sources that have sent nothing since the last change of the key and, if more than
+    /// half of the places are still taken, those longest silent: under another key, their packet
+    /// indices may be used again.
     pub(super) fn note_key_change(&mut self) {
         self.list.retain(|source| source.last > self.key_changed);
         self.list.sort_by_key(|source| core::cmp::Reverse(source.last));
@@ -150,19 +151,19 @@ impl Sources {
         self.past.get(&ssrc).copied()
     }
 
-    /// Counts a refused packet of a source that is known.
+    /// Counts a refused packet of a known source.
     pub(super) fn note_failure(&mut self, ssrc: Ssrc) {
         if let Some(source) = self.find(ssrc) {
             source.failures = source.failures.wrapping_add(1);
         }
     }
 
-    /// Whether there are as many sources as may be.
+    /// Whether the maximum number of sources is reached.
     pub(super) fn is_at_max(&self) -> bool {
         self.list.len() >= self.max
     }
 
-    /// Whether there is no room for another source, now.
+    /// Whether there is no room for another source now, even by replacing one.
     pub(super) fn is_full(&self) -> bool {
         let is_stuck = || self.longest_silent().is_none() || self.past.len() >= PAST_MAX;
         self.list.len() >= self.max && is_stuck()
@@ -179,8 +180,8 @@ impl Source {
         }
     }
 
-    /// Lets the source's next packet be of the round `roc`; `false` if there was one of that round
-    /// or a later one, or one may have been: nothing is to come twice.
+    /// Sets the round of the source's next packet to `roc`; `false` if a packet of that round or a
+    /// later one has occurred, or may have: no index may occur twice.
     pub(super) fn start_in_round(&mut self, roc: u32) -> bool {
         let fits = match self.window.highest() {
             Some(highest) => roll_over_counter(highest) < roc,

@@ -1,14 +1,13 @@
-//! The crypto suites: which cipher, which tag.
+//! The crypto suites, each a cipher and a tag.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// How packets are encrypted and authenticated, under its name in RFC 4568 section 6.2, RFC 6188
-/// and RFC 7714 section 14.
+/// A crypto suite, by its name in RFC 4568 section 6.2, RFC 6188 and RFC 7714 section 14.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Suite {
-    /// AES-128 in counter mode, tags of 80 bits: the suite that everybody must have.
+    /// AES-128 in counter mode, tags of 80 bits: the mandatory suite.
     AesCm128HmacSha1_80,
     /// The same with tags of 32 bits on media.
     AesCm128HmacSha1_32,
@@ -26,11 +25,11 @@ pub enum Suite {
     AeadAes256Gcm,
     /// No encryption, tags of 80 bits.
     NullHmacSha1_80,
-    /// AES-128 in counter mode and no tag on media: anybody on the path can change what arrives.
+    /// AES-128 in counter mode and no tag on media: an attacker on the path can change packets.
     AesCm128NullAuth,
 }
 
-/// What encrypts.
+/// The cipher of a suite.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Cipher {
     Null,
@@ -53,7 +52,7 @@ impl Suite {
         Self::AesCm128NullAuth,
     ];
 
-    /// Its name in session descriptions; the last two have none there, and go by libsrtp's.
+    /// Its name in session descriptions; the last two have none there and use libsrtp's.
     pub fn name(self) -> &'static str {
         match self {
             Self::AesCm128HmacSha1_80 => "AES_CM_128_HMAC_SHA1_80",
@@ -122,7 +121,7 @@ impl fmt::Display for Suite {
     }
 }
 
-/// The name of no suite that is known here.
+/// An unknown name of a crypto suite.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("not a crypto suite that is known here; one is AES_CM_128_HMAC_SHA1_80")]
 pub struct UnknownSuite;
@@ -130,8 +129,8 @@ pub struct UnknownSuite;
 impl FromStr for Suite {
     type Err = UnknownSuite;
 
-    /// The suite of that name, in any case. DTLS-SRTP's spellings (`SRTP_AES128_CM_HMAC_SHA1_80`,
-    /// RFC 5764 section 4.1.2, and the like) are understood too.
+    /// The suite of that name, case-insensitive. DTLS-SRTP's spellings (such as
+    /// `SRTP_AES128_CM_HMAC_SHA1_80`, RFC 5764 section 4.1.2) are accepted too.
     fn from_str(name: &str) -> Result<Self, UnknownSuite> {
         let name = name.to_ascii_uppercase().replace('-', "_");
         let plain = name.strip_prefix("SRTP_").unwrap_or(&name);

@@ -1,4 +1,4 @@
-//! One packet's encryption and tag, under given session keys.
+//! Encryption and tag of one packet under given session keys.
 
 use zeroize::Zeroizing;
 
@@ -17,14 +17,14 @@ use crate::ssrc::Ssrc;
 /// Octets in a session key for authentication (RFC 3711 section 5.2).
 const MAC_KEY_LEN: usize = 20;
 
-/// Which packets session keys are for.
+/// The protocol that session keys are for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Protocol {
     Rtp,
     Rtcp,
 }
 
-/// What encrypts the payload, with its session salt.
+/// The cipher of the payload, with its session salt.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one of each key, in the cache or nowhere")]
 pub(super) enum Body {
@@ -33,14 +33,14 @@ pub(super) enum Body {
     Gcm(Aead, Salt),
 }
 
-/// A session salt; that of AES-GCM is two octets shorter, and zeros.
+/// A session salt; that of AES-GCM is two octets shorter, padded with zeros.
 pub(super) struct Salt(Zeroizing<[u8; 14]>);
 
 /// The session keys of one epoch.
 #[derive(Debug)]
 pub(super) struct Transform {
     pub(super) body: Body,
-    /// `None` if packets have no tag, or the cipher makes it.
+    /// `None` if packets have no tag, or the cipher computes it.
     pub(super) mac: Option<Mac>,
     header: Option<(CounterMode, Salt)>,
 }
@@ -123,7 +123,7 @@ impl SessionKeys {
 }
 
 impl Transform {
-    /// What packets of `protocol` go through under these keys.
+    /// The encryption and authentication of packets of `protocol` under these keys.
     pub(super) fn new(
         policy: &Policy,
         protocol: Protocol,
@@ -132,7 +132,7 @@ impl Transform {
         let suite = policy.suite;
         let is_encrypted = match protocol {
             Protocol::Rtp => policy.encrypt_rtp,
-            // AES-GCM makes a tag even where it does not encrypt.
+            // AES-GCM makes a tag even if it does not encrypt.
             Protocol::Rtcp => policy.encrypt_rtcp || suite.is_aead(),
         };
         let refused = |_: Refused| PolicyError::Refused;
@@ -162,8 +162,8 @@ impl Transform {
         Self { body: Body::Gcm(cipher, Salt::new(salt)), mac: None, header: None }
     }
 
-    /// Encrypts the chosen elements of a header extension, or decrypts them; `false` if it is
-    /// broken. `key_stream` is scratch memory.
+    /// Encrypts or decrypts the chosen elements of a header extension; `false` if it is malformed.
+    /// `key_stream` is scratch memory.
     pub(super) fn apply_to_header(
         &self,
         policy: &Policy,

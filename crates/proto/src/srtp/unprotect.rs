@@ -1,4 +1,4 @@
-//! The way in: SRTP packets into RTP packets, or nothing.
+//! Receiving: SRTP packets into RTP packets, or errors.
 
 use core::fmt;
 use core::ops::Range;
@@ -16,28 +16,28 @@ use crate::crypto::TAG_LEN;
 use crate::crypto::tags_are_equal;
 use crate::ssrc::Ssrc;
 
-/// Packets refused in a row after which a source is looked for in later rounds: more than half a
+/// Consecutive refused packets after which later rounds are tried for a source: more than half a
 /// round may have been lost.
 pub(super) const SEARCH_AFTER: u32 = 64;
 
-/// Rounds that are searched.
+/// Number of later rounds tried.
 const SEARCH_ROUNDS: u64 = 16;
 
-/// The receiving half of SRTP under one master key, or a few while they change.
+/// The receiving half of SRTP under one master key, or several during a change of the key.
 ///
-/// Keeps one replay window and roll-over counter per source, of sources that sent at least one
-/// authentic packet.
+/// Keeps one replay window and roll-over counter for each source that sent at least one authentic
+/// packet.
 pub struct Unprotector {
     pub(super) keys: Keys,
     pub(super) sources: Sources,
     scratch: Vec<u8>,
 }
 
-/// Where the parts of a protected packet are.
+/// Positions of the parts of a protected packet.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) layout: Layout,
-    /// Where the ciphertext ends, its tag included if the cipher makes one.
+    /// End of the ciphertext, including the tag of an AEAD cipher.
     pub(super) end: usize,
     pub(super) mki: Range<usize>,
     pub(super) tag: Range<usize>,
@@ -56,15 +56,15 @@ impl Unprotector {
         })
     }
 
-    /// Accepts packets under `key` too, from now on.
+    /// Also accepts packets under `key` from now on.
     ///
-    /// The keys before stay good for late packets, three of them at most. Which key a packet is
-    /// under is told by its master key identifier or, without one, found by trying. Without tags
-    /// there is nothing to try by: then the new key replaces the old one at once.
+    /// Up to three earlier keys stay valid for late packets. The key of a packet is identified by
+    /// the master key identifier or, without one, by trying all keys. Without tags trying is
+    /// impossible, so the new key replaces the old one at once.
     ///
     /// # Errors
-    /// [`PolicyError`] if the key is of another suite, or its identifier of another length or
-    /// known already.
+    /// [`PolicyError`] if the key is of another suite, or its identifier has another length or is
+    /// already known.
     pub fn add_master_key(&mut self, key: &MasterKey) -> Result<(), PolicyError> {
         if self.keys.policy().rtp_tag_len() == 0 && self.keys.mki_len() == 0 {
             return self.keys.replace(key);
@@ -72,22 +72,22 @@ impl Unprotector {
         self.keys.add(key)
     }
 
-    /// Expects the next packet of `ssrc` in the round `roc`, as a receiver that joins late must
-    /// be told (RFC 3711 section 3.3.1); by default a source is joined in its first two rounds.
+    /// Sets the round of the next packet of `ssrc`, for a receiver that joins late (RFC 3711
+    /// section 3.3.1); by default a source is joined in its first two rounds.
     ///
     /// # Errors
-    /// [`UnprotectError::TooManySources`]; [`UnprotectError::Replayed`] if a packet of that round or
-    /// a later one came, which would be accepted again.
+    /// [`UnprotectError::TooManySources`]; [`UnprotectError::Replayed`] if a packet of that round
+    /// or a later one was received, which would be accepted again.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), UnprotectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| UnprotectError::TooManySources)?;
         if source.start_in_round(roc) { Ok(()) } else { Err(UnprotectError::Replayed) }
     }
 
-    /// Authenticates and decrypts one SRTP packet in place (RFC 3711 section 3.3): its first
-    /// octets, as many as are returned, are the RTP packet then.
+    /// Authenticates and decrypts one SRTP packet in place (RFC 3711 section 3.3); returns the
+    /// length of the RTP packet.
     ///
     /// # Errors
-    /// [`UnprotectError`]; nothing is remembered of the packet, and its octets are worthless.
+    /// [`UnprotectError`]; its index is not recorded, and the contents of `packet` are meaningless.
     #[inline]
     pub fn unprotect(&mut self, packet: &mut [u8]) -> Result<usize, UnprotectError> {
         match self.expected(packet) {
@@ -116,14 +116,14 @@ impl Unprotector {
         };
         let (indices, count) = self.indices(&parts.layout)?;
         let outcome = self.try_all(packet, &parts, keys, &indices[..count]);
-        // After a long loss packets may seem to be older than the window.
+        // After a long loss, packets may seem older than the window.
         if matches!(outcome, Err(UnprotectError::Authentication | UnprotectError::Replayed)) {
             self.sources.note_failure(parts.layout.ssrc);
         }
         outcome
     }
 
-    /// The index of a packet that can have no other, under a key that is the only one.
+    /// The index of a packet under the only key, if no other index is possible.
     #[inline]
     fn only_index(&mut self, parts: &Parts) -> Option<u64> {
         if !parts.mki.is_empty() || self.keys.len() > 1 {
@@ -137,17 +137,17 @@ impl Unprotector {
         is_fresh.then_some(index)
     }
 
-    /// Whether packets carry tags, so that only those of who has the key are accepted.
+    /// Whether packets carry tags, so that only those from a holder of the key are accepted.
     pub fn authenticates(&self) -> bool {
         self.keys.policy().rtp_tag_len() > 0
     }
 
-    /// The next thing to know about the key in use.
+    /// The next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
 
-    /// Where the parts of `packet` are; `None` if it is too short for them.
+    /// Positions of the parts of `packet`; `None` if it is malformed.
     #[inline]
     pub(super) fn parts(&self, packet: &[u8]) -> Option<Parts> {
         let layout = Layout::of(packet)?;
@@ -164,7 +164,7 @@ impl Unprotector {
         (end <= mki.start).then_some(Parts { layout, end: mki.start, mki, tag })
     }
 
-    /// The indices that a packet may have, the likeliest first.
+    /// The possible indices of a packet, the most likely first.
     fn indices(
         &mut self,
         layout: &Layout,
@@ -178,7 +178,7 @@ impl Unprotector {
         } else if let Some(highest) = self.sources.past_highest(layout.ssrc) {
             (estimate(highest, layout.sequence), 1)
         } else {
-            // The last packets of a source's first round may be all that was missed.
+            // Only the last packets of the source's first round may have been missed.
             (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000))
         };
         for (round, index) in (0..=rounds).zip(&mut indices) {
@@ -209,7 +209,7 @@ impl Unprotector {
                 }
                 refusal = match self.open(n, index, packet, parts, attempts > 1) {
                     Ok(len) => return self.accept(n, index, parts, len),
-                    // What the likeliest index told holds.
+                    // The refusal for the most likely index stands.
                     Err(_) if refusal == UnprotectError::Replayed => refusal,
                     Err(refusal) => refusal,
                 };
@@ -218,7 +218,7 @@ impl Unprotector {
         Err(refusal)
     }
 
-    /// Remembers an authentic packet.
+    /// Records an authentic packet.
     #[inline]
     pub(super) fn accept(
         &mut self,
@@ -253,7 +253,7 @@ impl Unprotector {
                 return Err(failed);
             }
         }
-        // The cipher that authenticates leaves nothing of what it could not open.
+        // An AEAD cipher destroys a packet that it fails to open.
         let is_attempt = is_attempt && policy.suite.is_aead();
         if is_attempt {
             self.scratch.clear();
@@ -266,7 +266,7 @@ impl Unprotector {
         outcome
     }
 
-    /// Decrypts a packet whose tag, if the cipher does not look at it, was found right.
+    /// Decrypts a packet whose tag is already verified, unless the cipher verifies it.
     #[inline]
     pub(super) fn decrypt(
         &mut self,

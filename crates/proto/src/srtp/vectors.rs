@@ -91,7 +91,7 @@ fn rfc_7714_packets_are_decrypted() {
     }
 }
 
-/// SRTP never leaves media clear under AES-GCM, so these two show the primitive only.
+/// SRTP never leaves media clear under AES-GCM, so these two test the primitive only.
 #[test]
 fn rfc_7714_tags_of_clear_packets_are_made() {
     for name in ["16.1.3.", "16.2.3."] {
@@ -117,7 +117,7 @@ fn rfc_7714_reports_are_protected_and_taken_out_of_it() {
     for (name, encrypted) in [("17.1.", true), ("17.2.", true), ("17.3.", false), ("17.4.", false)]
     {
         for example in examples(name) {
-            // The second and the fourth example go the other way.
+            // The second and the fourth example are in the other direction.
             let inverse = name == "17.2." || name == "17.4.";
             let (clear, secured) = if inverse {
                 (example.after.clone(), example.before.clone())

@@ -1,41 +1,41 @@
-//! What the RTCP timing rules are told before they start.
+//! Configuration of the RTCP timing rules.
 
 use std::time::Duration;
 
-/// What all participants of a session have to agree on, and the limits of this one.
+/// The parameters that all participants of a session must agree on, and the limits of this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimerConfig {
     /// Session bandwidth in bit/s, UDP and IP headers included (RFC 3550 section 6.2).
     ///
-    /// With 0 nothing is ever due: RTCP is off.
+    /// With 0, RTCP is off: nothing is ever due.
     pub bandwidth: u64,
     /// RTCP's share of the session bandwidth, 0..=1; default 0.05.
     ///
     /// With explicit bandwidths S for senders and R for receivers it is (S + R) / `bandwidth`.
     pub rtcp_share: f64,
-    /// The senders' share of RTCP's bandwidth while they are few, 0..=1; default 0.25.
+    /// The senders' share of the RTCP bandwidth while there are few senders, 0..=1; default 0.25.
     ///
-    /// With explicit bandwidths it is S / (S + R); 1 turns receivers' reports off.
+    /// With explicit bandwidths it is S / (S + R); 1 turns off the reports of receivers.
     pub sender_share: f64,
-    /// The lower bound of the calculated interval, and the floor of every time-out; default 5 s.
+    /// The lower bound of the calculated interval, and the basis of every time-out; default 5 s.
     ///
-    /// With [`feedback`](Self::feedback) it bounds the time-outs only.
+    /// With [`feedback`](Self::feedback) it applies to the time-outs only.
     pub interval_min: Duration,
     /// Whether the minimum shrinks to 360 s / (`bandwidth` in kbit/s); default `false`.
     ///
-    /// In a multiparty session it does so for senders only (RFC 3550 section 6.2).
+    /// In a multiparty session, only for senders (RFC 3550 section 6.2).
     pub reduced_minimum: bool,
     /// Whether more than two endpoints take part (RFC 8108 section 5.4.2); default `false`.
     pub multiparty: bool,
-    /// Members remembered one by one, at least 1; default 1024. Those beyond it are counted by
-    /// SSRC sampling (RFC 3550 section 6.2.1).
+    /// Maximum number of members stored individually, at least 1; default 1024. Further members are
+    /// counted by SSRC sampling (RFC 3550 section 6.2.1).
     pub members_max: usize,
     /// The probable length of the first compound packet, in octets with UDP and IP headers;
     /// default 120.
     pub packet_len: usize,
-    /// The rules of RTP/AVPF (RFC 4585 section 3.5); `None`, the default, is RTP/AVP.
+    /// The timing rules of RTP/AVPF (RFC 4585 section 3.5); `None`, the default, is RTP/AVP.
     pub feedback: Option<FeedbackTiming>,
-    /// Which of the rules that only large sessions need are in force; default all.
+    /// Which of the rules for large sessions are in force; default all.
     pub rules: Rules,
 }
 
@@ -56,7 +56,7 @@ impl TimerConfig {
         }
     }
 
-    /// Shares outside 0..=1 are moved to the nearest bound, what is no number to the default.
+    /// Clamps shares to 0..=1 and replaces NaN by the default.
     pub(super) fn in_range(mut self) -> Self {
         let within =
             |share: f64, default| if share.is_nan() { default } else { share.clamp(0.0, 1.0) };
@@ -70,23 +70,24 @@ impl TimerConfig {
 /// The parameters of early feedback (RFC 4585 section 3.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FeedbackTiming {
-    /// `T_rr_interval`: the shortest mean time between regular reports, SDP's `trr-int`; zero is
+    /// `T_rr_interval`: the minimum mean time between regular reports, `trr-int` in SDP; zero is
     /// off.
     pub regular_interval_min: Duration,
-    /// `T_max_fb_delay`: feedback that would leave later than this after its event is useless.
+    /// `T_max_fb_delay`: feedback that would be sent later than this after its event is useless.
     pub delay_max: Duration,
 }
 
 /// Rules that a participant limited to two-party unicast may omit (RFC 3550 section 6.3).
 ///
-/// Leave them on: simulations turn them off to show what they are for.
+/// Leave them on: only simulations turn them off, to show their effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rules {
-    /// Timer reconsideration: no storm when many join at once (RFC 3550 section 6.3.6).
+    /// Timer reconsideration: no flood when many join at once (RFC 3550 section 6.3.6).
     pub reconsideration: bool,
-    /// Reverse reconsideration: those who stay catch up when many leave (RFC 3550 section 6.3.4).
+    /// Reverse reconsideration: the remaining members report sooner when many leave (RFC 3550
+    /// section 6.3.4).
     pub reverse_reconsideration: bool,
-    /// BYE back-off: no storm when many leave at once (RFC 3550 section 6.3.7).
+    /// BYE back-off: no flood when many leave at once (RFC 3550 section 6.3.7).
     pub bye_back_off: bool,
 }
 

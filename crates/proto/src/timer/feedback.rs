@@ -6,14 +6,14 @@ use std::time::Instant;
 use super::config::FeedbackTiming;
 use super::random::Random;
 
-/// What goes into the slot of a regular report.
+/// The packet sent at the time of a regular report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Slot {
     /// A full compound packet.
     Report,
-    /// Waiting feedback alone: `T_rr_interval` holds the report back.
+    /// Only waiting feedback: `T_rr_interval` delays the report.
     Feedback,
-    /// Nothing: `T_rr_interval` holds the report back.
+    /// Nothing: `T_rr_interval` delays the report.
     Suppressed,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Slot {
 pub(super) struct Feedback {
     timing: FeedbackTiming,
     allow_early: bool,
-    /// When the early packet goes.
+    /// When the early packet is sent.
     te: Option<Instant>,
     /// Whether feedback waits for the next regular report.
     stored: bool,
@@ -42,13 +42,13 @@ impl Feedback {
         }
     }
 
-    /// When the early packet goes, if one is scheduled.
+    /// When the early packet is sent, if one is scheduled.
     pub(super) fn te(&self) -> Option<Instant> {
         self.te
     }
 
     /// Schedules feedback on an event at `t0` (RFC 4585 section 3.5.2, steps 2 to 4); `None` if it
-    /// would come too late to be of use.
+    /// would be too late.
     pub(super) fn want(
         &mut self,
         t0: Instant,
@@ -79,13 +79,13 @@ impl Feedback {
         at_regular_in_time.then_some(regular)
     }
 
-    /// Drops what waits: another member has told the same (RFC 4585 section 3.5.2, step 5a).
+    /// Drops waiting feedback: another member has sent the same (RFC 4585 section 3.5.2, step 5a).
     pub(super) fn cancel(&mut self) {
         self.te = None;
         self.stored = false;
     }
 
-    /// Takes the early packet if `now` is its time (RFC 4585 section 3.5.2, step 6).
+    /// Takes the early packet if it is due at `now` (RFC 4585 section 3.5.2, step 6).
     pub(super) fn take_early(&mut self, now: Instant) -> bool {
         let due = self.te.is_some_and(|te| te <= now);
         if due {
@@ -95,7 +95,7 @@ impl Feedback {
         due
     }
 
-    /// Decides what goes at tn, after timer reconsideration (RFC 4585 section 3.5.3).
+    /// Decides what is sent at tn, after timer reconsideration (RFC 4585 section 3.5.3).
     pub(super) fn at_regular(&mut self, tn: Instant) -> Slot {
         self.allow_early = true;
         let waiting = self.stored || self.te.is_some();
@@ -108,10 +108,10 @@ impl Feedback {
         }
     }
 
-    /// Takes note that a regular report was sent.
+    /// Notes that a regular report was sent.
     ///
-    /// The next spacing is drawn once per report, as RFC 8108 section 7.1.1 has it: drawn anew at
-    /// each tn (RFC 4585 section 3.5.3), many short intervals would all but halve it.
+    /// The next spacing is drawn once per report, as in RFC 8108 section 7.1.1: drawn again at each
+    /// tn (RFC 4585 section 3.5.3), many short intervals would nearly halve it.
     pub(super) fn note_report(&mut self, now: Instant, random: &mut Random) {
         self.t_rr_last = Some(now);
         self.t_rr_current_interval = random.around(self.timing.regular_interval_min);

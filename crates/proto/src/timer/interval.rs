@@ -8,10 +8,10 @@ use super::random::Random;
 /// The shortest deterministic interval, whatever the bandwidth.
 ///
 /// RFC 4585 section 3.4 sets no minimum after the first report. At 1 Gbit/s that would be 50 000
-/// reports a second; this keeps to the bandwidth as well, and to a bearable number of wakes.
+/// reports a second; this floor also conforms to the bandwidth, and limits the number of wake-ups.
 pub const INTERVAL_FLOOR: Duration = Duration::from_millis(5);
 
-/// The longest deterministic interval: with no bandwidth at all, a report is due "never".
+/// The longest deterministic interval; without bandwidth, reports are practically never due.
 pub const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// e - 3/2: timer reconsideration converges to this many times less than the intended bandwidth
@@ -21,12 +21,12 @@ const COMPENSATION: f64 = std::f64::consts::E - 1.5;
 /// The initial minimum of a multiparty session with feedback (RFC 4585 section 3.4 d).
 const FEEDBACK_INITIAL_MIN: Duration = Duration::from_secs(1);
 
-/// Who shares RTCP's bandwidth, and on which side this participant stands.
+/// The members that share the RTCP bandwidth, and the role of this participant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     /// All members, this one included.
     pub(super) members: usize,
-    /// Those of them that sent RTP lately, this one included.
+    /// Members that recently sent RTP, this one included.
     pub(super) senders: usize,
     /// Whether this participant is one of `senders`.
     pub(super) we_sent: bool,
@@ -62,7 +62,7 @@ pub(super) fn deterministic(
         (1.0 - config.sender_share, members.saturating_sub(senders))
     };
     let octets_per_second = config.bandwidth as f64 / 8.0 * config.rtcp_share * share;
-    // An estimate of the others may leave nobody on our side, where at least we are.
+    // With estimated counts our group may be empty, though it contains at least us.
     let calculated = seconds(packet_len * n.max(1) as f64 / octets_per_second);
     calculated.max(minimum).clamp(INTERVAL_FLOOR, INTERVAL_MAX)
 }
@@ -72,7 +72,7 @@ pub(super) fn randomised(td: Duration, random: &mut Random) -> Duration {
     random.around(td).div_f64(COMPENSATION)
 }
 
-/// `value` seconds; [`INTERVAL_MAX`] for what is longer or no number.
+/// `value` seconds; [`INTERVAL_MAX`] if longer or NaN.
 fn seconds(value: f64) -> Duration {
     let max = INTERVAL_MAX.as_secs_f64();
     if value < max { Duration::from_secs_f64(value.max(0.0)) } else { INTERVAL_MAX }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::timer::FeedbackTiming;
 
-    /// What appendix A.7 computes, before and after the draw; bandwidth in octets per second.
+    /// The result of appendix A.7, before and after randomisation; bandwidth in octets per second.
     #[allow(clippy::approx_constant, reason = "as appendix A.7 has it")]
     fn appendix_a7(
         (members, senders): (u32, u32),
@@ -124,7 +124,7 @@ mod tests {
             packet_len in 40.0..1500.0f64,
             seed: u64,
         ) {
-            // We are on one side or the other, so that side is never empty.
+            // We belong to one of the two groups, so that group is never empty.
             let senders = (members - 1) * sending / 1000 + u32::from(we_sent);
             let (td, low, high) = appendix_a7(
                 (members, senders), bandwidth as f64 * 0.05 / 8.0, we_sent, packet_len, initial,

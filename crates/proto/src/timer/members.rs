@@ -1,10 +1,10 @@
-//! Who is in the session (RFC 3550 sections 6.2.1, 6.3.3 to 6.3.5).
+//! The members of the session (RFC 3550 sections 6.2.1, 6.3.3 to 6.3.5).
 //!
-//! Three places of fixed size. The *table* holds validated members one by one. An SSRC heard for
-//! the first time waits in *probation*, where any newcomer may take its place and which counts for
-//! nothing, so that a flood of random SSRCs reaches no further. When the table is full, validated
-//! members are counted by *sampling*; none is ever put out of the table before it times out or
-//! says BYE.
+//! There are three stores of fixed size. The *table* holds validated members individually. An SSRC
+//! heard for the first time is in *probation*, where any new SSRC may replace it and which is not
+//! counted, so that a flood of random SSRCs gets no further. When the table is full, further
+//! validated members are counted by *sampling*; no member is removed from the table before it times
+//! out or sends BYE.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -15,13 +15,14 @@ use super::random::Keyed;
 use super::sampling::Sample;
 use crate::ssrc::Ssrc;
 
-/// Places for SSRCs heard once.
+/// Maximum number of SSRCs in probation.
 const PROBATION: usize = 64;
 
-/// How long packets of a member that said BYE are taken for stragglers (RFC 3550 section 6.2.1).
+/// Time for which packets of a member that sent BYE are ignored as stragglers (RFC 3550 section
+/// 6.2.1).
 const STRAGGLERS: Duration = Duration::from_secs(5);
 
-/// How much a packet proves of its source (RFC 3550 section 6.2.1).
+/// The evidence that a packet gives of its source (RFC 3550 section 6.2.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Evidence {
     /// An RTCP packet: the second one validates.
@@ -45,7 +46,7 @@ struct Member {
 pub(super) struct Members {
     max: usize,
     table: HashMap<Ssrc, Member, Keyed>,
-    /// Of those in the table: how many are senders, how many said BYE.
+    /// Of the members in the table, the number of senders and of those that sent BYE.
     senders: usize,
     byes: usize,
     probation: Vec<Option<(Ssrc, Instant)>>,
@@ -74,12 +75,12 @@ impl Members {
         (members, self.senders + self.crowd_senders.estimate())
     }
 
-    /// Whether `ssrc` is in the table and has not said BYE.
+    /// Whether `ssrc` is in the table and has not sent BYE.
     pub(super) fn contains(&self, ssrc: Ssrc) -> bool {
         self.table.get(&ssrc).is_some_and(|member| member.bye.is_none())
     }
 
-    /// Takes a packet of `ssrc`.
+    /// Handles a packet of `ssrc`.
     pub(super) fn heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
         let sent = (evidence == Evidence::Media).then_some(now);
         if let Some(member) = self.table.get_mut(&ssrc) {
@@ -114,7 +115,7 @@ impl Members {
         }
     }
 
-    /// Takes a BYE of `ssrc`: it counts no longer, and goes a little later.
+    /// Handles a BYE of `ssrc`: it is no longer counted, and removed a little later.
     pub(super) fn bye(&mut self, now: Instant, ssrc: Ssrc) {
         let Some(member) = self.table.get_mut(&ssrc) else {
             self.crowd.remove(ssrc);
@@ -128,7 +129,7 @@ impl Members {
         }
     }
 
-    /// Forgets `ssrc`, which is ours from now on.
+    /// Removes `ssrc`, which is now our own.
     pub(super) fn remove(&mut self, ssrc: Ssrc) {
         if let Some(member) = self.table.remove(&ssrc) {
             self.byes -= usize::from(member.bye.is_some());
@@ -138,8 +139,8 @@ impl Members {
         self.crowd_senders.remove(ssrc);
     }
 
-    /// Removes who was not heard for `member_timeout`, and from the senders who sent no RTP for
-    /// `sender_timeout`; whether any member timed out.
+    /// Removes members silent for `member_timeout`, and senders without RTP for `sender_timeout`
+    /// from the senders; returns whether any member timed out.
     pub(super) fn check(
         &mut self,
         now: Instant,
@@ -170,12 +171,12 @@ impl Members {
         left
     }
 
-    /// A member that timed out, one at a time; those of the crowd go unnamed.
+    /// The next member that timed out; members counted by sampling are not reported.
     pub(super) fn poll_left(&mut self) -> Option<Ssrc> {
         self.left.pop_front()
     }
 
-    /// Whether `ssrc` still holds its place in probation; if not, it gets one.
+    /// Whether `ssrc` is in probation; if not, it is added.
     fn heard_before(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         self.probation.resize(PROBATION, None);
         let place = self.table.hasher().hash(ssrc.0) as usize % PROBATION;

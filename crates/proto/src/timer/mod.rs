@@ -1,9 +1,9 @@
 //! When a participant may send RTCP (RFC 3550 sections 6.2 and 6.3, RFC 4585 section 3.5).
 //!
-//! [`Timer`] holds the state of one SSRC: who else is in the session, how large RTCP packets are
-//! on average, when the next report goes. It knows no wire format: the caller tells it which SSRC
-//! was heard and how long each compound packet was, asks [`Timer::handle_timeout`] what is due,
-//! and writes and sends that packet itself.
+//! [`Timer`] holds the state of one SSRC: the other members of the session, the average size of
+//! RTCP packets and the time of the next report. It knows no wire format: the caller passes in the
+//! SSRCs heard and the length of each compound packet, calls [`Timer::handle_timeout`] for what is
+//! due, and writes and sends that packet itself.
 //!
 //! ```
 //! use rushes_proto::Ssrc;

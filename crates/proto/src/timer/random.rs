@@ -1,4 +1,4 @@
-//! Reproducible randomness from a seed (splitmix64), and a hash that is keyed with it.
+//! Reproducible random numbers from a seed (splitmix64), and a keyed hash.
 
 use std::hash::BuildHasher;
 use std::hash::Hasher;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The increment of splitmix64: 2⁶⁴ divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A bijection of 64 bits in which each bit of the input moves half of those of the output.
+/// A bijection of 64 bits in which each input bit flips half of the output bits on average.
 #[inline]
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,7 +15,7 @@ fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Numbers that are the same for the same seed.
+/// Random numbers that are the same for the same seed.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -34,13 +34,13 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// `time` times a factor uniform in 0.5..1.5.
+    /// `time` times a uniform factor in 0.5..1.5.
     pub(super) fn around(&mut self, time: Duration) -> Duration {
         time.mul_f64(self.unit() + 0.5)
     }
 }
 
-/// A hash of SSRCs that nobody can aim at without the key.
+/// A hash of SSRCs for which collisions cannot be chosen without the key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keyed(pub(super) u64);
 
@@ -60,7 +60,7 @@ impl BuildHasher for Keyed {
     }
 }
 
-/// The state of [`Keyed`] over one key of a table.
+/// The state of [`Keyed`] for one key of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedHasher(Keyed, u64);
 

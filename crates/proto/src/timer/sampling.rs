@@ -1,9 +1,9 @@
-//! How many members there are beyond those in the table (SSRC sampling, RFC 3550 section 6.2.1).
+//! The number of members beyond those in the table (SSRC sampling, RFC 3550 section 6.2.1).
 //!
-//! Of the SSRCs heard, those are kept whose keyed hash ends in `level` zero bits: one in 2^level.
-//! Each stands for 2^level members. When the sample is full, `level` rises and half of it goes; as
-//! long as all fit, `level` is 0 and the count exact. With 112 to 224 kept the standard error is
-//! 7 to 9 %.
+//! Of the SSRCs heard, only those whose keyed hash ends in `level` zero bits are kept: one in
+//! 2^level. Each stands for 2^level members. When the sample is full, `level` is raised and half of
+//! it is dropped; as long as all fit, `level` is 0 and the count is exact. With 112 to 224 SSRCs
+//! kept, the standard error is 7 to 9 %.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use std::time::Instant;
 use super::random::Keyed;
 use crate::ssrc::Ssrc;
 
-/// SSRCs kept at most: what fills a hash table of 256 places.
+/// Maximum number of SSRCs kept: the capacity of a hash table with 256 buckets.
 const KEPT_MAX: usize = 224;
 
-/// The members beyond the table, by a sample of them.
+/// A sample of the members beyond the table.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     kept: HashMap<Ssrc, Instant, Keyed>,
-    /// Zero bits that let an SSRC in.
+    /// Zero bits that an SSRC needs to be kept.
     level: u32,
-    /// Zero bits of those that are counted: more than `level` while it settles.
+    /// Zero bits that an SSRC needs to be counted: more than `level` until `settles`.
     counted_level: u32,
     /// How many of `kept` are counted.
     counted: usize,
-    /// When the members that a lowered `level` lets in have all been heard.
+    /// When all members that a lowered `level` admits have had time to be heard.
     settles: Option<Instant>,
 }
 
@@ -35,7 +35,7 @@ impl Sample {
         Self { kept, level: 0, counted_level: 0, counted: 0, settles: None }
     }
 
-    /// Takes a packet of `ssrc`, which has no place in the table.
+    /// Handles a packet of `ssrc`, which is not in the table.
     pub(super) fn heard(&mut self, now: Instant, ssrc: Ssrc) {
         if !self.matches(ssrc, self.level) {
             return;
@@ -55,17 +55,18 @@ impl Sample {
         }
     }
 
-    /// Forgets `ssrc`: it said BYE, or found a place in the table.
+    /// Removes `ssrc`: it sent BYE, or is now in the table.
     pub(super) fn remove(&mut self, ssrc: Ssrc) {
         if self.matches(ssrc, self.level) && self.kept.remove(&ssrc).is_some() {
             self.counted -= usize::from(self.matches(ssrc, self.counted_level));
         }
     }
 
-    /// Removes what was not heard for `timeout`; whether anything went.
+    /// Removes SSRCs silent for `timeout`; returns whether there were any.
     ///
-    /// A sample that has become small lets in twice as many. They are counted only when `timeout`
-    /// has given each of them the time to be heard: until then the old half stands for them.
+    /// A sample that has become small admits twice as many. The new half is counted only after
+    /// `timeout`, when each of its SSRCs has had time to be heard; until then the old half stands
+    /// for it.
     pub(super) fn check(&mut self, now: Instant, timeout: Duration) -> bool {
         let before = self.kept.len();
         self.retain(|heard| now.saturating_duration_since(heard) <= timeout);
@@ -89,7 +90,7 @@ impl Sample {
 
     #[inline]
     fn matches(&self, ssrc: Ssrc, level: u32) -> bool {
-        // Not the bits that the table itself goes by.
+        // Not the bits by which the hash table itself places the SSRC.
         let bits = self.kept.hasher().hash(!ssrc.0);
         bits.trailing_zeros() >= level
     }
@@ -175,7 +176,8 @@ mod tests {
             (0..1_000).for_each(|ssrc| sample.heard(now, Ssrc(ssrc)));
             sample.check(now, TIMEOUT);
             if round >= 3 {
-                // A sample of as few as 15 while it grows again: wide, but never half the truth.
+                // The sample may shrink to 15 before it grows again: inaccurate, but never off by
+                // half.
                 let estimate = sample.estimate();
                 assert!((600..1_700).contains(&estimate), "{round}: {estimate}");
             }

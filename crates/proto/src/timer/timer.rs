@@ -13,34 +13,35 @@ use super::members::Members;
 use super::random::Random;
 use crate::ssrc::Ssrc;
 
-/// Members above which leaving takes its turn: at 50, RFC 3550 section 6.3.7 leaves it open.
+/// A BYE needs no back-off below this number of members; RFC 3550 section 6.3.7 leaves exactly 50
+/// open.
 const BYE_AT_ONCE_BELOW: usize = 50;
 
-/// Intervals without a packet after which a member is gone (RFC 3550 section 6.3.5).
+/// Intervals without a packet after which a member times out (RFC 3550 section 6.3.5).
 const MEMBER_TIMEOUT: u32 = 5;
 
-/// Intervals without RTP after which a member is no sender (RFC 3550 section 6.3.5).
+/// Intervals without RTP after which a member is no longer a sender (RFC 3550 section 6.3.5).
 const SENDER_TIMEOUT: u32 = 2;
 
-/// What has to be sent now.
+/// The packet that must be sent now.
 #[must_use]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Due {
-    /// Nothing; [`Timer::poll_timeout`] has moved on.
+    /// Nothing; [`Timer::poll_timeout`] has advanced.
     Nothing,
-    /// A full compound packet: SR or RR, SDES, and whatever feedback waits.
+    /// A full compound packet: SR or RR, SDES, and any waiting feedback.
     Report,
     /// Feedback in a minimal compound packet (RFC 4585 section 3.1), or in a reduced-size one
     /// where both sides agreed on these (RFC 5506).
     Feedback,
-    /// A compound packet with BYE, the last of this participant.
+    /// A compound packet with BYE, the last packet of this participant.
     Bye,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
     Member,
-    /// Waits to send BYE; `members` counts this participant and the BYEs heard since.
+    /// Waiting to send BYE; `members` counts this participant and the BYEs heard since.
     Leaving {
         members: usize,
         back_off: bool,
@@ -48,10 +49,10 @@ enum Phase {
     Gone,
 }
 
-/// When one SSRC may send RTCP, and who else is in its session.
+/// The transmission times of one SSRC's RTCP, and the members of its session.
 ///
-/// An endpoint with several SSRCs keeps one timer for each (RFC 8108 section 5.1). All `now` are
-/// of one clock; one that goes back is taken for a standing one. The room of the table is
+/// An endpoint with several SSRCs keeps one timer for each (RFC 8108 section 5.1). All `now` come
+/// from one clock; if it goes back, it is treated as standing still. The size of the table is
 /// bounded by [`TimerConfig::members_max`], however many SSRCs are heard.
 #[derive(Clone, Debug)]
 pub struct Timer {
@@ -63,21 +64,21 @@ pub struct Timer {
     feedback: Option<Feedback>,
     avg_rtcp_size: f64,
     initial: bool,
-    /// Whether RTP or RTCP was ever sent.
+    /// Whether RTP or RTCP was sent under the SSRC.
     spoke: bool,
-    /// The last RTP packet sent; `None` is `we_sent` = false.
+    /// When RTP was last sent; `None` is `we_sent` = false.
     sent: Option<Instant>,
     tp: Instant,
     tn: Instant,
     pmembers: usize,
-    /// What [`handle_timeout`](Self::handle_timeout) asked for and was not yet sent.
+    /// The packet that [`handle_timeout`](Self::handle_timeout) returned and that was not yet sent.
     due: Due,
-    /// The next report need not wait.
+    /// Whether the next report skips reconsideration.
     at_once: bool,
 }
 
 impl Timer {
-    /// Joins a session as `ssrc`: the first report goes after about half the minimum interval
+    /// Joins a session as `ssrc`: the first report is sent after about half the minimum interval
     /// (RFC 3550 section 6.3.2).
     ///
     /// All randomness comes from `seed`, which must be unpredictable and not shared with others:
@@ -106,15 +107,14 @@ impl Timer {
         timer
     }
 
-    /// Takes note of media from `ssrc`, a source that its sequence numbers validated; once an
-    /// interval is enough. The CSRCs of the packet are members: see
-    /// [`handle_cname`](Self::handle_cname).
+    /// Notes media from `ssrc`, a source validated by its sequence numbers; once per interval is
+    /// enough. The CSRCs of the packet are members: see [`handle_cname`](Self::handle_cname).
     pub fn handle_rtp(&mut self, now: Instant, ssrc: Ssrc) {
         self.heard(now, ssrc, Evidence::Media);
     }
 
-    /// Takes note of a compound packet of `packet_len` octets, UDP and IP headers included; `bye`
-    /// says whether a BYE is in it. Call it once, then the others for the SSRCs in it.
+    /// Notes a compound packet of `packet_len` octets, UDP and IP headers included; `bye` is
+    /// whether it contains a BYE. Call it once, then the other methods for the SSRCs in the packet.
     ///
     /// If several SSRCs report in the packet, `packet_len` is its length divided by their number
     /// (RFC 8108 section 5.3.1).
@@ -126,22 +126,22 @@ impl Timer {
         }
     }
 
-    /// Takes note that `ssrc` sent an RTCP packet; it is a member from the second on.
+    /// Notes that `ssrc` sent an RTCP packet; it is a member from the second packet on.
     pub fn handle_member(&mut self, now: Instant, ssrc: Ssrc) {
         self.heard(now, ssrc, Evidence::Report);
     }
 
-    /// Takes note that `ssrc` told its CNAME, or contributes to validated media: it is a member
-    /// (RFC 3550 section 6.2.1).
+    /// Notes that `ssrc` sent its CNAME, or contributes to validated media: it is a member (RFC
+    /// 3550 section 6.2.1).
     ///
-    /// Each new SSRC lengthens the interval, so where packets can be authenticated, or come from
-    /// one known address, tell of those only.
+    /// Each new SSRC lengthens the interval: if packets are authenticated, or come from one known
+    /// address, call this for those packets only.
     pub fn handle_cname(&mut self, now: Instant, ssrc: Ssrc) {
         self.heard(now, ssrc, Evidence::Cname);
     }
 
-    /// Takes note that `ssrc` left (RFC 3550 section 6.3.4); while this participant waits to leave
-    /// itself, that another did (section 6.3.7).
+    /// Notes that `ssrc` left (RFC 3550 section 6.3.4); while this participant waits to leave,
+    /// counts another leaving member (section 6.3.7).
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc) {
         if ssrc == self.ssrc {
             return;
@@ -156,8 +156,7 @@ impl Timer {
         }
     }
 
-    /// Takes note that this participant sent RTP (RFC 3550 section 6.3.8); once an interval is
-    /// enough.
+    /// Notes that this participant sent RTP (RFC 3550 section 6.3.8); once per interval is enough.
     pub fn note_sent_rtp(&mut self, now: Instant) {
         self.spoke = true;
         if self.phase != Phase::Member {
@@ -165,16 +164,16 @@ impl Timer {
         }
         let as_receiver = self.interval();
         if self.sent.replace(now).is_none() && self.config.rules.reverse_reconsideration {
-            // The first SR need not wait as long as an RR would.
+            // The first SR is due sooner than an RR would be.
             let ratio = self.interval().as_secs_f64() / as_receiver.as_secs_f64();
             self.draw_nearer(now, ratio);
         }
     }
 
-    /// Takes note that what was due has been sent, in a packet of `packet_len` octets with UDP and
-    /// IP headers; as to several SSRCs see [`handle_compound`](Self::handle_compound).
+    /// Notes that the packet that was due has been sent, in `packet_len` octets with UDP and IP
+    /// headers; for several SSRCs see [`handle_compound`](Self::handle_compound).
     ///
-    /// If it could not be sent, do not call this: it comes due again an interval later.
+    /// If it could not be sent, do not call this: it is due again an interval later.
     pub fn note_sent_rtcp(&mut self, now: Instant, packet_len: usize) {
         self.spoke = true;
         self.average(packet_len);
@@ -192,8 +191,8 @@ impl Timer {
         }
     }
 
-    /// Lets the first report go at once, as it may between two parties (RFC 3550 section 6.2);
-    /// nothing else and no later one is hastened.
+    /// Makes the first report due at once, as is allowed between two parties (RFC 3550 section
+    /// 6.2); later reports and other packets are not affected.
     pub fn report_at_once(&mut self, now: Instant) {
         if self.initial && !self.config.multiparty && self.phase == Phase::Member {
             self.tn = now;
@@ -201,10 +200,10 @@ impl Timer {
         }
     }
 
-    /// There is something urgent to tell (RFC 4585 section 3.5.2): schedules it, and says when it
-    /// will probably go. Timer reconsideration may still put off what goes with a regular report.
+    /// Schedules urgent feedback (RFC 4585 section 3.5.2), and returns when it will probably be
+    /// sent. Timer reconsideration may still postpone feedback that is sent with a regular report.
     ///
-    /// `None`, and nothing is scheduled, if that were later than
+    /// `None`, and nothing is scheduled, if that would be later than
     /// [`delay_max`](super::FeedbackTiming::delay_max), without feedback in the configuration, or
     /// while leaving.
     pub fn want_feedback(&mut self, now: Instant) -> Option<Instant> {
@@ -216,8 +215,8 @@ impl Timer {
         self.feedback.as_mut()?.want(now, self.tn, t_dither_max, &mut self.random)
     }
 
-    /// Another member's feedback told all that this one waits to tell (RFC 4585 section 3.5.2,
-    /// step 5a): the schedule is as if it had never been wanted.
+    /// Cancels waiting feedback, as another member has sent the same (RFC 4585 section 3.5.2, step
+    /// 5a): the schedule is as if it had never been requested.
     pub fn cancel_feedback(&mut self) {
         if let Some(feedback) = &mut self.feedback {
             feedback.cancel();
@@ -251,13 +250,13 @@ impl Timer {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` after the BYE.
+    /// When to call [`handle_timeout`](Self::handle_timeout); `None` after the BYE.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let te = self.feedback.as_ref().and_then(Feedback::te);
         (self.phase != Phase::Gone).then(|| te.map_or(self.tn, |te| te.min(self.tn)))
     }
 
-    /// Says what is due at `now`, and schedules what follows (RFC 3550 section 6.3.6).
+    /// Returns the packet due at `now`, and schedules the next (RFC 3550 section 6.3.6).
     pub fn handle_timeout(&mut self, now: Instant) -> Due {
         let due = match self.phase {
             Phase::Member => self.expire(now),
@@ -277,15 +276,15 @@ impl Timer {
         due
     }
 
-    /// Says that this participant goes on as `ssrc` (RFC 3550 section 8.2); it has to speak under
-    /// that name before it can say BYE.
+    /// Changes the SSRC of this participant (RFC 3550 section 8.2); it must send under the new SSRC
+    /// before it can send BYE.
     pub fn set_ssrc(&mut self, ssrc: Ssrc) {
         self.ssrc = ssrc;
         self.spoke = false;
         self.members.remove(ssrc);
     }
 
-    /// Says whether more than two endpoints take part, when that becomes known (RFC 8108 section
+    /// Sets whether more than two endpoints take part, when that becomes known (RFC 8108 section
     /// 5.4.2).
     pub fn set_multiparty(&mut self, multiparty: bool) {
         self.config.multiparty = multiparty;
@@ -297,7 +296,7 @@ impl Timer {
         self.members.count().0 + 1
     }
 
-    /// Members that sent RTP lately, this participant included if it did.
+    /// Members that recently sent RTP, this participant included if it did.
     pub fn senders(&self) -> usize {
         self.members.count().1 + usize::from(self.we_sent())
     }
@@ -307,26 +306,26 @@ impl Timer {
         self.sent.is_some()
     }
 
-    /// Whether `ssrc` is a member known by name.
+    /// Whether `ssrc` is this participant or a member in the table.
     pub fn is_member(&self, ssrc: Ssrc) -> bool {
         ssrc == self.ssrc || self.members.contains(ssrc)
     }
 
-    /// A member that timed out, one a call (RFC 3550 section 6.3.5).
+    /// The next member that timed out (RFC 3550 section 6.3.5).
     ///
-    /// Time-outs are found when a report comes due. Members known only by number go unnamed.
+    /// Time-outs are found when a report is due. Members counted by sampling are not reported.
     pub fn poll_left(&mut self) -> Option<Ssrc> {
         self.members.poll_left()
     }
 
-    /// The deterministic interval Td between this participant's reports as things stand; the next
-    /// ones come 0.41 to 1.23 times as long apart.
+    /// The current deterministic interval Td between this participant's reports; the actual ones
+    /// are 0.41 to 1.23 times as long.
     pub fn interval(&self) -> Duration {
         let minimum = interval::minimum(&self.config, self.we_sent(), self.initial);
         self.td(self.we_sent(), minimum)
     }
 
-    /// How long a member may be silent before it counts as gone (RFC 3550 section 6.3.5).
+    /// The time without packets after which a member times out (RFC 3550 section 6.3.5).
     pub fn member_timeout(&self) -> Duration {
         self.td(false, self.config.interval_min) * MEMBER_TIMEOUT
     }
@@ -349,19 +348,19 @@ impl Timer {
         self.avg_rtcp_size += (packet_len as f64 - self.avg_rtcp_size) / 16.0;
     }
 
-    /// T, drawn for the present group.
+    /// T, drawn for the current group.
     fn draw(&mut self) -> Duration {
         interval::randomised(self.interval(), &mut self.random)
     }
 
-    /// Sets tn a fresh interval after `tp`.
+    /// Sets tn to a newly drawn interval after `tp`.
     fn schedule(&mut self, tp: Instant) {
         self.tp = tp;
         self.tn = tp + self.draw();
         self.pmembers = self.group_size();
     }
 
-    /// `members` of the RFC: those heard, or the leavers counted.
+    /// `members` of the RFC: the members heard, or the BYEs counted while leaving.
     fn group_size(&self) -> usize {
         match self.phase {
             Phase::Leaving { members, .. } => members,
@@ -369,7 +368,7 @@ impl Timer {
         }
     }
 
-    /// Timer reconsideration (RFC 3550 section 6.3.6): a group that grew puts tn off.
+    /// Timer reconsideration (RFC 3550 section 6.3.6): if the group has grown, tn is postponed.
     fn may_send(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.at_once) || !self.config.rules.reconsideration {
             return true;
@@ -411,10 +410,11 @@ impl Timer {
         }
     }
 
-    /// Finds who timed out (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4).
+    /// Finds the members that timed out (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4).
     fn time_out(&mut self, now: Instant) {
-        // Both with the full minimum: others may not use a reduced one, and a sender of a few
-        // packets a second would else come and go with an AVPF interval of milliseconds.
+        // Both with the full minimum: other members may not use a reduced one, and with an AVPF
+        // interval of milliseconds, a sender of a few packets a second would otherwise be added and
+        // removed again and again.
         let member = self.member_timeout();
         let sender = self.td(self.we_sent(), self.config.interval_min) * SENDER_TIMEOUT;
         self.sent = self.sent.filter(|sent| now.saturating_duration_since(*sent) <= sender);
@@ -423,7 +423,7 @@ impl Timer {
         }
     }
 
-    /// Draws tn and tp nearer when members have left (RFC 3550 section 6.3.4).
+    /// Moves tn and tp closer to `now` when members have left (RFC 3550 section 6.3.4).
     fn reverse_reconsider(&mut self, now: Instant) {
         let members = self.members();
         if members < self.pmembers && self.config.rules.reverse_reconsideration {
@@ -440,7 +440,7 @@ impl Timer {
     }
 }
 
-/// `time` at `ratio`, 0..1, of its distance from `now`, on the side where it is.
+/// `time` at `ratio`, 0..1, of its distance from `now`, on the same side of it.
 fn nearer(now: Instant, time: Instant, ratio: f64) -> Instant {
     if time >= now {
         now + (time - now).mul_f64(ratio)

@@ -1,4 +1,4 @@
-//! Key agreements by the types of ZRTP: one interface for Diffie-Hellman and key encapsulation.
+//! The key agreements of ZRTP: one interface for Diffie-Hellman and key encapsulation.
 
 use super::algorithm::Hash;
 use super::key_agreement::{Kem, KemComponent, KeyAgreement};
@@ -13,7 +13,7 @@ pub(super) enum InitiatorKey {
     Kem(Box<KemKeyPair>),
 }
 
-/// The responder's half.
+/// The responder's half of a key agreement.
 pub(super) enum ResponderKey {
     Dh(KeyPair),
     /// The secret is known as soon as the initiator's public key is.
@@ -58,7 +58,7 @@ fn mechanism(kem: Kem) -> Option<crypto::Kem> {
     })
 }
 
-/// Whether there are primitives for it.
+/// Whether primitives exist for `key_agreement`.
 pub(super) fn is_supported(key_agreement: KeyAgreement) -> bool {
     match key_agreement {
         KeyAgreement::Kem(kem) => mechanism(kem).is_some(),
@@ -80,7 +80,7 @@ impl InitiatorKey {
         Ok(Self::Dh(KeyPair::generate(agreement, entropy)?))
     }
 
-    /// pvi.
+    /// The public value pvi.
     pub(super) fn public(&self) -> &[u8] {
         match self {
             Self::Dh(pair) => pair.public(),
@@ -97,7 +97,7 @@ impl InitiatorKey {
 }
 
 impl ResponderKey {
-    /// The half for a Commit, which has the initiator's public key where that is encapsulated to.
+    /// The half for a Commit; `pvi` is the initiator's public key, which only a KEM Commit carries.
     pub(super) fn generate(
         key_agreement: KeyAgreement,
         hash: Hash,
@@ -113,7 +113,7 @@ impl ResponderKey {
         Ok(Self::Dh(KeyPair::generate(agreement, entropy)?))
     }
 
-    /// pvr.
+    /// The public value pvr.
     pub(super) fn public(&self) -> &[u8] {
         match self {
             Self::Dh(pair) => pair.public(),
@@ -121,7 +121,7 @@ impl ResponderKey {
         }
     }
 
-    /// The result, with the initiator's public value where that comes now.
+    /// The shared secret; `pvi` is the initiator's public value, unused with key encapsulation.
     pub(super) fn agree(self, pvi: &[u8]) -> Result<Secret, AgreementError> {
         match self {
             Self::Dh(pair) => pair.agree(pvi),

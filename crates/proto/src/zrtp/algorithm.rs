@@ -5,22 +5,22 @@ use std::fmt::Debug;
 
 use super::error_code::ErrorCode;
 
-/// Algorithms of one kind that a Hello can list.
+/// Maximum number of algorithms of one kind in a Hello.
 pub const LIST_LEN_MAX: usize = 7;
 
 /// A kind of algorithm, each named by a type block.
 pub trait Algorithm: Copy + Debug + Eq + 'static {
-    /// What every endpoint supports, listed or not.
+    /// The algorithms that every endpoint supports, listed or not.
     const MANDATORY: &'static [Self];
     /// The error that answers a Commit with an unknown algorithm of this kind.
     const UNSUPPORTED: ErrorCode;
-    /// What fills the places of a list that are not used.
+    /// The value of unused places in a list.
     const FILLER: Self;
 
     /// The type block.
     fn code(self) -> [u8; 4];
 
-    /// The algorithm of a type block; `None` if it is not known here.
+    /// The algorithm of a type block; `None` if it is unknown.
     fn from_code(code: [u8; 4]) -> Option<Self>;
 }
 
@@ -36,7 +36,7 @@ macro_rules! algorithms {
         }
 
         impl $kind {
-            /// All algorithms of this kind that are known here.
+            /// All known algorithms of this kind.
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
 
@@ -127,7 +127,7 @@ impl AuthTag {
 }
 
 algorithms! {
-    /// How the short authentication string is rendered (RFC 6189 section 5.1.6).
+    /// The rendering of the short authentication string (RFC 6189 section 5.1.6).
     SasType, [B32], SasScheme;
     B32 = b"B32 ", "Four characters of base32";
     B256 = b"B256", "Two words of the PGP word list";
@@ -168,8 +168,8 @@ impl<T: Algorithm> AlgorithmList<T> {
         self.items.get(..self.len).unwrap_or_default()
     }
 
-    /// The algorithms as listed, then the mandatory ones that are not
-    /// (RFC 6189 section 5.2: "implicitly added to the end of the list").
+    /// The algorithms as listed, then the mandatory ones that are not listed (RFC 6189 section 5.2:
+    /// "implicitly added to the end of the list").
     pub fn with_mandatory(&self) -> impl Iterator<Item = T> {
         let missing = T::MANDATORY.iter().filter(|item| !self.as_slice().contains(item));
         self.as_slice().iter().chain(missing).copied()

@@ -1,4 +1,4 @@
-//! The hash chains of both ends (RFC 6189 section 9), and the MACs that they are the keys of.
+//! The hash chains of both ends (RFC 6189 section 9), and the MACs that their images key.
 
 use zeroize::Zeroizing;
 
@@ -22,14 +22,14 @@ fn implicit_mac(key: &Image, message: &[u8]) -> [u8; 8] {
     mac
 }
 
-/// This end's chain: H0, and what follows from it.
+/// This end's chain: H0, and the images derived from it.
 #[derive(Clone)]
 pub(super) struct OwnChain {
     images: Zeroizing<[Image; 4]>,
 }
 
 impl OwnChain {
-    /// A chain that begins with `h0`, which nobody else knows.
+    /// A chain that begins with `h0`, which must be secret.
     pub(super) fn new(h0: Image) -> Self {
         let mut images = Zeroizing::new([h0; 4]);
         for n in 1..4 {
@@ -51,38 +51,38 @@ impl OwnChain {
     }
 }
 
-/// What a message brought to light that speaks against it.
+/// Why an image of the peer's chain was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Broken {
-    /// Its image is not the one before that of an earlier message: the message is somebody else's.
+    /// It is not the preimage of an earlier message's image: the message has another sender.
     Preimage,
-    /// The MAC of an earlier message does not match: somebody changed it on the way.
+    /// The MAC of an earlier message does not match: the message was changed in transit.
     Mac,
 }
 
 /// The peer's chain, as far as it is revealed, and the messages whose MACs cannot be checked yet.
 pub(super) struct PeerChain {
     images: [Option<Image>; 4],
-    /// Messages, and the image that keys each one's MAC.
+    /// Messages, each with the number of the image that keys its MAC.
     waiting: Vec<(usize, Vec<u8>)>,
 }
 
 impl PeerChain {
-    /// The chain of whoever sent `hello`, which carries `h3`.
+    /// The chain of the sender of `hello`, which carries `h3`.
     pub(super) fn new(h3: Image, hello: &[u8]) -> Self {
         Self { images: [None, None, None, Some(h3)], waiting: vec![(2, hello.to_vec())] }
     }
 
-    /// Takes image `n` from a message.
+    /// Checks and stores image `n`, revealed by a message.
     ///
     /// # Errors
-    /// [`Broken`], and nothing is taken.
+    /// [`Broken`]; the chain is then unchanged.
     pub(super) fn reveal(&mut self, n: usize, image: Image) -> Result<(), Broken> {
         let mut images = self.images;
         let mut current = image;
         for place in images.iter_mut().skip(n) {
             match place {
-                // What follows was checked when this one came.
+                // Later images were checked when this one was received.
                 Some(known) if *known == current => break,
                 Some(_) => return Err(Broken::Preimage),
                 None => *place = Some(current),

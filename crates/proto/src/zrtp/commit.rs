@@ -17,14 +17,13 @@ pub struct Commit<'a> {
     pub cipher: Cipher,
     /// Authentication tag of SRTP.
     pub auth_tag: AuthTag,
-    /// Key agreement type. It says which [`CommitKey`] follows.
+    /// Key agreement type, which determines the form of [`CommitKey`].
     pub key_agreement: KeyAgreement,
     /// Rendering of the SAS.
     pub sas_type: SasType,
-    /// What depends on the key agreement type.
+    /// The part that depends on the key agreement type.
     pub key: CommitKey<'a>,
-    /// MAC over everything before, keyed by H1. Zeros until
-    /// [`set_mac`](super::set_mac) in the written message.
+    /// MAC over everything before it, keyed by H1. Zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 
@@ -45,7 +44,7 @@ pub enum CommitKey<'a> {
     Preshared {
         /// Never used before.
         nonce: [u8; 16],
-        /// Which preshared key is meant (section 4.4.2.1).
+        /// ID of the preshared key (section 4.4.2.1).
         key_id: [u8; 8],
     },
     /// Key encapsulation (draft, KEM Commit).
@@ -88,7 +87,7 @@ impl<'a> Commit<'a> {
         Ok(Self { key, mac, ..commit })
     }
 
-    /// Appends the message. `key` must be of the form that `key_agreement` asks for.
+    /// Appends the message. `key` must be of the form that `key_agreement` requires.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_message(out, Self::KIND, |out| {
             out.extend_from_slice(&self.h2);
@@ -115,7 +114,7 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// The next type block, which must be known: the initiator may select only what it was offered.
+/// The next type block, which must be known: the initiator may select only offered algorithms.
 fn algorithm<T: Algorithm>(fields: &mut Fields<'_>) -> Result<T, MessageError> {
     let code = fields.array()?;
     T::from_code(code).ok_or(MessageError::UnknownAlgorithm { code, error: T::UNSUPPORTED })

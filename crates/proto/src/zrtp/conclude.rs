@@ -1,5 +1,5 @@
-//! What either end concludes from a key agreement: s0, and what it says of earlier sessions (RFC
-//! 6189 section 4.4.1.4).
+//! The conclusion of a key agreement at either end: s0, and whether it continues an earlier session
+//! (RFC 6189 section 4.4.1.4).
 
 use super::dh_part::SecretIds;
 use super::exchange::{Agreed, Exchange, Fault};
@@ -12,16 +12,16 @@ use super::secrets::{Ids, matching};
 use super::session_state::Common;
 use crate::crypto::Secret;
 
-/// What there is to conclude from.
+/// The inputs of the conclusion.
 pub(super) struct Agreement<'a> {
-    /// Which end this one is.
+    /// The role of this end.
     pub(super) role: Role,
     pub(super) choice: Choice,
-    /// `DHResult`, or what was encapsulated.
+    /// `DHResult`, or the encapsulated secret.
     pub(super) result: Secret,
     /// The identifiers in the peer's part.
     pub(super) ids: &'a SecretIds,
-    /// Commit and both parts, as they went over the wire.
+    /// Commit and both parts, as sent over the wire.
     pub(super) messages: [&'a [u8]; 3],
     pub(super) retained: Retained,
 }
@@ -61,15 +61,15 @@ impl Exchange {
         Ok(agreed)
     }
 
-    /// Ends the exchange if the policy refuses the peer. A peer that passes is authenticated later, by
-    /// its Confirm.
+    /// Refuses the peer if the policy does. A peer that passes is authenticated later, by its
+    /// Confirm.
     pub(super) fn check_peer(shown: &Shown<'_>, common: &Common) -> Result<(), Fault> {
         common.config.policy.check(shown).map_err(Fault::Refused)
     }
 }
 
-/// The Hellos that the hash of all messages begins with: the responder's (section 4.4.1.4), and
-/// before it the initiator's with key encapsulation (draft).
+/// The Hellos at the beginning of the hash of all messages: the responder's (section 4.4.1.4),
+/// preceded by the initiator's with key encapsulation (draft).
 pub(super) fn transcript<'a>(
     is_kem: bool,
     initiator: &'a [u8],

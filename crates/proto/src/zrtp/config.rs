@@ -1,4 +1,4 @@
-//! What an endpoint is, offers and allows.
+//! The configuration of an endpoint, and its errors.
 
 use core::fmt;
 
@@ -12,12 +12,12 @@ use super::key_agreement::{Kem, KeyAgreement};
 use super::peer_policy::PeerPolicy;
 use super::retained::Zid;
 
-/// Octets in the longest packet, by default: what any path to the Internet carries.
+/// Default of the maximum packet length in octets, which any path to the Internet carries.
 const PACKET_LEN_MAX: usize = 1200;
 
-/// The algorithms of an endpoint, those of each kind in the order of preference.
+/// The algorithms of an endpoint, each kind in the order of preference.
 ///
-/// What every endpoint must have (S256, AES1, HS32, HS80, `DH3k`, B32) stands behind those listed.
+/// The mandatory algorithms (S256, AES1, HS32, HS80, `DH3k`, B32) follow those listed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Algorithms {
     /// Hashes.
@@ -26,7 +26,7 @@ pub struct Algorithms {
     pub ciphers: AlgorithmList<Cipher>,
     /// Authentication tags of SRTP.
     pub auth_tags: AlgorithmList<AuthTag>,
-    /// Key agreements; Preshared and Multistream are not among them.
+    /// Key agreements, without Preshared and Multistream.
     pub key_agreements: AlgorithmList<KeyAgreement>,
     /// Renderings of the short authentication string.
     pub sas_types: AlgorithmList<SasType>,
@@ -61,46 +61,46 @@ fn of<T: super::algorithm::Algorithm>(items: &[T]) -> AlgorithmList<T> {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Five key agreements at most: Hello has room for two more, Preshared and Multistream.
+    /// More than five key agreements: Hello has seven places, two for Preshared and Multistream.
     #[error("{0} key agreements are more than the 5 that a Hello has room for")]
     KeyAgreements(usize),
-    /// An algorithm is listed that Rushes cannot do.
+    /// A listed algorithm is not supported.
     #[error("{0} is known, but not supported")]
     Unsupported(&'static str),
-    /// A secret is required, and there is none.
+    /// A secret is required but not configured.
     #[error("peers must know a secret, and this end has none")]
     NoSecret,
-    /// Packets too short for any message.
+    /// The maximum packet length is out of range.
     #[error("packets of at most {0} octets are outside 128 to 65507")]
     PacketLen(usize),
 }
 
-/// What an endpoint is, offers and allows. `Debug` prints no secret.
+/// The configuration of an endpoint. `Debug` prints no secret.
 #[derive(Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each says whether something is allowed")]
 pub struct Config {
-    /// Its name: random, made once and kept with the retained secrets (RFC 6189 section 4.9).
+    /// Its ID: random, generated once and kept with the retained secrets (RFC 6189 section 4.9).
     pub zid: Zid,
-    /// Vendor and release of the software, filled with spaces.
+    /// Vendor and release of the software, padded with spaces.
     pub client: [u8; 16],
     /// The algorithms it offers.
     pub algorithms: Algorithms,
-    /// Whether it never begins an exchange, as a server might (P in Hello).
+    /// Whether it never sends Commit, as a server might (P in Hello).
     pub is_passive: bool,
-    /// Whether secrets of earlier sessions may stand for a key agreement (Preshared mode); by
-    /// default not, for it has less forward secrecy.
+    /// Whether secrets of earlier sessions may replace a key agreement (Preshared mode); by default
+    /// not, because it has less forward secrecy.
     pub allows_preshared: bool,
-    /// Whether the peer may go back to clear media (`GoClear`); by default not.
+    /// Whether the peer may return to clear media (`GoClear`); by default not.
     pub allows_clear: bool,
-    /// Whether what is heard is disclosed to others (D in Confirm).
+    /// Whether this end discloses the call to third parties (D in Confirm).
     pub discloses: bool,
-    /// A secret that both ends got by other means (auxsecret).
+    /// A secret that both ends obtained by other means (auxsecret).
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
-    /// Which peers it agrees on keys with; by default any.
+    /// The peers with which it agrees on keys; by default any.
     pub policy: PeerPolicy,
-    /// Seconds that retained secrets live for; `u32::MAX`, the default, for ever.
+    /// Lifetime of retained secrets in seconds; `u32::MAX`, the default, means for ever.
     pub expiration_interval: u32,
-    /// Octets in the longest packet; longer messages go in fragments. 1200 by default.
+    /// Maximum packet length in octets; longer messages are sent in fragments. 1200 by default.
     pub packet_len_max: usize,
 }
 
@@ -148,13 +148,13 @@ impl Config {
         if (128..=65_507).contains(&len) { Ok(()) } else { Err(ConfigError::PacketLen(len)) }
     }
 
-    /// Whether Preshared mode may be used: where a secret is required, an agreement shows that the
-    /// peer has it.
+    /// Whether Preshared mode may be used. If a secret is required, only a key agreement shows that
+    /// the peer has it.
     pub(super) fn uses_preshared(&self) -> bool {
         self.allows_preshared && self.policy != PeerPolicy::RequireSecret
     }
 
-    /// The Hello of one stream, its MAC zeros.
+    /// The Hello of one stream, with a MAC of zeros.
     pub(super) fn hello(&self, h3: [u8; 32]) -> Hello {
         let mut key_agreements = self.algorithms.key_agreements;
         if self.uses_preshared() {

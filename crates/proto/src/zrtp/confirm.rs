@@ -5,10 +5,10 @@ use super::algorithm::Algorithm;
 use super::algorithm::SasType;
 use super::layout::{Fields, MessageError, write_message, write_padded};
 
-/// Words of a signature and its type block that nine bits can announce.
+/// Maximum number of words in a signature and its type block, announced in nine bits.
 const SIGNATURE_WORDS_MAX: usize = 511;
 
-/// `Confirm1` or `Confirm2`, its inside still encrypted.
+/// `Confirm1` or `Confirm2`, its body still encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confirm<'a> {
     /// `confirm_mac`: the MAC over `encrypted` (section 4.6).
@@ -37,7 +37,7 @@ impl<'a> Confirm<'a> {
     }
 }
 
-/// `SASrelay`, its inside still encrypted. It is received only.
+/// `SASrelay`, its body still encrypted. It is only received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SasRelay<'a> {
     /// The MAC over `encrypted`, keyed as in Confirm.
@@ -61,7 +61,7 @@ impl<'a> SasRelay<'a> {
     }
 }
 
-/// The rest of a message, if a plain text can have its length.
+/// The rest of a message, if its length is possible for a plain text.
 fn encrypted(mut fields: Fields<'_>) -> Result<&[u8], MessageError> {
     let len = fields.len();
     let fits = (ConfirmPlain::LEN_MIN..=ConfirmPlain::LEN_MAX).contains(&len);
@@ -112,7 +112,7 @@ pub struct Signature<'a> {
 
 impl<'a> Signature<'a> {
     /// A signature of type `kind` ("PGP " or "X509", section 5.1.7); `None` if `block` is empty or
-    /// longer than 2 040 octets. Zeros follow it to a whole word.
+    /// longer than 2 040 octets. The block is padded with zeros to a whole word.
     pub fn new(kind: [u8; 4], block: &'a [u8]) -> Option<Self> {
         let words = 1 + block.len().div_ceil(4);
         (words > 1 && words <= SIGNATURE_WORDS_MAX).then_some(Self { kind, block })
@@ -148,13 +148,13 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// The word with length of the signature and flags, taken apart.
+/// Splits the word that holds the length of the signature and the flags.
 fn signature_and_flags(word: u32) -> (usize, Flags) {
     let [_, high, low, flags] = word.to_be_bytes();
     (usize::from(u16::from_be_bytes([high & 1, low])), Flags::from(flags))
 }
 
-/// What Confirm messages say once decrypted.
+/// The decrypted body of a Confirm message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfirmPlain<'a> {
     /// Hash preimage H0 (section 9).
@@ -199,12 +199,12 @@ impl<'a> ConfirmPlain<'a> {
     }
 }
 
-/// What `SASrelay` says once decrypted.
+/// The decrypted body of a `SASrelay`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SasRelayPlain<'a> {
-    /// Flags as the other party set them.
+    /// Flags set by the other party.
     pub flags: Flags,
-    /// Rendering of the relayed SAS; `None` if it is not known here.
+    /// Rendering of the relayed SAS; `None` if it is unknown.
     pub sas_type: Option<SasType>,
     /// The relayed sashash, whose first four octets are the sasvalue; zeros for a client that does
     /// not trust the sender.

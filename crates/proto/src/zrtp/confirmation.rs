@@ -1,4 +1,4 @@
-//! Confirm messages, and what is kept once both ends have confirmed (RFC 6189 section 4.6).
+//! Confirm messages, and the secrets kept once both ends have confirmed (RFC 6189 section 4.6).
 
 use core::mem;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use super::sas::Sas;
 use super::session_state::{Common, Secured};
 use crate::crypto::{CipherFeedback, Digest, hmac, tags_are_equal};
 
-/// What a Confirm of the peer said.
+/// The contents of the peer's Confirm.
 struct Confirmed {
     flags: Flags,
     expiration: u32,
@@ -27,7 +27,7 @@ struct Confirmed {
 }
 
 impl Exchange {
-    /// Keys from s0.
+    /// Derives the stream's keys.
     pub(super) fn keyed(
         role: Role,
         choice: Choice,
@@ -55,8 +55,8 @@ impl Exchange {
         })
     }
 
-    /// s0 without a key agreement: from the preshared key (section 4.4.2.4), or that of the session
-    /// (section 4.4.3.2).
+    /// s0 without a key agreement: from the preshared key (section 4.4.2.4), or from the session
+    /// key (section 4.4.3.2).
     pub(super) fn derive_without_agreement(
         &self,
         role: Role,
@@ -133,7 +133,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// What the initiator has in Preshared and Multistream mode.
+    /// The initiator's agreement in Preshared and Multistream mode.
     fn agree_without_parts(&self, committed: &Committed, common: &Common) -> Result<Agreed, Fault> {
         let Committed { choice, commit, preshared, retained, .. } = committed;
         let (role, preshared) = (Role::Initiator, preshared.as_ref());
@@ -148,9 +148,9 @@ impl Exchange {
         Ok(agreed)
     }
 
-    /// Makes the peer that of the session, whose first agreement it has confirmed.
+    /// Assigns the session to the peer, which has confirmed its first agreement.
     fn claim(&self, agreed: &Agreed, common: &mut Common) -> Result<(), Fault> {
-        // Multistream mode goes on with the peer that the session has.
+        // Multistream mode continues with the peer of the session.
         let is_first = agreed.retained.is_some();
         if is_first && !common.claim(self.number) {
             return Err(Fatal(ErrorCode::KeyExchange));
@@ -184,7 +184,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The responder has our `Confirm2`: it says so, or sends media that is authentic.
+    /// The responder has our `Confirm2`: it sent `Conf2ACK` or authentic media.
     pub(super) fn on_conf2_ack(&mut self, common: &mut Common) {
         if !matches!(self.state, State::Confirm2Sent(_)) {
             return;
@@ -232,7 +232,7 @@ impl Exchange {
         Ok(message)
     }
 
-    /// Reads the Confirm of `role`, the peer's, whose MAC is right.
+    /// Decrypts the peer's Confirm, whose MAC is already verified; `role` is the peer's.
     fn read_confirm(
         &mut self,
         role: Role,
@@ -245,7 +245,7 @@ impl Exchange {
         let software = |_| Fatal(ErrorCode::CriticalSoftware);
         cipher.decrypt(confirm.iv, &mut plain).map_err(software)?;
         let plain = ConfirmPlain::parse(&plain).map_err(|error| Fatal(error.code()))?;
-        // Whoever has the keys and not the chain has no business here.
+        // A sender that has the keys but not the hash chain is not the peer.
         if !self.reveal(0, plain.h0, common)? {
             return Err(Fatal(ErrorCode::CriticalSoftware));
         }
@@ -307,8 +307,8 @@ impl Exchange {
     }
 }
 
-/// Updates what is kept of the peer (section 4.6.1); returns what must wait for the users to
-/// compare their strings.
+/// Updates the retained secrets of the peer (section 4.6.1); returns those that are saved only once
+/// the users have compared their strings.
 fn keep(
     agreed: &Agreed,
     retained: &Retained,
@@ -319,7 +319,7 @@ fn keep(
     let interval = common.expiration_interval().min(agreed.peer_expiration);
     if interval == 0 {
         if misses {
-            // Once the strings are found equal, the old secrets are known to be somebody else's.
+            // If the strings are equal, the old secrets are not those of this peer.
             return Some(Retained { pbx: retained.pbx.clone(), ..Retained::default() });
         }
         if retained.rs1.is_some() {
@@ -350,8 +350,8 @@ fn cipher_of(role: Role, agreed: &Agreed, cipher: Cipher) -> Result<CipherFeedba
     CipherFeedback::new(&key).map_err(|_| Fatal(ErrorCode::CriticalSoftware))
 }
 
-/// Whether the Confirm of `role`, the peer's, was written with the keys that were agreed on. If not,
-/// it may be anybody's.
+/// Checks that the peer's Confirm was written with the agreed keys; `role` is the peer's. If it was
+/// not, the message may be forged.
 fn check_mac(role: Role, agreed: &Agreed, confirm: &Confirm<'_>) -> Result<(), Fault> {
     let is_right = tags_are_equal(&confirm_mac(role, agreed, confirm.encrypted), &confirm.mac);
     if is_right { Ok(()) } else { Err(Fault::Doubtful(ErrorCode::BadConfirmMac)) }

@@ -33,7 +33,7 @@ pub(super) fn crc32c(octets: &[u8]) -> u32 {
 /// The checksum as it stands on the wire.
 ///
 /// RFC 4960 appendix B swaps the octets before it sends the value in network order, so that the
-/// least significant octet of the usual form travels first.
+/// least significant octet of the usual form is sent first.
 pub(super) fn checksum(octets: &[u8]) -> [u8; 4] {
     crc32c(octets).to_le_bytes()
 }

@@ -1,13 +1,13 @@
-//! How much may be sent to an address that nobody has vouched for.
+//! Limit on the octets that may be sent to an unproved address.
 
 /// Octets that may be sent for each octet received, as in RFC 9000 section 8.
 const FACTOR: usize = 3;
 
-/// What may be sent to one address.
+/// The octets that may be sent to one address.
 ///
-/// The sender of a datagram can write any source address on it. Until an address is proved, it gets
-/// at most three times the octets that came from it, so that nobody can point an endpoint's
-/// messages at a third party and gain from it.
+/// The source address of a datagram may be forged. Until an address is proved, it is sent at most
+/// three times the octets received from it, so that an attacker gains nothing by directing an
+/// endpoint's messages at a third party.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Credit {
     is_proved: bool,
@@ -25,7 +25,7 @@ impl Credit {
         self.is_proved
     }
 
-    /// Notes that the address has answered something that was only sent to it.
+    /// Marks the address as proved: it has answered a message that was sent only to it.
     pub(super) fn prove(&mut self) {
         self.is_proved = true;
     }
@@ -39,7 +39,7 @@ impl Credit {
         self.is_proved || len <= self.left
     }
 
-    /// Takes `len` octets; `false` if they may not be sent.
+    /// Deducts `len` octets; `false` if they may not be sent.
     pub(super) fn spend(&mut self, len: usize) -> bool {
         let covers = self.covers(len);
         if covers && !self.is_proved {

@@ -6,15 +6,15 @@ use super::layout::{Fields, MessageError, write_message, write_padded};
 /// Octets of the MAC.
 const MAC_LEN: usize = 8;
 
-/// What the sender remembers of earlier sessions: the first 64 bits of MACs over a role, keyed by
-/// each secret (RFC 6189 section 4.3.1). Random where there is no such secret.
+/// IDs of the sender's shared secrets: the first 64 bits of MACs over its role, keyed by each
+/// secret (RFC 6189 section 4.3.1). Random where there is no such secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretIds {
     /// Of the retained secret rs1.
     pub rs1: [u8; 8],
     /// Of the retained secret rs2.
     pub rs2: [u8; 8],
-    /// Of the auxiliary secret; it covers the sender's H3 besides.
+    /// Of the auxiliary secret, over the sender's H3 instead of its role.
     pub aux: [u8; 8],
     /// Of the secret shared with a trusted man in the middle.
     pub pbx: [u8; 8],
@@ -44,11 +44,10 @@ pub struct DhPart<'a> {
     pub h1: [u8; 32],
     /// IDs of the shared secrets.
     pub ids: SecretIds,
-    /// The public value: whole words in a parsed message, whose zeros at the end
-    /// [`value`](Self::value) cuts off.
+    /// The public value: whole words in a parsed message; [`value`](Self::value) removes the
+    /// padding.
     pub pv: &'a [u8],
-    /// MAC over everything before, keyed by H0. Zeros until
-    /// [`set_mac`](super::set_mac) in the written message.
+    /// MAC over everything before it, keyed by H0. Zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 
@@ -67,8 +66,7 @@ impl<'a> DhPart<'a> {
         Ok(Self { h1, ids, pv, mac: fields.array()? })
     }
 
-    /// The public value of `len` octets, without the zeros that fill its last word; `None` if the
-    /// message has not the length for it.
+    /// The public value of `len` octets, without padding; `None` if the message has another length.
     ///
     /// `len` is [`initiator_len`](super::KeyAgreement::initiator_len) or
     /// [`responder_len`](super::KeyAgreement::responder_len) of the type in the Commit, which the
@@ -97,8 +95,7 @@ pub struct KemPart2 {
     pub ids: SecretIds,
     /// The initiator's random nonce.
     pub ni: [u8; 16],
-    /// MAC over everything before, keyed by H0. Zeros until
-    /// [`set_mac`](super::set_mac) in the written message.
+    /// MAC over everything before it, keyed by H0. Zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 

@@ -1,5 +1,5 @@
-//! Hellos: finding out whether the candidate hears this end, and what it can do (RFC 6189 section
-//! 4.1).
+//! Hellos: whether the candidate receives messages of this end, and its capabilities (RFC 6189
+//! section 4.1).
 
 use core::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -18,27 +18,27 @@ use super::session_state::Common;
 use super::stream::VERSION_LEN;
 use crate::ssrc::Ssrc;
 
-/// How long a candidate may take until it commits, or answers a Hello: longer than Hellos are
-/// repeated (section 6).
+/// Time for a candidate to commit or to answer a Hello: longer than Hellos are repeated
+/// (section 6).
 const HELLO_PATIENCE: Duration = Duration::from_secs(13);
 
 /// Octets of a `HelloACK`.
 const HELLO_ACK_LEN: usize = 12;
 
-/// What a stream knows of a candidate from its first Hello.
+/// A candidate, as known from its first Hello.
 pub(super) struct Candidate<'a> {
     pub(super) address: SocketAddr,
     pub(super) ssrc: Ssrc,
     /// Octets of its packet.
     pub(super) len: usize,
     pub(super) hello: Hello,
-    /// The Hello as it came.
+    /// The Hello as received.
     pub(super) octets: &'a [u8],
-    /// What a Ping to it says, so that its answer proves the address.
+    /// The cookie in a Ping to it, whose return proves the address.
     pub(super) cookie: [u8; 8],
 }
 
-/// What a stream has said to the address before the candidate was heard.
+/// The Hellos sent to an address before the candidate's own.
 pub(super) struct Greeting {
     pub(super) link: Link,
     pub(super) hello: Outgoing,
@@ -46,7 +46,7 @@ pub(super) struct Greeting {
 }
 
 impl Exchange {
-    /// The exchange with `candidate`, which was heard for the first time.
+    /// The exchange with a new `candidate`.
     pub(super) fn new(
         (id, ssrc): (StreamId, Ssrc),
         chain: OwnChain,
@@ -81,7 +81,7 @@ impl Exchange {
         }
     }
 
-    /// Answers the candidate's first Hello, which came with `ssrc`.
+    /// Answers the candidate's first Hello, received with `ssrc`.
     pub(super) fn greet(&mut self, now: Instant, ssrc: Ssrc, common: &mut Common) {
         if ssrc == self.ssrc {
             return self.doubt(now, ErrorCode::SsrcCollision, false);
@@ -108,8 +108,8 @@ impl Exchange {
         }
     }
 
-    /// Sends `HelloACK`, which stops the candidate's Hellos. While its address is not proved they are
-    /// what pays for ours, so the last Hello that they pay for comes first.
+    /// Sends `HelloACK`, which stops the candidate's Hellos. While its address is not proved, they
+    /// provide the credit for ours, so it waits until the credit covers one more Hello of ours.
     fn acknowledge(&mut self) {
         let len = self.link.len_of(HELLO_ACK_LEN) + self.link.len_of(self.hello.message.len());
         self.owes_ack = !self.is_acked && !self.link.credit.covers(len);
@@ -128,13 +128,13 @@ impl Exchange {
         }
     }
 
-    /// The candidate has our Hello: it says so, or sends what only follows it.
+    /// The candidate has our Hello: it sent `HelloACK`, or a message that implies it.
     pub(super) fn note_acked(&mut self) {
         self.is_acked = true;
         self.hello_schedule = None;
     }
 
-    /// The candidate has answered a Ping: it gets messages at the address that it sends from.
+    /// The candidate has answered a Ping, which proves that it receives at its source address.
     pub(super) fn on_proof(&mut self) {
         self.link.credit.prove();
         if self.owes_ack && !self.is_over() {
@@ -142,7 +142,7 @@ impl Exchange {
         }
     }
 
-    /// Sends the Hello, and a Ping where the address is not proved.
+    /// Sends the Hello, and a Ping if the address is not proved.
     fn say_hello(&mut self) {
         self.link.send(&self.hello);
         if !self.link.credit.is_proved() {
@@ -150,8 +150,7 @@ impl Exchange {
         }
     }
 
-    /// Sends the Hello again where it is time; without an answer in the end, the exchange fails by
-    /// its deadline.
+    /// Repeats the Hello when it is due; if no answer arrives, the exchange fails at its deadline.
     pub(super) fn repeat_hello(&mut self, now: Instant) {
         while let Some(schedule) = &mut self.hello_schedule
             && schedule.due() <= now

@@ -1,4 +1,4 @@
-//! How an exchange, or what it agreed on, ends: Error and `GoClear` (RFC 6189 section 4.7).
+//! The end of an exchange or of its agreement: Error and `GoClear` (RFC 6189 section 4.7).
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::peer_policy::PeerRefusal;
 use super::session_state::Common;
 use crate::crypto::tags_are_equal;
 
-/// What the MAC of a `GoClear` is over.
+/// The input of the MAC of a `GoClear`.
 const GO_CLEAR: &[u8] = b"GoClear ";
 
 /// Why an exchange has ended.
@@ -19,12 +19,12 @@ const GO_CLEAR: &[u8] = b"GoClear ";
 pub(super) struct Ending {
     pub(super) error: ErrorCode,
     pub(super) by_peer: bool,
-    /// What the policy had against the peer.
+    /// Why the policy refused the peer, if it did.
     pub(super) refusal: Option<PeerRefusal>,
 }
 
 impl Exchange {
-    /// Ends the exchange, and tells the peer why.
+    /// Ends the exchange and sends the peer an Error.
     pub(super) fn fail(&mut self, now: Instant, error: ErrorCode, common: &mut Common) {
         let mut message = Vec::new();
         Message::Error(error).write(&mut message);
@@ -42,8 +42,8 @@ impl Exchange {
         self.ending = Some(Ending { error, by_peer, refusal: None });
     }
 
-    /// Anybody can send an Error, so one counts only while keys are being agreed on, and only if the
-    /// peer does not go on all the same.
+    /// An Error may be forged, so it counts only while keys are being agreed on, and only if the
+    /// peer does not continue the exchange.
     pub(super) fn on_error(&mut self, now: Instant, error: ErrorCode) {
         if self.is_open() {
             self.doubt(now, error, true);
@@ -51,8 +51,8 @@ impl Exchange {
         self.link.send_once(&Message::ErrorAck);
     }
 
-    /// Asks the peer to go back to clear media; `false` if it does not allow it, or nothing is
-    /// secure.
+    /// Asks the peer to return to clear media; `false` if it does not allow that, or the stream is
+    /// not secure.
     pub(super) fn go_clear(&mut self, now: Instant) -> bool {
         let State::Secure(settled) = &self.state else { return false };
         if !settled.peer_allows_clear {
@@ -74,7 +74,7 @@ impl Exchange {
             State::Secure(settled) | State::Clearing(settled) => settled,
             // Our ClearACK was lost.
             State::Clear => return self.link.send_once(&Message::ClearAck),
-            // The same, and this end has asked for keys again.
+            // The same, and this end has committed again.
             State::CommitSent(_) if common.secured.is_some() => {
                 return self.link.send_once(&Message::ClearAck);
             }
@@ -97,7 +97,7 @@ impl Exchange {
         }
     }
 
-    /// The stream's keys are void, and the session's is replaced (section 4.7.2.1).
+    /// Discards the stream's keys, and replaces the session's key (section 4.7.2.1).
     pub(super) fn clear(&mut self, common: &mut Common) {
         self.retry = None;
         self.state = State::Clear;

@@ -1,7 +1,7 @@
-//! The exchange with one candidate for the peer of a media stream: its states, and what each message
-//! means in which.
+//! The exchange with one candidate for the peer of a media stream: its states, and the handling of
+//! messages in each of them.
 //!
-//! The other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirmation.rs` and `end.rs`.
+//! Other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirmation.rs` and `end.rs`.
 
 use core::mem;
 use core::net::SocketAddr;
@@ -31,18 +31,18 @@ use crate::ssrc::Ssrc;
 
 /// How long a responder waits for the initiator (RFC 6189 section 6).
 pub(super) const RESPONDER_PATIENCE: Duration = Duration::from_secs(10);
-/// How long an exchange has to go on after what may be a forged Error: longer than an answer takes.
+/// Time for an exchange to continue after a possibly forged Error: longer than an answer takes.
 const DOUBT: Duration = Duration::from_secs(1);
 
-/// What the candidate has said of itself.
+/// The candidate's Hello and hash chain.
 pub(super) struct Peer {
     pub(super) hello: Hello,
-    /// The Hello as it came: unknown algorithms count in the hashes.
+    /// The Hello as received: hashes include its unknown algorithms.
     pub(super) octets: Vec<u8>,
     pub(super) chain: PeerChain,
 }
 
-/// What the initiator keeps between Commit and the answer.
+/// The initiator's state between Commit and the answer.
 pub(super) struct Committed {
     pub(super) choice: Choice,
     pub(super) rank: Rank,
@@ -54,7 +54,7 @@ pub(super) struct Committed {
     pub(super) retained: Retained,
 }
 
-/// What the responder keeps between `DHPart1` and `DHPart2`.
+/// The responder's state between `DHPart1` and `DHPart2`.
 pub(super) struct Answered {
     pub(super) choice: Choice,
     pub(super) hvi: Image,
@@ -64,29 +64,29 @@ pub(super) struct Answered {
     pub(super) retained: Retained,
 }
 
-/// What both keep once they have s0.
+/// The state of either end once it has s0.
 #[allow(clippy::struct_excessive_bools, reason = "four answers, each of its own")]
 pub(super) struct Agreed {
     pub(super) derived: Derived,
     pub(super) keys: StreamKeys,
-    /// What was kept of earlier sessions; `None` in Multistream mode.
+    /// Secrets of earlier sessions; `None` in Multistream mode.
     pub(super) retained: Option<Retained>,
     /// Whether both ends had s1.
     pub(super) continues: bool,
-    /// Whether both ends have s2; whether only this end has it.
+    /// Whether both ends have s2, and whether only this end has it.
     pub(super) shares_aux: bool,
     pub(super) aux_differs: bool,
     pub(super) commit: Vec<u8>,
     /// This end's Confirm.
     pub(super) confirm: Option<Outgoing>,
-    /// What the peer's Confirm said.
+    /// Contents of the peer's Confirm.
     pub(super) peer_is_verified: bool,
     pub(super) peer_allows_clear: bool,
     pub(super) peer_expiration: u32,
 }
 
-/// What is left of an agreement once it is complete: s0 is erased (section 4.6.1), and the stream's
-/// keys are the application's.
+/// The state kept after a complete agreement: s0 is erased (section 4.6.1), and the application has
+/// the stream's keys.
 pub(super) struct Settled {
     pub(super) role: Role,
     pub(super) hash: Hash,
@@ -104,9 +104,9 @@ impl Settled {
     }
 }
 
-/// How far an exchange is.
+/// The state of an exchange.
 pub(super) enum State {
-    /// Hellos, and waiting for somebody's Commit.
+    /// Exchanging Hellos, and waiting for a Commit.
     Discovering,
     CommitSent(Box<Committed>),
     Part1Sent(Box<Answered>),
@@ -127,7 +127,7 @@ pub(super) struct Retry {
     pub(super) outgoing: Outgoing,
 }
 
-/// What ends the exchange unless it goes on: anybody can write the peer's address on a datagram.
+/// An error that ends the exchange unless it continues: the datagram may be forged.
 pub(super) struct Doubt {
     error: ErrorCode,
     by_peer: bool,
@@ -137,7 +137,7 @@ pub(super) struct Doubt {
 /// The exchange with one candidate for the peer of a media stream.
 pub(super) struct Exchange {
     pub(super) id: StreamId,
-    /// Tells the exchanges of a session apart.
+    /// Identifies the exchange within its session.
     pub(super) number: u64,
     pub(super) ssrc: Ssrc,
     pub(super) address: SocketAddr,
@@ -147,7 +147,7 @@ pub(super) struct Exchange {
     pub(super) is_acked: bool,
     pub(super) hello_schedule: Option<Schedule>,
     pub(super) peer: Peer,
-    /// What a Ping to the address says.
+    /// The cookie in a Ping to the address.
     pub(super) cookie: [u8; 8],
     /// Whether the candidate's Hello is not acknowledged yet.
     pub(super) owes_ack: bool,
@@ -156,26 +156,26 @@ pub(super) struct Exchange {
     /// When waiting for the peer's next step ends.
     pub(super) deadline: Option<Instant>,
     pub(super) doubt: Option<Doubt>,
-    /// Commits to a key agreement that came when another stream was secure already.
+    /// Commits to a key agreement received after another stream was secure.
     pub(super) overtaken: u8,
     pub(super) state: State,
     /// Why the exchange has ended.
     pub(super) ending: Option<Ending>,
 }
 
-/// What keeps an exchange from going on.
+/// An error that stops an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// Authentic, or of this end: the exchange ends with this error.
+    /// From an authentic message or from this end: the exchange ends with this error.
     Fatal(ErrorCode),
-    /// Perhaps somebody else's doing: the exchange ends with this error unless it goes on.
+    /// Possibly from another sender: the exchange ends with this error unless it continues.
     Doubtful(ErrorCode),
     /// The policy does not allow the peer.
     Refused(PeerRefusal),
 }
 
 impl Exchange {
-    /// Takes a message of the candidate's address.
+    /// Handles a message from the candidate's address.
     pub(super) fn handle_message(
         &mut self,
         now: Instant,
@@ -188,7 +188,7 @@ impl Exchange {
             return;
         }
         let before = mem::discriminant(&self.state);
-        // What keys are computed from is moved about here.
+        // Key material is moved on the stack here.
         let result = on_erased_stack(|| self.dispatch(now, octets, common));
         if let Err(fault) = result {
             self.take_fault(now, fault, common);
@@ -209,7 +209,7 @@ impl Exchange {
         }
     }
 
-    /// Notes what ends the exchange unless it goes on within a second.
+    /// Records an error that ends the exchange unless it continues within a second.
     pub(super) fn doubt(&mut self, now: Instant, error: ErrorCode, by_peer: bool) {
         if self.doubt.is_none() {
             self.doubt = Some(Doubt { error, by_peer, due: now + DOUBT });
@@ -244,7 +244,7 @@ impl Exchange {
             Message::ErrorAck if matches!(self.state, State::Ended) => self.retry = None,
             Message::GoClear { clear_mac } => self.on_go_clear(clear_mac, common),
             Message::ClearAck => self.on_clear_ack(common),
-            // Section 7.3: nobody is trusted to be in the middle here.
+            // Section 7.3: no man in the middle is trusted here.
             Message::SasRelay(_) if matches!(self.state, State::Secure(_)) => {
                 self.link.send_once(&Message::Error(ErrorCode::UntrustedRelay));
             }
@@ -265,7 +265,7 @@ impl Exchange {
         matches!(self.state, State::Ended)
     }
 
-    /// Whether nothing rules out that the candidate is the peer.
+    /// Whether the candidate may still be the peer.
     pub(super) fn may_be_peer(&self) -> bool {
         let collides = |doubt: &Doubt| doubt.error == ErrorCode::SsrcCollision;
         !self.is_over() && !self.doubt.as_ref().is_some_and(collides)
@@ -276,7 +276,7 @@ impl Exchange {
         !matches!(self.state, State::Secure(_) | State::Clearing(_) | State::Clear | State::Ended)
     }
 
-    /// Whether a message that cannot be read is one of the kind that is waited for.
+    /// Whether a malformed message is of a type that is awaited.
     fn awaits(&self, octets: &[u8]) -> bool {
         let awaited: &[&[u8; 8]] = match self.state {
             State::Discovering => &[b"Commit  "],
@@ -289,7 +289,7 @@ impl Exchange {
         octets.get(4..12).is_some_and(|kind| awaited.iter().any(|one| *one == kind))
     }
 
-    /// Takes an image of the peer's chain. `false` if the message is somebody else's.
+    /// Checks and stores an image of the peer's chain; `false` if the message has another sender.
     pub(super) fn reveal(
         &mut self,
         n: usize,
@@ -302,7 +302,7 @@ impl Exchange {
                 common.warn(self.id, Warning::Forged);
                 Ok(false)
             }
-            // Section 8.1.1: somebody is in the middle.
+            // Section 8.1.1: an attacker is in the middle.
             Err(Broken::Mac) => {
                 common.warn(self.id, Warning::Forged);
                 Err(Fault::Fatal(ErrorCode::CriticalSoftware))
@@ -317,7 +317,7 @@ impl Exchange {
         self.retry = Some(Retry { schedule: Schedule::of_message(now), outgoing });
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// When [`handle_timeout`](Self::handle_timeout) should be called next.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let hello = self.hello_schedule.as_ref().map(Schedule::due);
         let retry = self.retry.as_ref().map(|retry| retry.schedule.due());
@@ -354,7 +354,7 @@ impl Exchange {
         }
     }
 
-    /// Nobody answered the message that was sent often enough.
+    /// The peer did not answer the last repetition of a message.
     fn give_up(&mut self, now: Instant, common: &mut Common) {
         match self.state {
             State::Ended => {}

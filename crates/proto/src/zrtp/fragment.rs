@@ -8,17 +8,17 @@ use super::packet::{CRC_LEN, HEADER_LEN};
 /// Octets of message id, total length, offset and fragment length.
 const FRAGMENT_HEADER_LEN: usize = 8;
 
-/// Octets of a packet with a fragment besides the fragment.
+/// Octets of a packet in addition to its fragment.
 pub(super) const OVERHEAD: usize = HEADER_LEN + FRAGMENT_HEADER_LEN + CRC_LEN;
 
 /// Words of the longest message.
 pub(super) const WORDS_MAX: usize = MESSAGE_LEN_MAX / 4;
 
-/// Why a fragment is not taken, or a message not cut.
+/// Why a fragment was refused, or a message could not be fragmented.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FragmentError {
-    /// The packet has not the octets that the fragment length says.
+    /// The packet does not have the number of octets that the fragment length claims.
     #[error("a fragment claims {claimed} words, the packet has {actual} octets for them")]
     Length {
         /// Words that the header claims.
@@ -26,7 +26,7 @@ pub enum FragmentError {
         /// Octets that the packet has.
         actual: usize,
     },
-    /// The fragment is empty, ends behind the message, or the message is too long to be one.
+    /// The fragment is empty or exceeds the message, or the message is too long.
     #[error("words {offset} to {offset} + {len} of a message of {total} words")]
     Bounds {
         /// Where the fragment starts, in words.
@@ -36,7 +36,7 @@ pub enum FragmentError {
         /// Length of the message in words.
         total: u16,
     },
-    /// A message that is no sequence of words, too long, or packets too small for any of it.
+    /// The message is empty, not whole words or too long, or the packets are too small.
     #[error("a message of {len} octets does not go into packets of {packet_len_max}")]
     Uncuttable {
         /// Octets of the message.
@@ -46,7 +46,7 @@ pub enum FragmentError {
     },
 }
 
-/// A part of a message, with its place in it. All of its bounds are checked.
+/// A part of a message and its position in it. All bounds are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'a> {
     pub(super) id: u16,
@@ -82,7 +82,7 @@ impl<'a> Fragment<'a> {
         out.extend_from_slice(self.octets);
     }
 
-    /// The id of the message, the same for all its fragments and all times it is sent.
+    /// The ID of the message, the same in all its fragments and repetitions.
     pub fn message_id(&self) -> u16 {
         self.id
     }
@@ -120,8 +120,8 @@ impl<'a> Fragments<'a> {
     /// message is sent again.
     ///
     /// # Errors
-    /// [`FragmentError::Uncuttable`] if the message is empty, no sequence of whole words or longer
-    /// than [`MESSAGE_LEN_MAX`], or `packet_len_max` below 28 octets.
+    /// [`FragmentError::Uncuttable`] if the message is empty, not a sequence of whole words or
+    /// longer than [`MESSAGE_LEN_MAX`], or `packet_len_max` is below 28 octets.
     pub fn new(
         message: &'a [u8],
         message_id: u16,
@@ -136,8 +136,8 @@ impl<'a> Fragments<'a> {
         Ok(Self { id: message_id, total, offset: 0, part_len, rest: message })
     }
 
-    /// Whether a message of `message_len` octets goes whole into a packet of `packet_len_max`, and
-    /// so needs no fragments.
+    /// Whether a message of `message_len` octets fits into one packet of `packet_len_max` octets,
+    /// and so needs no fragments.
     pub const fn unneeded(message_len: usize, packet_len_max: usize) -> bool {
         message_len + HEADER_LEN + CRC_LEN <= packet_len_max
     }

@@ -4,16 +4,16 @@ use super::algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, LIST_LEN
 use super::key_agreement::KeyAgreement;
 use super::layout::{Fields, MessageError, write_message};
 
-/// What an endpoint is and supports.
+/// The identity and the capabilities of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Protocol version; [`VERSION`](super::VERSION) for RFC 6189.
     pub version: [u8; 4],
-    /// Vendor and release of the software, filled with spaces.
+    /// Vendor and release of the software, padded with spaces.
     pub client: [u8; 16],
     /// Hash image H3 (section 9).
     pub h3: [u8; 32],
-    /// Which endpoint this is, the same in all its sessions (section 4.9).
+    /// The endpoint's ID, the same in all its sessions (section 4.9).
     pub zid: [u8; 12],
     /// S: verifies signatures of the SAS (section 7.2).
     pub signature_capable: bool,
@@ -31,8 +31,7 @@ pub struct Hello {
     pub key_agreements: AlgorithmList<KeyAgreement>,
     /// Renderings of the SAS.
     pub sas_types: AlgorithmList<SasType>,
-    /// MAC over everything before, keyed by H2. Zeros until
-    /// [`set_mac`](super::set_mac) in the written message.
+    /// MAC over everything before it, keyed by H2. Zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 
@@ -92,7 +91,7 @@ impl Hello {
     }
 }
 
-/// A list of `count` type blocks, of which the unknown are left out.
+/// Reads a list of `count` type blocks and skips unknown ones.
 fn list<T: Algorithm>(
     fields: &mut Fields<'_>,
     count: u8,

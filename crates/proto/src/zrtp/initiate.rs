@@ -1,4 +1,4 @@
-//! The initiator's steps: Commit, and what follows from the responder's answer (RFC 6189 sections
+//! The initiator's steps: Commit, and the handling of the responder's answer (RFC 6189 sections
 //! 4.4.1.1, 4.4.1.3, 4.4.2.2 and 4.4.3.1).
 
 use std::time::Instant;
@@ -21,18 +21,18 @@ use super::session_state::{Common, Place, Rank};
 use crate::crypto::{Digest, hash};
 
 impl Exchange {
-    /// Commits, if it is this end's turn and there is what it takes.
+    /// Sends a Commit, if the exchange is ready for one and this end may initiate.
     pub(super) fn begin(&mut self, now: Instant, common: &mut Common) -> Result<(), Fault> {
         let is_waiting =
             matches!(self.state, State::Discovering) && self.is_acked && self.may_be_peer();
-        // A Commit may be long, and a key pair takes time: neither is for an address that is not
-        // proved. Its Commit is answered.
+        // A Commit may be long, and a key pair takes time: neither is spent on an unproved address.
+        // A Commit from that address is answered.
         if !is_waiting || common.config.is_passive || !self.link.credit.is_proved() {
             return Ok(());
         }
         let peer = &self.peer;
         if let Some(secured) = &common.secured {
-            // Section 4.4.3: all streams of a session are of one peer.
+            // Section 4.4.3: all streams of a session have the same peer.
             if secured.peer == peer.hello.zid {
                 self.commit_multistream(now, common);
             }
@@ -54,7 +54,7 @@ impl Exchange {
         self.commit_agreement(now, choice, retained, common)
     }
 
-    /// A Commit to a key agreement, with a fresh key pair.
+    /// Sends a Commit to a key agreement, with a fresh key pair.
     pub(super) fn commit_agreement(
         &mut self,
         now: Instant,
@@ -158,7 +158,7 @@ impl Exchange {
         self.state = State::CommitSent(Box::new(committed));
     }
 
-    /// The responder's public value: the initiator has s0 now, and reveals what it committed to.
+    /// Handles the responder's public value: derives s0, and sends the part that was committed to.
     pub(super) fn on_part1(
         &mut self,
         now: Instant,
@@ -200,7 +200,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The responder has answered our Commit, which is no longer in question.
+    /// Records that the responder has answered our Commit, which can no longer be withdrawn.
     pub(super) fn note_begun(&self, common: &mut Common) {
         common.note_begun(self.number);
     }

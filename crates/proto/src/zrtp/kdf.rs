@@ -1,4 +1,4 @@
-//! From a secret to keys (RFC 6189 sections 4.4 and 4.5).
+//! Derivation of keys from secrets (RFC 6189 sections 4.4 and 4.5).
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use super::retained::Zid;
 use crate::crypto::{Digest, HashAlgorithm, hash, hmac};
 use crate::srtp::{MasterKey, Suite};
 
-/// Octets of a master salt that are derived (section 4.5.3).
+/// Octets derived for a master salt (section 4.5.3).
 const SALT_LEN: usize = 14;
 
 impl Hash {
@@ -50,7 +50,7 @@ pub(super) fn context(
     [&initiator[..], responder, total.as_slice()].concat()
 }
 
-/// The shared secrets that both ends turned out to have (section 4.3).
+/// The secrets that both ends share (section 4.3).
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) s1: Option<Zeroizing<Vec<u8>>>,
@@ -58,7 +58,7 @@ pub(super) struct Shared {
     pub(super) s3: Option<Zeroizing<Vec<u8>>>,
 }
 
-/// s0 from what was agreed on (section 4.4.1.4).
+/// s0 from the result of a key agreement (section 4.4.1.4).
 pub(super) fn agreed_s0(
     algorithm: Hash,
     result: &[u8],
@@ -96,7 +96,7 @@ fn len_of(secret: Option<&[u8]>) -> [u8; 4] {
     (secret.map_or(0, <[u8]>::len) as u32).to_be_bytes()
 }
 
-/// The suite of SRTP that cipher and authentication tag stand for; `None` for those of Skein.
+/// The SRTP suite of a cipher and an authentication tag; `None` for tags of Skein.
 pub(super) fn suite(cipher: Cipher, auth_tag: AuthTag) -> Option<Suite> {
     Some(match (cipher, auth_tag) {
         (Cipher::Aes1, AuthTag::Hs80) => Suite::AesCm128HmacSha1_80,
@@ -109,7 +109,7 @@ pub(super) fn suite(cipher: Cipher, auth_tag: AuthTag) -> Option<Suite> {
     })
 }
 
-/// Which end of an exchange.
+/// The role of an end in an exchange.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Role {
     /// It sent the Commit.
@@ -134,7 +134,7 @@ impl Role {
     }
 }
 
-/// What follows from the s0 of one stream. `Debug` prints no key.
+/// Derives keys from the s0 of one stream. `Debug` prints no key.
 pub(super) struct Derived {
     algorithm: Hash,
     s0: Zeroizing<Vec<u8>>,
@@ -162,7 +162,7 @@ impl Derived {
         sas_hash
     }
 
-    /// The key for what else the application secures.
+    /// The key for other purposes of the application.
     pub(super) fn exported_key(&self) -> Zeroizing<Vec<u8>> {
         self.kdf("Exported key", self.algorithm.len())
     }
@@ -185,7 +185,7 @@ impl Derived {
         self.kdf(&format!("{} ZRTP key", role.name()), cipher.key_len())
     }
 
-    /// The master key and salt of what one end sends.
+    /// The master key and salt for packets sent by one end.
     pub(super) fn master_key(&self, role: Role, cipher: Cipher, suite: Suite) -> Option<MasterKey> {
         let key = self.kdf(&format!("{} SRTP master key", role.name()), cipher.key_len());
         let salt = self.kdf(&format!("{} SRTP master salt", role.name()), SALT_LEN);

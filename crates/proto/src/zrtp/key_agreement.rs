@@ -4,7 +4,7 @@
 use super::algorithm::Algorithm;
 use super::error_code::ErrorCode;
 
-/// How the initial key is agreed.
+/// A key agreement type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyAgreement {
@@ -44,7 +44,7 @@ impl KeyAgreement {
         Self::Mult,
     ];
 
-    /// Whether X448 is it, or a part of it.
+    /// Whether it is X448, or contains X448.
     pub(super) fn has_x448(self) -> bool {
         match self {
             Self::X448 => true,
@@ -118,7 +118,7 @@ macro_rules! components {
        $meaning:literal;)*) => {
         /// One mechanism of key encapsulation.
         ///
-        /// A value whose octets do not fill its last word is followed by zeros in messages.
+        /// In messages, a value is padded with zeros to a whole word.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum KemComponent {
@@ -187,7 +187,7 @@ impl KemComponent {
 }
 
 /// One mechanism of key encapsulation, or several combined (draft section "Hybrid KEM
-/// designation"): one post-quantum, or an elliptic curve and one or two post-quantum.
+/// designation"): one post-quantum mechanism, or an elliptic curve with one or two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kem {
     first: KemComponent,
@@ -208,7 +208,7 @@ impl Kem {
         component.long().map(|_| Self { first: component, second: None, third: None })
     }
 
-    /// An elliptic curve with one post-quantum mechanism; `None` if the kinds are others.
+    /// An elliptic curve with one post-quantum mechanism; `None` for other kinds.
     pub fn hybrid(curve: KemComponent, second: KemComponent) -> Option<Self> {
         let fits = curve.is_elliptic() && !second.is_elliptic();
         fits.then_some(Self { first: curve, second: Some(second), third: None })
@@ -223,7 +223,7 @@ impl Kem {
         fits.then_some(Self { third: Some(third), ..hybrid })
     }
 
-    /// The mechanisms, in the order in which their values follow each other.
+    /// The mechanisms, in the order of their values.
     pub fn components(self) -> impl Iterator<Item = KemComponent> {
         [Some(self.first), self.second, self.third].into_iter().flatten()
     }

@@ -1,11 +1,11 @@
-//! What all messages share: preamble, length, type block, and fields one after the other
-//! (RFC 6189 section 5.1).
+//! The common layout of messages: preamble, length, type block, and consecutive fields (RFC 6189
+//! section 5.1).
 
 use thiserror::Error;
 
 use super::error_code::ErrorCode;
 
-/// Octets of the longest message that is written, parsed or put together from fragments.
+/// Octets of the longest message that is written, parsed or reassembled from fragments.
 ///
 /// The longest known is the `KEMPart1` of X448 with BIKE-L5 and HQC-256: 19 716 octets.
 pub const MESSAGE_LEN_MAX: usize = 20_480;
@@ -31,7 +31,7 @@ pub enum MessageError {
     Length {
         /// Octets that the length field claims.
         claimed: usize,
-        /// Octets that there are.
+        /// Octets present.
         actual: usize,
     },
     /// The message type block is not one of section 5.1.1 or the draft.
@@ -42,16 +42,16 @@ pub enum MessageError {
     Size {
         /// Octets of the message.
         actual: usize,
-        /// Where the field starts that has not the octets it needs, or where they are left over.
+        /// Start of the field that is too short, or of the surplus octets.
         at: usize,
     },
     /// A Hello announces more than seven algorithms of one kind.
     #[error("a list of {0} algorithms, where seven are allowed")]
     AlgorithmCount(u8),
-    /// A Commit selects an algorithm that is not known here.
+    /// A Commit selects an unknown algorithm.
     #[error("unknown algorithm {code:?}: {error}")]
     UnknownAlgorithm {
-        /// The type block that is not known.
+        /// The unknown type block.
         code: [u8; 4],
         /// The error to answer with.
         error: ErrorCode,
@@ -70,7 +70,7 @@ impl MessageError {
 
 /// The octets that the MAC at the end of `message` covers: all but the last eight.
 ///
-/// For Hello, Commit, `DHPart1`, `DHPart2`, `KEMPart1` and `KEMPart2`. Empty where there are fewer
+/// For Hello, Commit, `DHPart1`, `DHPart2`, `KEMPart1` and `KEMPart2`. Empty if there are fewer
 /// than eight.
 pub fn without_mac(message: &[u8]) -> &[u8] {
     message.split_last_chunk::<MAC_LEN>().map_or(&[], |(covered, _)| covered)
@@ -83,7 +83,7 @@ pub fn set_mac(message: &mut [u8], mac: [u8; 8]) {
     }
 }
 
-/// Fields read one after the other from a message.
+/// Reads consecutive fields of a message.
 pub(super) struct Fields<'a> {
     message_len: usize,
     rest: &'a [u8],
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
         Self { message_len: octets.len(), rest: octets }
     }
 
-    /// That the message ends or lacks octets here.
+    /// The error for missing or surplus octets at this position.
     pub(super) fn size_error(&self) -> MessageError {
         let at = self.message_len - self.rest.len();
         MessageError::Size { actual: self.message_len, at }
@@ -141,7 +141,7 @@ impl<'a> Fields<'a> {
         Ok(octets)
     }
 
-    /// A value of `len` octets and the zeros that fill its last word, which are not looked at.
+    /// A value of `len` octets; its padding to a whole word is skipped without a check.
     pub(super) fn padded(&mut self, len: usize) -> Result<&'a [u8], MessageError> {
         let value = self.octets(len)?;
         self.octets(len.next_multiple_of(4) - len)?;
@@ -154,12 +154,12 @@ impl<'a> Fields<'a> {
         self.octets(len)
     }
 
-    /// Octets that are left.
+    /// Number of remaining octets.
     pub(super) fn len(&self) -> usize {
         self.rest.len()
     }
 
-    /// That nothing is left.
+    /// Checks that no octets remain.
     pub(super) fn end(&self) -> Result<(), MessageError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.size_error()) }
     }

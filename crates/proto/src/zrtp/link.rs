@@ -1,5 +1,5 @@
-//! The packets between one stream and one address: cut, put together, and kept within the credit of
-//! the address.
+//! The packets between one stream and one address: fragmentation, reassembly, and the credit of the
+//! address.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use super::packet::{Content, Packet, write_fragment, write_packet};
 use super::reassembler::Reassembler;
 use crate::ssrc::Ssrc;
 
-/// Datagrams that wait to be sent, at most: nobody may be collecting them.
+/// Maximum number of queued datagrams; the application may not be polling.
 const OUTGOING_MAX: usize = 64;
 /// Octets of a packet around a whole message.
 const PACKET_OVERHEAD: usize = 16;
 
-/// A message to send, with the id that its fragments have each time.
+/// A message to send, with the ID of its fragments, the same at each repetition.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) message: Vec<u8>,
     id: u16,
 }
 
-/// What cuts messages, and puts them together.
+/// Fragments and reassembles the messages between one stream and one address.
 pub(super) struct Link {
     pub(super) credit: Credit,
     ssrc: Ssrc,
@@ -33,7 +33,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// The link of the stream `ssrc`. The ids of its messages begin at random.
+    /// The link of the stream `ssrc`. The IDs of its messages start at a random value.
     pub(super) fn new(ssrc: Ssrc, packet_len_max: usize, random: [u8; 2], credit: Credit) -> Self {
         Self {
             credit,
@@ -45,7 +45,7 @@ impl Link {
         }
     }
 
-    /// Gives a new message its id.
+    /// Assigns an ID to a new message.
     pub(super) fn prepare(&mut self, message: Vec<u8>) -> Outgoing {
         self.message_id = self.message_id.wrapping_add(1);
         Outgoing { message, id: self.message_id }
@@ -62,7 +62,7 @@ impl Link {
             write_packet(0, self.ssrc, message, &mut datagram);
             self.push(datagram);
         } else if let Ok(fragments) = Fragments::new(message, outgoing.id, self.packet_len_max) {
-            // No message that is written here is too long to be cut.
+            // No message written here is too long for fragments.
             for fragment in fragments {
                 let mut datagram = Vec::with_capacity(self.packet_len_max);
                 write_fragment(0, self.ssrc, &fragment, &mut datagram);
@@ -80,7 +80,7 @@ impl Link {
         self.send(&outgoing);
     }
 
-    /// Octets of the packets of a message of `len` octets.
+    /// Total octets of the packets for a message of `len` octets.
     pub(super) fn len_of(&self, len: usize) -> usize {
         if Fragments::unneeded(len, self.packet_len_max) {
             return len + PACKET_OVERHEAD;
@@ -100,8 +100,8 @@ impl Link {
         self.outgoing.pop_front()
     }
 
-    /// The SSRC and the message of a packet of `len` octets; `None` if it is part of a message that
-    /// is not whole yet.
+    /// The SSRC and the message of a packet of `len` octets; `None` if it is part of an incomplete
+    /// message.
     pub(super) fn receive(&mut self, packet: &Packet<'_>, len: usize) -> Option<(Ssrc, Vec<u8>)> {
         self.credit.receive(len);
         let message = match packet.content {
@@ -111,7 +111,7 @@ impl Link {
         Some((packet.ssrc, message))
     }
 
-    /// Forgets what is not whole.
+    /// Drops incomplete messages.
     pub(super) fn forget_fragments(&mut self) {
         self.reassembler.clear();
     }

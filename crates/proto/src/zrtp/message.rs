@@ -20,9 +20,9 @@ const RELAY_ACK: [u8; 8] = *b"RelayACK";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Message<'a> {
-    /// What an endpoint is and supports (section 5.2).
+    /// The identity and the capabilities of an endpoint (section 5.2).
     Hello(Hello),
-    /// A Hello has come (section 5.3).
+    /// Acknowledges a Hello (section 5.3).
     HelloAck,
     /// Starts a key agreement (section 5.4).
     Commit(Commit<'a>),
@@ -38,24 +38,24 @@ pub enum Message<'a> {
     Confirm1(Confirm<'a>),
     /// The initiator has the keys (section 5.7).
     Confirm2(Confirm<'a>),
-    /// A `Confirm2` has come (section 5.8).
+    /// Acknowledges a `Confirm2` (section 5.8).
     Conf2Ack,
     /// Ends a key agreement (section 5.9).
     Error(ErrorCode),
-    /// An Error has come (section 5.10).
+    /// Acknowledges an Error (section 5.10).
     ErrorAck,
-    /// Back to RTP (section 5.11).
+    /// Returns to clear RTP (section 5.11).
     GoClear {
         /// Proves that the sender has the session's keys.
         clear_mac: [u8; 8],
     },
-    /// A `GoClear` has come (section 5.12).
+    /// Acknowledges a `GoClear` (section 5.12).
     ClearAck,
     /// The SAS of the other side of a trusted man in the middle (section 5.13).
     SasRelay(SasRelay<'a>),
-    /// A `SASrelay` has come (section 5.14).
+    /// Acknowledges a `SASrelay` (section 5.14).
     RelayAck,
-    /// Asks for the endpoint (section 5.15).
+    /// Asks which endpoint is behind a stream (section 5.15).
     Ping(Ping),
     /// Answers a Ping (section 5.16).
     PingAck(PingAck),
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_truncation_that_the_length_field_admits_is_an_error_too() {
         for message in every_type() {
-            // These have no length of their own.
+            // The length of these is not fixed.
             if matches!(message, Message::DhPart1(_) | Message::DhPart2(_) | Message::KemPart1(_)) {
                 continue;
             }

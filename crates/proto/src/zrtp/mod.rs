@@ -1,14 +1,15 @@
 //! ZRTP: keys for SRTP, agreed on the media path itself (RFC 6189, with the key encapsulation and
 //! the fragments of `draft-zrtp-pq`).
 //!
-//! **What it is.** [`Session`] is a state machine: datagrams and times go in; datagrams, times and
-//! [`Event`]s come out. Its first stream agrees on a key with the peer, by Diffie-Hellman, by key
-//! encapsulation or by a secret of an earlier session; the others derive theirs from it. The ends'
-//! people compare a [`Sas`], which differs if somebody is in between.
+//! **Scope.** [`Session`] is a state machine: its inputs are datagrams and times, its outputs
+//! datagrams, times and [`Event`]s. Its first stream agrees on a key with the peer, by
+//! Diffie-Hellman, by key encapsulation or by a secret of an earlier session; the others derive
+//! theirs from it. The users at both ends compare a [`Sas`], which differs if an attacker is in the
+//! middle.
 //!
-//! **What it is not.** It opens no socket and no file, reads no clock, and encrypts no media: what
-//! it brings about are the master keys of [`srtp`](crate::srtp). Signatures of the string are
-//! noticed and not verified; nobody is trusted to be in the middle.
+//! **Not in scope.** Sockets, files, clocks and the encryption of media: the result is the master
+//! keys for [`srtp`](crate::srtp). Signatures of the string are reported but not verified; no man
+//! in the middle is trusted.
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -52,7 +53,7 @@
 //! # }
 //! ```
 //!
-//! Invariant: nothing that a message says is used before its hash image was found to be the peer's.
+//! Invariant: a message is used only after its hash image has been verified to be the peer's.
 
 mod agree;
 mod algorithm;
@@ -118,5 +119,5 @@ pub use retained::{MemoryStore, Retained, RetainedSecret, SecretStore, Zid};
 pub use sas::Sas;
 pub use session::{Session, StreamId};
 
-/// The protocol version of RFC 6189, as Hello, Ping and `PingACK` carry it.
+/// The protocol version of RFC 6189, as sent in Hello, Ping and `PingACK`.
 pub const VERSION: [u8; 4] = *b"1.10";

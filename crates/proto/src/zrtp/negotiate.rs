@@ -1,4 +1,4 @@
-//! Which algorithms an exchange uses (RFC 6189 section 4.1.2, and the draft's for key
+//! The choice of an exchange's algorithms (RFC 6189 section 4.1.2, and the draft for key
 //! encapsulation).
 
 use super::algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, SasType};
@@ -17,19 +17,19 @@ pub struct Choice {
     pub cipher: Cipher,
     /// The authentication tag of SRTP.
     pub auth_tag: AuthTag,
-    /// How the key was agreed on.
+    /// The key agreement type.
     pub key_agreement: KeyAgreement,
-    /// How the short authentication string is rendered.
+    /// The rendering of the short authentication string.
     pub sas_type: SasType,
 }
 
-/// Those of `own` that `peer` has too, in the order of `own`.
+/// The algorithms of `own` that `peer` also has, in the order of `own`.
 fn common<T: Algorithm>(own: &AlgorithmList<T>, peer: &AlgorithmList<T>) -> Vec<T> {
     let theirs: Vec<T> = peer.with_mandatory().collect();
     own.with_mandatory().filter(|one| theirs.contains(one)).collect()
 }
 
-/// Place in the draft's ranking from fastest to slowest.
+/// Position in the draft's ranking from fastest to slowest.
 fn slowness(agreement: KeyAgreement) -> u8 {
     match agreement {
         KeyAgreement::Dh2k => 0,
@@ -42,7 +42,7 @@ fn slowness(agreement: KeyAgreement) -> u8 {
     }
 }
 
-/// The key agreement that both ends come to without a word.
+/// The key agreement that this end selects as the initiator, from the lists of both ends.
 fn key_agreement(
     own: &AlgorithmList<KeyAgreement>,
     peer: &AlgorithmList<KeyAgreement>,
@@ -58,7 +58,7 @@ fn key_agreement(
     let theirs = common(peer, own).into_iter().find(fits).ok_or(ErrorCode::KeyExchange)?;
     let is_kem = |one| matches!(one, KeyAgreement::Kem(_));
     Ok(match (is_kem(mine), is_kem(theirs)) {
-        // What is first for both, or else the initiator's choice.
+        // The first in both lists, or else the initiator's choice.
         (_, true) => mine,
         (true, false) => theirs,
         (false, false) => {
@@ -71,7 +71,7 @@ fn key_agreement(
     })
 }
 
-/// What this end selects as the initiator.
+/// The algorithms that this end selects as the initiator.
 pub(super) fn select(config: &Config, peer: &Hello) -> Result<Choice, ErrorCode> {
     let own = &config.algorithms;
     let hashes = common(&own.hashes, &peer.hashes);
@@ -94,13 +94,13 @@ pub(super) fn select(config: &Config, peer: &Hello) -> Result<Choice, ErrorCode>
     })
 }
 
-/// Whether this end can follow the initiator's selection.
+/// The initiator's selection, if this end supports it.
 pub(super) fn accept(config: &Config, commit: &Commit<'_>) -> Result<Choice, ErrorCode> {
     let own = &config.algorithms;
     has(&own.hashes, commit.hash)?;
     has(&own.ciphers, commit.cipher)?;
     has(&own.auth_tags, commit.auth_tag)?;
-    // Section 4.4.3.1: without an agreement there is no string.
+    // Section 4.4.3.1: without an agreement there is no authentication string.
     if commit.key_agreement != KeyAgreement::Mult {
         has(&own.sas_types, commit.sas_type)?;
     }
@@ -136,7 +136,7 @@ mod tests {
         AlgorithmList::new(items).unwrap()
     }
 
-    /// What both ends select, each as the initiator.
+    /// The selections of both ends, each as the initiator.
     fn both(a: &[KeyAgreement], b: &[KeyAgreement]) -> [KeyAgreement; 2] {
         let (a, b) = (list(a), list(b));
         [key_agreement(&a, &b, true).unwrap(), key_agreement(&b, &a, true).unwrap()]

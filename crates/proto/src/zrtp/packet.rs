@@ -22,7 +22,7 @@ pub(super) const HEADER_LEN: usize = 12;
 /// Octets of the checksum.
 pub(super) const CRC_LEN: usize = 4;
 
-/// Why octets are not a ZRTP packet. Such packets are discarded without an answer.
+/// Why octets are not a ZRTP packet. They are discarded without an answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketError {
@@ -35,12 +35,12 @@ pub enum PacketError {
     /// The magic cookie is not "ZRTP".
     #[error("the cookie is {0:02x?}")]
     Cookie([u8; 4]),
-    /// The checksum does not match: transmission has changed the packet.
+    /// The checksum does not match: the packet was changed in transit.
     #[error("the checksum says {claimed:02x?}, the octets give {computed:02x?}")]
     Crc {
-        /// What the packet says.
+        /// The checksum in the packet.
         claimed: [u8; 4],
-        /// What its octets give.
+        /// The checksum of its octets.
         computed: [u8; 4],
     },
     /// The header of a fragment contradicts itself or the packet.
@@ -48,7 +48,7 @@ pub enum PacketError {
     Fragment(#[from] FragmentError),
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
     /// A whole message.
@@ -72,7 +72,7 @@ impl<'a> Packet<'a> {
     /// Checks a datagram and returns a view of it.
     ///
     /// The second octet is not used and is ignored (RFC 6189 section 5). The message inside is not
-    /// looked at: see [`Message::parse`](super::Message::parse).
+    /// parsed: see [`Message::parse`](super::Message::parse).
     pub fn parse(octets: &'a [u8]) -> Result<Self, PacketError> {
         let too_short = PacketError::TooShort(octets.len());
         let (covered, &claimed) = octets.split_last_chunk::<CRC_LEN>().ok_or(too_short)?;
@@ -100,14 +100,14 @@ impl<'a> Packet<'a> {
 
 /// Appends the packet of a whole message.
 ///
-/// The length of the packet is that of the message and 16 octets.
+/// The packet is 16 octets longer than the message.
 pub fn write_packet(sequence: u16, ssrc: Ssrc, message: &[u8], out: &mut Vec<u8>) {
     write(WHOLE, sequence, ssrc, out, |out| out.extend_from_slice(message));
 }
 
 /// Appends the packet of one fragment.
 ///
-/// The length of the packet is that of the fragment and 24 octets.
+/// The packet is 24 octets longer than the fragment.
 pub fn write_fragment(sequence: u16, ssrc: Ssrc, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
     write(FRAGMENT, sequence, ssrc, out, |out| fragment.write(out));
 }
@@ -129,8 +129,8 @@ fn write(
     out.extend_from_slice(&crc);
 }
 
-/// Gives a written packet its sequence number: packets wait to be sent, and are numbered in the order
-/// in which they are.
+/// Sets the sequence number of a written packet: queued packets are numbered in the order in which
+/// they are sent.
 pub(super) fn set_sequence(packet: &mut [u8], sequence: u16) {
     let Some((covered, crc)) = packet.split_last_chunk_mut::<CRC_LEN>() else { return };
     if let Some(field) = covered.get_mut(2..4) {

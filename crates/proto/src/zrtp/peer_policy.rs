@@ -14,14 +14,14 @@ pub enum PeerPolicy {
     /// authentication strings.
     #[default]
     Allow,
-    /// Any peer, except one whose strings were compared in an earlier session and that no longer knows
-    /// the secret of that session (RFC 6189 section 4.3.2). Either it lost its secrets, or an attacker
-    /// is in the middle.
+    /// Any peer, except one whose strings were compared in an earlier session and that no longer
+    /// knows the secret of that session (RFC 6189 section 4.3.2). Either it lost its secrets, or an
+    /// attacker is in the middle.
     RefuseChanged,
     /// Only peers whose strings were compared in an earlier session.
     RefuseUnverified,
-    /// Only peers that know [`Config::aux_secret`](super::Config::aux_secret). It authenticates both
-    /// ends, so the strings need not be compared.
+    /// Only peers that know [`Config::aux_secret`](super::Config::aux_secret). It authenticates
+    /// both ends, so the strings need not be compared.
     RequireSecret,
 }
 
@@ -44,7 +44,7 @@ pub enum PeerRefusal {
     Unverified,
 }
 
-/// What the peer has proved in this exchange.
+/// The peer's proofs in this exchange.
 pub(super) struct Shown<'a> {
     pub(super) retained: &'a Retained,
     /// Whether it knows the secret of an earlier session.

@@ -6,7 +6,7 @@ use crate::ssrc::Ssrc;
 /// Asks which endpoint is behind a media stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ping {
-    /// The version of `PingACK` that is asked for.
+    /// The requested version of `PingACK`.
     pub version: [u8; 4],
     /// `EndpointHash` of the sender.
     pub endpoint_hash: [u8; 8],

@@ -1,4 +1,4 @@
-//! Proof that an address gets what is sent to it, by Ping and `PingACK` (RFC 6189 section 5.15).
+//! Proof that an address receives packets sent to it, by Ping (RFC 6189 section 5.15).
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -10,20 +10,20 @@ use super::message::Message;
 use super::ping::{Ping, PingAck};
 use crate::crypto::{HashAlgorithm, hmac, tags_are_equal};
 
-/// Addresses that have proved themselves and are no candidates yet.
+/// Maximum number of proved addresses kept that are not candidates yet.
 const PROVED_MAX: usize = 8;
 
 /// Decides which addresses are proved.
 ///
-/// Each address has a cookie of its own, which only a Ping to that address says. Nothing is kept of
-/// an address before it has answered one.
+/// Each address has its own cookie, which is sent only in a Ping to that address. Nothing is stored
+/// for an address before it has answered a Ping.
 pub(super) struct Proofs {
     key: Zeroizing<[u8; 32]>,
     proved: VecDeque<SocketAddr>,
 }
 
 impl Proofs {
-    /// Cookies that follow from `key`, which must be random.
+    /// Derives cookies from `key`, which must be random.
     pub(super) fn new(key: [u8; 32]) -> Self {
         Self { key: Zeroizing::new(key), proved: VecDeque::new() }
     }
@@ -36,12 +36,12 @@ impl Proofs {
         cookie
     }
 
-    /// Whether `answer` is to a Ping that was sent to `address`.
+    /// Whether `answer` answers a Ping that was sent to `address`.
     pub(super) fn is_proof(&self, address: SocketAddr, answer: &PingAck) -> bool {
         tags_are_equal(&self.cookie(address), &answer.received_hash)
     }
 
-    /// Remembers an address that is no candidate yet.
+    /// Stores an address that is not a candidate yet.
     pub(super) fn keep(&mut self, address: SocketAddr) {
         if !self.proved.contains(&address) {
             if self.proved.len() >= PROVED_MAX {
@@ -51,14 +51,14 @@ impl Proofs {
         }
     }
 
-    /// Whether `address` was kept; it is not any longer.
+    /// Removes `address`; `false` if it was not stored.
     pub(super) fn take(&mut self, address: SocketAddr) -> bool {
         let at = self.proved.iter().position(|proved| *proved == address);
         at.is_some_and(|at| self.proved.remove(at).is_some())
     }
 }
 
-/// Asks for an answer from the address that it is sent to.
+/// A Ping with the cookie of its destination.
 pub(super) fn ping(cookie: [u8; 8]) -> Message<'static> {
     Message::Ping(Ping { version: VERSION, endpoint_hash: cookie })
 }

@@ -1,54 +1,53 @@
-//! The receiving end of fragments, in bounded buffers.
+//! Reassembly of fragments, in bounded buffers.
 
 use super::fragment::Fragment;
 
-/// Messages that may be incomplete at a time. With one, a single forged fragment would cost the peer
-/// a whole message.
+/// Maximum number of incomplete messages. With one, a single forged fragment would displace a whole
+/// message of the peer.
 const PARTIAL_MAX: usize = 2;
 
-/// Puts messages together from their fragments.
+/// Reassembles messages from their fragments.
 ///
-/// Two messages may be incomplete at a time; a fragment of a third displaces the one that was
-/// continued longest ago. Each takes at most [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX) octets and a
-/// flag for each word of them.
+/// Two messages may be incomplete at a time; a fragment of a third displaces the least recently
+/// continued one. Each takes at most [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX) octets and a flag
+/// for each of its words.
 ///
-/// The draft refuses messages with older ids than the current one. This does not: with one forged
-/// fragment of a high id anybody could end an exchange.
+/// The draft refuses messages with older IDs than the current one. This implementation does not:
+/// otherwise one forged fragment with a high ID could end an exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembler {
-    /// The message that was continued last comes last.
+    /// The most recently continued message is the last.
     partial: Vec<Partial>,
     whole: Vec<u8>,
 }
 
-/// A message that is incomplete.
+/// An incomplete message.
 #[derive(Clone, Debug)]
 struct Partial {
     id: u16,
     message: Vec<u8>,
-    /// One for each word of `message`: whether it has come.
+    /// For each word of `message`, whether it was received.
     present: Vec<bool>,
     /// Words that are still missing.
     missing: usize,
 }
 
 impl Reassembler {
-    /// Expects any message.
+    /// A reassembler without fragments.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets incomplete messages.
+    /// Drops incomplete messages.
     pub fn clear(&mut self) {
         self.partial.clear();
     }
 
-    /// Takes a fragment and returns the message when it is whole.
+    /// Adds a fragment and returns the message once it is complete.
     ///
-    /// Fragments may come in any order, and again. They may also overlap, as they do when the
-    /// sender changes their length between two attempts. A fragment that contradicts earlier ones
-    /// starts the message afresh: one of them is forged, and the sender repeats the message until
-    /// it is answered.
+    /// Fragments may arrive in any order and repeatedly. They may also overlap, if the sender
+    /// changes their length between two attempts. A fragment that contradicts earlier ones restarts
+    /// the message: one of them is forged, and the sender repeats the message until it is answered.
     pub fn push(&mut self, fragment: &Fragment<'_>) -> Option<&[u8]> {
         let known = self.partial.iter().position(|one| one.is_of(fragment));
         let mut partial = match known {
@@ -87,7 +86,7 @@ impl Partial {
         self.id == fragment.id && self.present.len() == usize::from(fragment.total)
     }
 
-    /// Whether all words of `fragment` that have come before had the same contents.
+    /// Whether all words of `fragment` that were received before had the same contents.
     fn agrees(&self, fragment: &Fragment<'_>) -> bool {
         let (words, _) = fragment.octets.as_chunks::<4>();
         let (held, _) = self.message.as_chunks::<4>();

@@ -1,4 +1,4 @@
-//! The responder's steps: an answer to a Commit, and what follows from the initiator's part (RFC
+//! The responder's steps: the answer to a Commit, and the handling of the initiator's part (RFC
 //! 6189 sections 4.2, 4.4.1.2, 4.4.2.3 and 4.4.3).
 
 use std::time::Instant;
@@ -21,8 +21,8 @@ use super::secrets::{Ids, named_preshared_key};
 use super::session_state::{Common, Contention, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
-/// How often a Commit may come that another stream has overtaken: more than its sender repeats it
-/// before the other stream is secure, and few enough that one who insists is told of it.
+/// Maximum number of ignored Commits that another stream has overtaken: more than a sender repeats
+/// before the other stream is secure, and few enough that a persistent sender gets an Error.
 const OVERTAKEN_MAX: u8 = 4;
 
 impl Exchange {
@@ -66,7 +66,7 @@ impl Exchange {
         }
     }
 
-    /// Answers a Commit that came before in the same way; `false` if it did not.
+    /// Repeats the answer to a repeated Commit; `false` if the Commit is new.
     fn repeat_answer(&mut self, octets: &[u8]) -> bool {
         match &self.state {
             State::Part1Sent(answered) if answered.commit == octets => {
@@ -88,7 +88,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the peer's Commit goes on rather than one of ours.
+    /// Whether the peer's Commit prevails over ours.
     fn yields(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fault> {
         let theirs = match &commit.key {
             CommitKey::Dh { hvi } | CommitKey::Kem { hvi, .. } => Rank::Agreement(*hvi),
@@ -97,15 +97,15 @@ impl Exchange {
         };
         let agrees = !matches!(theirs, Rank::Multistream(_));
         if agrees && common.secured.is_some() && self.overtaken < OVERTAKEN_MAX {
-            // Each stream has a path of its own: this Commit lost to ours on the stream that is
-            // secure now, and came after that was done. The peer goes on in Multistream mode.
+            // Streams may have different paths: this Commit lost to ours on the stream that is now
+            // secure, and arrived later than that. The peer continues in Multistream mode.
             self.overtaken += 1;
             return Ok(false);
         }
         let is_mitm = self.peer.hello.mitm;
         if let State::CommitSent(committed) = &self.state {
             match committed.rank.against(theirs) {
-                // Section 4.2: whoever says that it is in the middle answers.
+                // Section 4.2: a peer that declares itself a man in the middle responds.
                 _ if is_mitm
                     && matches!(
                         (committed.rank, theirs),
@@ -126,12 +126,12 @@ impl Exchange {
         if let Rank::Multistream(_) = theirs {
             return Ok(true);
         }
-        // Section 4.4.3: only the first stream may.
+        // Section 4.4.3: only the first stream may agree on a key.
         if common.secured.is_some() {
             return Err(Fatal(ErrorCode::KeyExchange));
         }
         if let Some(other) = common.rival(&self.place()) {
-            // The same rules hold between streams (section 4.2).
+            // The same rules apply between streams (section 4.2).
             let yields = other.rank.is_some_and(|own| own.against(theirs) == Contention::Yields);
             if !yields {
                 return Ok(false);
@@ -142,7 +142,7 @@ impl Exchange {
         Ok(true)
     }
 
-    /// Goes back to waiting, because the peer's Commit on another stream goes first.
+    /// Withdraws our Commit and waits, because the peer's Commit on another stream prevails.
     pub(super) fn withdraw(&mut self, now: Instant) {
         if let State::CommitSent(_) = self.state {
             self.retry = None;
@@ -192,7 +192,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The initiator's part: `part` is that of Diffie-Hellman, `None` that of key encapsulation.
+    /// Handles the initiator's part: `part` for Diffie-Hellman, `None` for key encapsulation.
     pub(super) fn on_part2(
         &mut self,
         now: Instant,
@@ -216,7 +216,7 @@ impl Exchange {
         let state = std::mem::replace(&mut self.state, State::Discovering);
         let State::Part1Sent(answered) = state else { return Ok(()) };
         let Answered { choice, hvi, commit, part1, key, retained } = *answered;
-        // Before anything of it is trusted.
+        // Checked before any of its contents are trusted.
         let digest = hash(choice.hash.algorithm(), &[octets, &self.hello.message]);
         if !tags_are_equal(&digest.as_slice()[..32], &hvi) {
             return Err(Fatal(ErrorCode::HashedData));
@@ -249,7 +249,7 @@ impl Exchange {
         common: &mut Common,
     ) -> Result<(), Fault> {
         if common.secured.is_none() {
-            // The peer may be a step ahead of us on the first stream; then it comes again.
+            // The peer may be a step ahead of us on the first stream; it will repeat the Commit.
             let is_coming = common.rival(&self.place()).is_some();
             return if is_coming { Ok(()) } else { Err(Fatal(ErrorCode::NoSharedSecret)) };
         }
@@ -275,7 +275,7 @@ impl Exchange {
         let retained = common.store.load(&peer.hello.zid);
         let key = named_preshared_key(&common.config, choice.hash, &retained, key_id);
         let Some(key) = key else {
-            // Section 4.4.2.3: then a key agreement, with this end as the initiator.
+            // Section 4.4.2.3: a key agreement instead, with this end as the initiator.
             if common.config.is_passive {
                 return Err(Fatal(ErrorCode::NoSharedSecret));
             }

@@ -1,33 +1,32 @@
-//! What is kept from one session to the next (RFC 6189 section 4.9), and where.
+//! Secrets kept from one session to the next (RFC 6189 section 4.9), and their stores.
 
 use core::fmt;
 use std::collections::VecDeque;
 
 use zeroize::Zeroizing;
 
-/// Names one endpoint in all its sessions: random, made once (section 4.9).
+/// Identifies one endpoint in all its sessions: random, generated once (section 4.9).
 pub type Zid = [u8; 12];
 
-/// Peers that [`MemoryStore`] remembers.
+/// Maximum number of peers in a [`MemoryStore`].
 const PEERS_MAX: usize = 1024;
 
-/// A secret that is kept. Boxed, so that moving it leaves no copy behind.
+/// A retained secret, boxed so that moving it leaves no copy behind.
 pub type RetainedSecret = Box<Zeroizing<[u8; 32]>>;
 
-/// What two endpoints keep of their last session. `Debug` prints no secret.
+/// The secrets that two endpoints keep of their last session. `Debug` prints no secret.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Retained {
     /// rs1, the newest retained secret.
     pub rs1: Option<RetainedSecret>,
-    /// rs2, the one before.
+    /// rs2, the previous one.
     pub rs2: Option<RetainedSecret>,
     /// The secret shared with a trusted man in the middle (section 7.3.1).
     pub pbx: Option<RetainedSecret>,
     /// Whether the users have compared the short authentication string, in this session or in one
     /// that it continues (section 7.1).
     pub is_verified: bool,
-    /// Seconds, from when it is saved, after which the peer may have forgotten it; `u32::MAX` for
-    /// never.
+    /// Seconds after saving until the peer may drop the secrets; `u32::MAX` for never.
     pub expiration_interval: u32,
 }
 
@@ -42,25 +41,25 @@ impl fmt::Debug for Retained {
     }
 }
 
-/// Where retained secrets are kept, by the ZID of the peer.
+/// A store of retained secrets, by the ZID of the peer.
 ///
-/// What has expired may be forgotten; if it is, [`load`](Self::load) must not return it.
+/// Expired secrets may be dropped; [`load`](Self::load) must not return dropped secrets.
 pub trait SecretStore {
-    /// What is known of `peer`; the default if it was never met.
+    /// The secrets kept for `peer`; the default if it is unknown.
     fn load(&mut self, peer: &Zid) -> Retained;
 
-    /// Keeps `retained` in the place of what was known of `peer`.
+    /// Replaces the secrets kept for `peer` by `retained`.
     fn save(&mut self, peer: &Zid, retained: &Retained);
 
-    /// Whether what is saved is there in the next session. If not, the peer is told so, and keeps
+    /// Whether saved secrets are available in the next session. If not, the peer is asked to keep
     /// nothing either.
     fn keeps(&self) -> bool {
         true
     }
 }
 
-/// A store that lives as long as the program; it forgets expiry intervals, and the peers that were
-/// met longest ago if there are more than 1 024.
+/// A store that lives as long as the program. It ignores expiry intervals, and drops the peers
+/// saved longest ago if there are more than 1 024.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     peers: VecDeque<(Zid, Retained)>,

@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(words.len(), 256);
         }
         assert!(descents(&EVEN).is_empty());
-        // The published list has this one exchange.
+        // The published list has this one pair out of order.
         assert_eq!(descents(&ODD), [["applicant", "Apollo"]]);
     }
 

@@ -1,5 +1,5 @@
 //! The PGP word list: a word for each octet, of two syllables in even places and of three in odd
-//! places, so that a word left out or exchanged is heard.
+//! places, so that an omitted or swapped word is noticed.
 
 /// Words of two syllables, for octets in even places.
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! When messages are sent again (RFC 6189 section 6).
+//! Retransmission times of messages (RFC 6189 section 6).
 
 use std::time::{Duration, Instant};
 
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 const HELLO_FIRST: Duration = Duration::from_millis(50);
 /// The longest interval of Hellos.
 const HELLO_CAP: Duration = Duration::from_millis(200);
-/// Hellos sent again before a peer is known: 3.75 seconds of them.
+/// Retransmissions of Hello before a peer is known: 3.75 seconds of them.
 const HELLOS: u32 = 20;
-/// Hellos sent again where a peer is known: 12.15 seconds of them.
+/// Retransmissions of Hello if a peer is known: 12.15 seconds of them.
 const HELLOS_KNOWN: u32 = 62;
 
 /// T2: the first interval of all other messages.
 const MESSAGE_FIRST: Duration = Duration::from_millis(150);
-/// Their longest interval.
+/// The longest interval of all other messages.
 const MESSAGE_CAP: Duration = Duration::from_millis(1200);
-/// How often they are sent again: 9.45 seconds.
+/// Retransmissions of all other messages: 9.45 seconds of them.
 const MESSAGES: u32 = 10;
 
-/// The intervals at which one message is sent again.
+/// The retransmission schedule of one message.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     due: Instant,
@@ -29,29 +29,29 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Of a Hello sent at `now`.
+    /// The schedule of a Hello sent at `now`.
     pub(super) fn of_hello(now: Instant, peer_is_known: bool) -> Self {
         let most = if peer_is_known { HELLOS_KNOWN } else { HELLOS };
         Self { due: now + HELLO_FIRST, interval: HELLO_FIRST, cap: HELLO_CAP, sent: 0, most }
     }
 
-    /// Of any other message sent at `now`.
+    /// The schedule of any other message sent at `now`.
     pub(super) fn of_message(now: Instant) -> Self {
         let (interval, cap) = (MESSAGE_FIRST, MESSAGE_CAP);
         Self { due: now + interval, interval, cap, sent: 0, most: MESSAGES }
     }
 
-    /// Goes on for longer: there is a peer.
+    /// Extends the schedule of a Hello, because a peer is known.
     pub(super) fn extend(&mut self) {
         self.most = HELLOS_KNOWN;
     }
 
-    /// When something is to be done.
+    /// When the next retransmission, or giving up, is due.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Whether the message is to be sent again; `None` if it was sent often enough.
+    /// Advances to the next retransmission; `None` if all have been sent.
     pub(super) fn next(&mut self) -> Option<()> {
         if self.sent >= self.most {
             return None;

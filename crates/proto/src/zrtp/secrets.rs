@@ -1,4 +1,4 @@
-//! Which secrets of earlier sessions both ends have (RFC 6189 section 4.3).
+//! The secrets of earlier sessions that both ends have (RFC 6189 section 4.3).
 
 use zeroize::Zeroizing;
 
@@ -22,7 +22,7 @@ fn id(hash: Hash, secret: &[u8], over: &[u8]) -> Id {
 pub(super) struct Ids([Option<Id>; 4]);
 
 impl Ids {
-    /// Those of `role`, whose H3 is `h3`, as this end would compute them.
+    /// The IDs of the end with `role` and the H3 `h3`, computed from the secrets of this end.
     pub(super) fn of(
         hash: Hash,
         role: Role,
@@ -38,7 +38,7 @@ impl Ids {
         Self([of(&retained.rs1), of(&retained.rs2), aux, of(&retained.pbx)])
     }
 
-    /// As a message carries them: random where there is no secret.
+    /// The IDs as sent in a message: random where there is no secret.
     pub(super) fn to_message(&self, entropy: &mut (dyn FnMut(&mut [u8]) + Send)) -> SecretIds {
         let mut fill = |id: Option<Id>| {
             id.unwrap_or_else(|| {
@@ -56,8 +56,8 @@ fn equal(own: Option<Id>, theirs: Id) -> bool {
     own.is_some_and(|own| tags_are_equal(&own, &theirs))
 }
 
-/// The secrets that the peer has too, by the IDs in its message and those that this end expects of
-/// it.
+/// The secrets that the peer also has, found by comparing the IDs in its message with the expected
+/// ones.
 pub(super) fn matching(
     role: Role,
     expected: &Ids,
@@ -107,7 +107,7 @@ pub(super) fn key_id(hash: Hash, key: &Digest) -> Id {
     id(hash, key.as_slice(), b"Prsh")
 }
 
-/// The preshared key of this end, of all the secrets it has; `None` without rs1.
+/// The preshared key from all secrets of this end; `None` without rs1.
 pub(super) fn own_preshared_key(
     config: &Config,
     hash: Hash,
@@ -119,7 +119,7 @@ pub(super) fn own_preshared_key(
     Some(preshared_key(hash, &rs1[..], aux, pbx))
 }
 
-/// The preshared key that the initiator calls `named` (section 4.4.2.3).
+/// The preshared key with the ID `named`, sent by the initiator (section 4.4.2.3).
 pub(super) fn named_preshared_key(
     config: &Config,
     hash: Hash,

@@ -1,4 +1,4 @@
-//! A session of two endpoints: its streams, and what they agree on.
+//! A session of two endpoints, and its streams.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -13,19 +13,19 @@ use super::session_state::{Common, Place};
 use super::stream::{Stream, write_hello};
 use crate::ssrc::Ssrc;
 
-/// Streams that a session has at most.
+/// Maximum number of streams in a session.
 const STREAMS_MAX: usize = 256;
 
 /// One stream of a [`Session`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct StreamId(pub(super) usize);
 
-/// A session of two endpoints (RFC 6189): its first stream agrees on a key, the others derive theirs
-/// from it.
+/// A session of two endpoints (RFC 6189): its first stream agrees on a key, the others derive
+/// theirs from it.
 ///
-/// A state machine: datagrams and times go in, datagrams, times and events come out. After each
-/// call, send what [`poll_datagram`](Self::poll_datagram) has, look at what
-/// [`poll_event`](Self::poll_event) has, and call [`handle_timeout`](Self::handle_timeout) at
+/// A state machine: its inputs are datagrams and times, its outputs datagrams, times and events.
+/// After each call, send the datagrams of [`poll_datagram`](Self::poll_datagram), handle the events
+/// of [`poll_event`](Self::poll_event), and call [`handle_timeout`](Self::handle_timeout) at
 /// [`next_timeout`](Self::next_timeout).
 pub struct Session {
     common: Common,
@@ -33,8 +33,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session without streams. `entropy` fills what it is given with random octets that nobody
-    /// can guess; `store` keeps what the next session continues.
+    /// A session without streams. `entropy` fills a slice with unpredictable random octets; `store`
+    /// keeps the secrets for the next session.
     ///
     /// # Errors
     /// [`ConfigError`] if `config` cannot be used.
@@ -50,11 +50,11 @@ impl Session {
 
     /// Adds a stream whose media has the source `ssrc`; `None` if there are 256.
     ///
-    /// With `peer`, the address of the peer, the stream says Hello there at once and takes no other
-    /// address for the peer's, except with [`expect_hello`](Self::expect_hello). Without it, the
-    /// stream waits for whoever says Hello: up to 8 addresses at a time are candidates, and the first
-    /// whose Confirm is right is the peer. Until an address has answered a Ping, it gets at most three
-    /// times the octets that came from it.
+    /// With `peer`, the address of the peer, the stream sends a Hello there at once and accepts no
+    /// other address as the peer's, except with [`expect_hello`](Self::expect_hello). Without it,
+    /// the stream waits for a Hello: up to 8 addresses at a time are candidates, and the first with
+    /// a valid Confirm is the peer. Until an address has answered a Ping, it is sent at most three
+    /// times the octets received from it.
     pub fn add_stream(
         &mut self,
         ssrc: Ssrc,
@@ -66,8 +66,8 @@ impl Session {
     }
 
     /// Adds a stream whose hash chain begins with `h0` (section 9), so that the hash of its Hello
-    /// could be announced before: see [`hello_hash_with`](Self::hello_hash_with). `h0` must be random,
-    /// and must not be used again.
+    /// can be announced earlier: see [`hello_hash_with`](Self::hello_hash_with). `h0` must be
+    /// random, and must not be used again.
     pub fn add_stream_with(
         &mut self,
         ssrc: Ssrc,
@@ -93,15 +93,15 @@ impl Session {
         implicit_hash(&write_hello(&OwnChain::new(h0), &self.common.config))
     }
 
-    /// The hash that the peer's Hello must have, from its `a=zrtp-hash`; before anything of it has
-    /// come. The peer may then have any address.
+    /// Sets the hash that the peer's Hello must have, from its `a=zrtp-hash`.
+    /// To be called before the peer's first datagram. The peer may then have any address.
     pub fn expect_hello(&mut self, stream: StreamId, hash: [u8; 32]) {
         if let Some(stream) = self.streams.get_mut(stream.0) {
             stream.expected_hello = Some(hash);
         }
     }
 
-    /// Takes a datagram that came on `stream` from the address `from` (see
+    /// Handles a datagram received on `stream` from the address `from` (see
     /// [`is_zrtp`](super::is_zrtp)).
     pub fn handle_datagram(
         &mut self,
@@ -115,8 +115,8 @@ impl Session {
         self.go_on(now);
     }
 
-    /// Tells that media came on `stream` that is authentic under the keys of
-    /// [`Event::Keys`]: it stands for a `Conf2ACK` (section 4.6).
+    /// Reports media on `stream` that is authentic under the keys of [`Event::Keys`]: it counts as
+    /// a `Conf2ACK` (section 4.6).
     pub fn handle_authentic_media(&mut self, now: Instant, stream: StreamId) {
         let Some(stream) = self.streams.get_mut(stream.0) else { return };
         if let Some(peer) = stream.peer() {
@@ -125,7 +125,7 @@ impl Session {
         self.go_on(now);
     }
 
-    /// Does what was due by `now`.
+    /// Handles the timeouts due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         for stream in &mut self.streams {
             stream.handle_timeout(now, &mut self.common);
@@ -133,19 +133,19 @@ impl Session {
         self.go_on(now);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// When [`handle_timeout`](Self::handle_timeout) should be called next.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.streams.iter().filter_map(Stream::next_timeout).min()
     }
 
-    /// The next datagram to send, on which stream and to which address.
+    /// The next datagram to send, with its stream and its destination.
     pub fn poll_datagram(&mut self) -> Option<(StreamId, SocketAddr, Vec<u8>)> {
         self.streams.iter_mut().enumerate().find_map(|(n, stream)| {
             stream.poll_datagram().map(|(to, datagram)| (StreamId(n), to, datagram))
         })
     }
 
-    /// The next thing to know.
+    /// The next event, with its stream.
     pub fn poll_event(&mut self) -> Option<(StreamId, Event)> {
         self.common.poll_event()
     }
@@ -155,14 +155,14 @@ impl Session {
         self.common.secured.as_ref().map(|secured| &secured.sas)
     }
 
-    /// The key for what else the applications secure between them, once the first stream is secure.
+    /// The key for other purposes of the applications, once the first stream is secure.
     pub fn exported_key(&self) -> Option<&ExportedKey> {
         self.common.secured.as_ref().map(|secured| &secured.exported)
     }
 
-    /// Tells whether the users found their short authentication strings equal (section 7.1). If
-    /// they are, what was agreed on is kept with that mark; if not, somebody is in the middle, and
-    /// nothing is kept of the peer.
+    /// Reports whether the users found their short authentication strings equal (section 7.1). If
+    /// they are, the secrets are saved as verified; if not, an attacker is in the middle, and the
+    /// secrets kept for the peer are deleted, except `pbx`.
     ///
     /// `false` if there is no string yet.
     pub fn verify_sas(&mut self, are_equal: bool) -> bool {
@@ -177,21 +177,21 @@ impl Session {
         } else {
             Retained { pbx: kept.pbx, ..Retained::default() }
         };
-        // Where nothing is kept there is nothing to mark.
+        // Without a retained secret there is nothing to mark as verified.
         if retained.rs1.is_some() || is_new || !are_equal {
             self.common.store.save(&secured.peer, &retained);
         }
         true
     }
 
-    /// Asks the peer to go back to clear media on `stream` (section 4.7.2); `false` if the stream is
+    /// Asks the peer to return to clear media on `stream` (section 4.7.2); `false` if the stream is
     /// not secure or the peer does not allow it. No more media may be sent under the stream's keys.
     pub fn go_clear(&mut self, now: Instant, stream: StreamId) -> bool {
         let peer = self.streams.get_mut(stream.0).and_then(Stream::peer);
         peer.is_some_and(|peer| peer.go_clear(now))
     }
 
-    /// Secures a stream again that went clear; `false` if it did not.
+    /// Starts to secure a stream again that went clear; `false` if it is not clear.
     pub fn go_secure(&mut self, now: Instant, stream: StreamId) -> bool {
         let Some(peer) = self.streams.get_mut(stream.0).and_then(Stream::peer) else {
             return false;
@@ -203,7 +203,7 @@ impl Session {
         is_clear
     }
 
-    /// Lets other streams take their turn.
+    /// Withdraws a Commit that lost to one on another stream, and lets ready streams commit.
     fn go_on(&mut self, now: Instant) {
         if let Some(Place { stream: StreamId(at), exchange, .. }) = self.common.withdrawn.take()
             && let Some(stream) = self.streams.get_mut(at)
@@ -299,7 +299,7 @@ mod tests {
             assert!(events(session).iter().any(|event| matches!(event, Event::Secure)));
         }
         assert!(!sessions[0].go_clear(now, stream));
-        // As a peer does that did not look at what the other one said.
+        // Simulates a peer that ignores the flag in the other end's Confirm.
         let peer = sessions[0].streams[0].peer().unwrap();
         let State::Secure(settled) = &mut peer.state else { panic!() };
         settled.peer_allows_clear = true;

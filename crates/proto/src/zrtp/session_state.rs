@@ -1,4 +1,4 @@
-//! What all streams of a session have in common.
+//! The state shared by all streams of a session.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -13,14 +13,14 @@ use super::negotiate::Choice;
 use super::retained::{Retained, SecretStore, Zid};
 use super::session::StreamId;
 
-/// Events that wait to be collected, at most.
+/// Maximum number of queued events.
 const EVENTS_MAX: usize = 256;
-/// What fills octets with random ones.
+/// Fills a slice with random octets.
 pub(super) type RandomSource = Box<dyn FnMut(&mut [u8]) + Send>;
-/// Nonces of the session that are remembered, at most.
+/// Maximum number of nonces of the session that are kept.
 const NONCES_MAX: usize = 256;
 
-/// How two Commits of both ends are compared (RFC 6189 section 4.2).
+/// The rank of a Commit among those of both ends (RFC 6189 section 4.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Rank {
     /// By hvi.
@@ -31,14 +31,14 @@ pub(super) enum Rank {
     Multistream([u8; 16]),
 }
 
-/// What becomes of this end's Commit when the peer's comes.
+/// The outcome for this end's Commit when the peer's is received.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Contention {
-    /// It goes on: the peer discards its own.
+    /// It continues: the peer discards its own.
     Stands,
     /// It is discarded: this end is the responder.
     Yields,
-    /// Both cannot be meant.
+    /// The two are of incompatible kinds.
     Absurd,
 }
 
@@ -56,12 +56,12 @@ impl Rank {
     }
 }
 
-/// Which exchange it is, and with whom.
+/// Identifies an exchange and its peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) exchange: u64,
     pub(super) stream: StreamId,
-    /// What the candidate calls itself, and its host.
+    /// The candidate's ZID and IP address.
     pub(super) peer: (Zid, IpAddr),
 }
 
@@ -72,16 +72,16 @@ impl Place {
     }
 }
 
-/// An exchange that agrees on the session's key. With each peer one stream does so at a time
+/// An exchange that agrees on the session's key. With each peer, one stream does so at a time
 /// (section 4.4.1).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agreeing {
     pub(super) place: Place,
-    /// Its Commit, while that is not answered.
+    /// The rank of its Commit, until that is answered.
     pub(super) rank: Option<Rank>,
 }
 
-/// What a session has once its first stream is secure.
+/// The state of a session once its first stream is secure.
 pub(super) struct Secured {
     pub(super) peer: Zid,
     /// `ZRTPSess`.
@@ -90,7 +90,7 @@ pub(super) struct Secured {
     pub(super) choice: Choice,
     pub(super) sas: SasStatus,
     pub(super) exported: ExportedKey,
-    /// What is kept once the users have compared the strings (section 4.6.1.1).
+    /// The secrets to save once the users have compared the strings (section 4.6.1.1).
     pub(super) pending: Option<Retained>,
     role: Role,
 }
@@ -119,7 +119,7 @@ impl Secured {
     }
 }
 
-/// What all streams of a session have in common.
+/// The state shared by all streams of a session.
 pub(super) struct Common {
     pub(super) config: Config,
     pub(super) entropy: RandomSource,
@@ -128,7 +128,7 @@ pub(super) struct Common {
     agreeing: Vec<Agreeing>,
     /// The exchange whose agreement was confirmed first.
     claimed: Option<u64>,
-    /// The exchange whose Commit was discarded for that of another stream.
+    /// The exchange whose Commit was discarded in favour of another stream's.
     pub(super) withdrawn: Option<Place>,
     exchanges: u64,
     nonces: VecDeque<[u8; 16]>,
@@ -166,7 +166,7 @@ impl Common {
     }
 
     pub(super) fn tell(&mut self, stream: StreamId, event: Event) {
-        // Strangers can bring these about.
+        // Strangers can cause these.
         let is_strangers = matches!(
             event,
             Event::Warning(_) | Event::Discovered { .. } | Event::CandidateFailed { .. }
@@ -177,7 +177,7 @@ impl Common {
         }
     }
 
-    /// Warns of something, not of the same twice in a row.
+    /// Emits a warning, unless the last event is the same.
     pub(super) fn warn(&mut self, stream: StreamId, warning: Warning) {
         let is_told = |(known, event): &(StreamId, Event)| {
             *known == stream && matches!(event, Event::Warning(known) if *known == warning)
@@ -191,7 +191,7 @@ impl Common {
         self.events.pop_front()
     }
 
-    /// Notes the nonce of a Commit; `false` if it was used before in this session.
+    /// Records the nonce of a Commit; `false` if it was used before in this session.
     pub(super) fn use_nonce(&mut self, nonce: [u8; 16]) -> bool {
         if self.nonces.contains(&nonce) {
             return false;
@@ -208,21 +208,21 @@ impl Common {
         self.exchanges
     }
 
-    /// The exchange at `place` agrees on the session's key; `rank` is its Commit, if that is not
-    /// answered yet.
+    /// Records that the exchange at `place` agrees on the session's key; `rank` is that of its
+    /// Commit, if that is not answered yet.
     pub(super) fn occupy(&mut self, place: Place, rank: Option<Rank>) {
         self.agreeing.retain(|one| one.place.exchange != place.exchange);
         self.agreeing.push(Agreeing { place, rank });
     }
 
-    /// Notes that the exchange's Commit was answered.
+    /// Records that the exchange's Commit was answered.
     pub(super) fn note_begun(&mut self, exchange: u64) {
         for one in self.agreeing.iter_mut().filter(|one| one.place.exchange == exchange) {
             one.rank = None;
         }
     }
 
-    /// Lets another stream agree on the session's key, and another peer have the session.
+    /// Frees the session for the agreement of another stream or another peer.
     pub(super) fn release(&mut self, exchange: u64) {
         self.agreeing.retain(|one| one.place.exchange != exchange);
         self.claimed.take_if(|claimed| *claimed == exchange);
@@ -233,13 +233,13 @@ impl Common {
         self.agreeing.iter().find(|one| one.place.is_rival(place)).copied()
     }
 
-    /// Makes an exchange that was confirmed the one whose peer has the session; `false` if another
-    /// was faster.
+    /// Assigns the session to the peer of a confirmed exchange; `false` if another exchange was
+    /// first.
     pub(super) fn claim(&mut self, exchange: u64) -> bool {
         self.secured.is_none() && *self.claimed.get_or_insert(exchange) == exchange
     }
 
-    /// Seconds for which what is agreed on now will be kept here.
+    /// Seconds for which this end keeps the secrets of a new agreement.
     pub(super) fn expiration_interval(&self) -> u32 {
         if self.store.keeps() { self.config.expiration_interval } else { 0 }
     }

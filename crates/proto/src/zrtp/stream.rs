@@ -24,20 +24,20 @@ use super::session_state::Common;
 use crate::crypto::on_erased_stack;
 use crate::ssrc::Ssrc;
 
-/// Candidates of a stream at a time.
+/// Maximum number of candidates of a stream at a time.
 const CANDIDATES_MAX: usize = 8;
-/// Answers that wait to be sent, at most: nobody may be collecting them.
+/// Maximum number of queued answers; the application may not be polling.
 const REPLIES_MAX: usize = 64;
-/// How long a stream waits for another candidate at the given address once one has failed there.
+/// Time to wait for another candidate at the given address after one has failed there.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
-/// Octets of the version that count (RFC 6189 section 4.1.1).
+/// Octets of the version that are compared (RFC 6189 section 4.1.1).
 pub(super) const VERSION_LEN: usize = 3;
 
 /// One media stream.
 ///
-/// Anybody may say Hello, so each address that does is a candidate with an exchange of its own. The
-/// first whose Confirm is right is the peer, and the others are forgotten. A candidate that fails
-/// costs the others nothing.
+/// Any host may send a Hello, so each address that does is a candidate with its own exchange. The
+/// first with a valid Confirm is the peer, and the others are dropped. A failed candidate does not
+/// affect the others.
 pub(super) struct Stream {
     id: StreamId,
     ssrc: Ssrc,
@@ -46,25 +46,25 @@ pub(super) struct Stream {
     hello: Vec<u8>,
     /// The hash that the peer's Hello must have.
     pub(super) expected_hello: Option<Image>,
-    /// Where the application says that the peer is.
+    /// The peer's address given by the application.
     given: Option<SocketAddr>,
-    /// Hellos to the given address, until it says Hello.
+    /// Hellos to the given address, until a Hello arrives from it.
     greeting: Option<Greeting>,
     candidates: Vec<Exchange>,
-    /// Whether the peer is found: it is the only candidate then.
+    /// Whether the peer is found, which is then the only candidate.
     is_found: bool,
     proofs: Proofs,
-    /// Answers to addresses that are no candidates.
+    /// Answers sent outside of any exchange.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     sequence: u16,
-    /// How the last exchange with the given address ended, and when the stream fails for it.
+    /// The ending of the last exchange with the given address, and when the stream fails with it.
     failure: Option<(Ending, Instant)>,
     /// Whether the stream has failed.
     is_over: bool,
 }
 
 impl Stream {
-    /// Begins: says Hello at once where the peer's address is given.
+    /// A new stream; sends a Hello at once if the peer's address is given.
     pub(super) fn new(
         id: StreamId,
         (ssrc, h0): (Ssrc, Image),
@@ -85,7 +85,7 @@ impl Stream {
             is_found: false,
             proofs: Proofs::new(common.random()),
             replies: VecDeque::new(),
-            // bzrtp takes nothing more from a peer whose numbers have wrapped.
+            // bzrtp ignores a peer whose sequence numbers have wrapped.
             sequence: u16::from_be_bytes(common.random()) / 2,
             failure: None,
             is_over: false,
@@ -99,7 +99,7 @@ impl Stream {
         stream
     }
 
-    /// What an exchange begins with where nothing was sent yet.
+    /// The link and the Hello for an address to which nothing was sent yet.
     fn greeting(&self, credit: Credit, common: &mut Common) -> Greeting {
         let packet_len_max = common.config.packet_len_max;
         let mut link = Link::new(self.ssrc, packet_len_max, common.random(), credit);
@@ -112,7 +112,7 @@ impl Stream {
         implicit_hash(&self.hello)
     }
 
-    /// The exchange with the peer, once it is known which candidate that is.
+    /// The exchange with the peer, once the peer is found.
     pub(super) fn peer(&mut self) -> Option<&mut Exchange> {
         self.candidates.first_mut().filter(|_| self.is_found)
     }
@@ -159,7 +159,7 @@ impl Stream {
         self.candidates.iter().any(|one| one.address == address)
     }
 
-    /// Whether a Hello is from somebody who is no candidate.
+    /// Whether no candidate at this address has sent this Hello before.
     fn is_new(&self, from: SocketAddr, octets: &[u8]) -> bool {
         let is_known = |one: &Exchange| one.address == from && one.peer.octets == octets;
         !self.candidates.iter().any(is_known)
@@ -178,17 +178,17 @@ impl Stream {
             None if self.given.is_some() && !self.is_given(from) => return,
             _ => {}
         }
-        // Section 4.1.1: a peer with a higher version comes down to ours.
+        // Section 4.1.1: a peer with a higher version falls back to ours.
         if hello.version[..VERSION_LEN] > VERSION[..VERSION_LEN] {
             return;
         }
-        // Section 4.4.3: all streams of a session are of one peer.
+        // Section 4.4.3: all streams of a session have the same peer.
         if common.secured.as_ref().is_some_and(|secured| secured.peer != hello.zid) {
             return common.warn(self.id, Warning::Forged);
         }
         let mut known = self.candidates.iter_mut().filter(|one| one.address == from);
         let is_proved = if let Some(known) = known.next() {
-            // Each exchange has a credit of its own, so an address has one until it is proved.
+            // Each exchange has its own credit, so an unproved address gets only one exchange.
             if !known.link.credit.is_proved() {
                 return known.link.credit.receive(candidate.len);
             }
@@ -204,7 +204,7 @@ impl Stream {
     }
 
     fn is_given(&self, address: SocketAddr) -> bool {
-        // A socket of both families has IPv4 addresses in their IPv6 form.
+        // A dual-stack socket reports IPv4 addresses in their IPv6 form.
         let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port());
         self.given.is_some_and(|given| canonical(given) == canonical(address))
     }
@@ -230,8 +230,8 @@ impl Stream {
         self.candidates.push(exchange);
     }
 
-    /// Whether there is room for one more candidate. One that proved its address displaces the oldest
-    /// that did not.
+    /// Makes room for one more candidate; `false` if there is none. A candidate with a proved
+    /// address displaces the oldest without one.
     fn make_room(&mut self, is_proved: bool, common: &mut Common) -> bool {
         if self.candidates.len() < CANDIDATES_MAX {
             return true;
@@ -270,7 +270,7 @@ impl Stream {
         self.reply(from, &Message::PingAck(answer));
     }
 
-    /// Answers with one packet that is less than three times as long as the one that it answers.
+    /// Queues one packet, less than three times as long as the packet that it answers.
     fn reply(&mut self, to: SocketAddr, message: &Message<'_>) {
         if self.replies.len() < REPLIES_MAX {
             let (mut octets, mut datagram) = (Vec::new(), Vec::new());
@@ -280,7 +280,7 @@ impl Stream {
         }
     }
 
-    /// Looks at what became of the candidates.
+    /// Updates the stream from the state of its candidates.
     fn take_stock(&mut self, now: Instant, common: &mut Common) {
         if !self.is_found && self.candidates.iter().any(Exchange::has_keys) {
             self.is_found = true;
@@ -330,7 +330,7 @@ impl Stream {
                 self.failure = Some((ending, now + LAST_CHANCE));
             }
         }
-        // What is left of an exchange that is over is its Error, until that is acknowledged.
+        // An exchange that is over is kept until its Error is acknowledged.
         self.candidates.retain(|one| !one.is_over() || one.retry.is_some());
     }
 
@@ -358,7 +358,7 @@ impl Stream {
         candidates.chain(greeting).chain(failure).min()
     }
 
-    /// The next datagram to send, and where to.
+    /// The next datagram to send, and its destination.
     pub(super) fn poll_datagram(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         let next = |one: &mut Exchange| Some((one.address, one.link.poll_datagram()?));
         let mut next = self.candidates.iter_mut().find_map(next);
@@ -373,7 +373,7 @@ impl Stream {
         Some((to, datagram))
     }
 
-    /// Lets all candidates commit that can.
+    /// Lets all ready candidates commit.
     pub(super) fn begin(&mut self, now: Instant, common: &mut Common) {
         for n in 0..self.candidates.len() {
             let is_alone = self.is_alone(n);
@@ -385,15 +385,15 @@ impl Stream {
         self.take_stock(now, common);
     }
 
-    /// Whether no other candidate has the same address. A Commit answers one Hello, so where several
-    /// came from an address the peer's Commit is waited for, which tells which of them is the peer's.
+    /// Whether no other candidate has the same address. A Commit answers one Hello: if an address
+    /// sent several, the peer's Commit is awaited, which identifies the peer's Hello.
     fn is_alone(&self, n: usize) -> bool {
         let address = self.candidates[n].address;
         let may_be_peer = |one: &&Exchange| one.address == address && one.may_be_peer();
         self.candidates.iter().filter(may_be_peer).count() == 1
     }
 
-    /// Takes back the Commit of one exchange, because the peer's on another stream goes first.
+    /// Withdraws the Commit of one exchange, because the peer's on another stream prevails.
     pub(super) fn withdraw(&mut self, now: Instant, exchange: u64) {
         for candidate in self.candidates.iter_mut().filter(|one| one.number == exchange) {
             candidate.withdraw(now);

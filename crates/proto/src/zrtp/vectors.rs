@@ -1,4 +1,4 @@
-//! Derivations that an independent program made (vectors/zrtp/derive.py).
+//! Derivations computed by an independent program (vectors/zrtp/derive.py).
 
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -62,7 +62,7 @@ fn cases(all: &Value) -> impl Iterator<Item = Case<'_>> {
     all.iter().map(Case)
 }
 
-/// Compares everything that follows from s0.
+/// Compares everything derived from s0.
 fn assert_derived(case: &Case<'_>, derived: &Derived) {
     let expected = Case(&case.0["derived"]);
     let cipher = case.cipher();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::error::Error;
 use crate::lock::lock;
 
-/// Where a stream's hash chain begins: known from when it is described, used once.
+/// The start of a stream's hash chain: fixed by the stream's description, used once.
 #[derive(Clone, Default)]
 pub(crate) struct ChainStart(Arc<Mutex<Option<[u8; 32]>>>);
 
@@ -18,7 +18,7 @@ impl ChainStart {
         }
     }
 
-    /// The start, which nobody gets again.
+    /// Takes the start, which is not used again.
     pub(crate) fn take(&self) -> Result<[u8; 32], Error> {
         let taken = lock(&self.0).take();
         taken.map_or_else(random, Ok)

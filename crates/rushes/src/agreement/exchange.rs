@@ -1,4 +1,4 @@
-//! The ZRTP of one session, where it meets sockets and clocks.
+//! The ZRTP of one session, with its sockets and timeouts.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +31,7 @@ use crate::error::{Error, ZrtpError};
 use crate::lock::lock;
 use crate::port::{Port, SideProtocol};
 
-/// Warnings that wait to be collected.
+/// Maximum warnings that wait to be polled.
 const WARNINGS_MAX: usize = 64;
 
 /// One session's agreement; its streams share it.
@@ -41,7 +41,7 @@ pub(crate) struct Agreement {
 
 struct Inner {
     session: Session,
-    /// Whether random numbers failed: then nothing may leave that was made with them.
+    /// Whether random numbers failed: then nothing made with them may be sent.
     is_predictable: Arc<AtomicBool>,
     streams: Vec<Attached>,
     warnings: VecDeque<Warning>,
@@ -102,7 +102,7 @@ impl Agreement {
         Ok(Self { inner: Mutex::new(Inner { session, is_predictable, streams, warnings }) })
     }
 
-    /// Adds a stream, which says Hello at once if the peer's address is known.
+    /// Adds a stream, which sends Hello at once if the peer's address is known.
     pub(crate) fn attach(
         &self,
         ssrc: Ssrc,
@@ -122,19 +122,19 @@ impl Agreement {
         Ok(id)
     }
 
-    /// The hash of the Hello of a stream that is to begin its chain with `h0`.
+    /// The hash of the Hello of a stream whose hash chain begins with `h0`.
     pub(crate) fn hello_hash(&self, h0: [u8; 32]) -> [u8; 32] {
         self.lock().session.hello_hash_with(h0)
     }
 
-    /// Takes a datagram that came on stream `id`.
+    /// Handles a datagram received on stream `id`.
     pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
         let mut inner = self.lock();
         inner.session.handle_datagram(now, id, from, datagram);
         inner.settle();
     }
 
-    /// Does what is due; when something will be.
+    /// Performs the actions due by `now`; returns when the next one is due.
     pub(crate) fn serve(&self, now: Instant) -> Option<Instant> {
         let mut inner = self.lock();
         if inner.session.next_timeout().is_some_and(|due| due <= now) {
@@ -144,7 +144,7 @@ impl Agreement {
         inner.session.next_timeout()
     }
 
-    /// Tells that authentic media came on stream `id`.
+    /// Records that authentic media arrived on stream `id`.
     pub(crate) fn note_media(&self, now: Instant, id: StreamId) {
         let mut inner = self.lock();
         inner.session.handle_authentic_media(now, id);
@@ -180,7 +180,7 @@ impl Agreement {
 }
 
 impl Inner {
-    /// Sends what there is to send, and sorts events by stream.
+    /// Sends pending datagrams, and sorts events by stream.
     fn settle(&mut self) {
         if self.is_predictable.load(Relaxed) {
             self.refuse();
@@ -206,7 +206,7 @@ impl Inner {
         }
     }
 
-    /// Lets nothing out of what was made without random numbers.
+    /// Discards what was made without random numbers, and fails all streams.
     fn refuse(&mut self) {
         while self.session.poll_datagram().is_some() {}
         while self.session.poll_event().is_some() {}
@@ -224,7 +224,7 @@ impl fmt::Debug for Agreement {
     }
 }
 
-/// A store for one context only: the peer is told to keep nothing.
+/// A store for one context only: the peer is asked to keep nothing.
 struct Forgetful(MemoryStore);
 
 impl SecretStore for Forgetful {

@@ -23,24 +23,24 @@ use crate::hex;
 
 /// The first line of the file.
 const HEAD: &str = "rushes-zrtp 1";
-/// Octets of the first two lines at most.
+/// Maximum octets of the first two lines.
 const HEAD_LEN_MAX: usize = 64;
-/// Octets of a peer's line at most: a ZID, three secrets, a mark and a time.
+/// Maximum octets of a peer's line: a ZID, three secrets, a mark and a time.
 const LINE_LEN_MAX: usize = 256;
 /// Octets of the longest file that is read: about 60 000 peers.
 const LEN_MAX: u64 = 16 << 20;
-/// Peers remembered at most. Beyond that the oldest unverified peer is forgotten.
+/// Maximum peers. Beyond that the oldest unverified peer is removed.
 const PEERS_MAX: usize = 4096;
-/// How long to wait while another program saves.
+/// Longest wait while another program saves.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// Pause between two attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// What stands for a secret that there is not.
+/// The mark of an absent secret.
 const NONE: &str = "-";
-/// What stands for an expiry that never comes.
+/// The mark of an expiry that never comes.
 const NEVER: &str = "never";
 
-/// One peer, and until when it is remembered: seconds since 1970.
+/// One peer, and its expiry in seconds since 1970.
 #[derive(Clone)]
 struct Entry {
     peer: Zid,
@@ -48,11 +48,12 @@ struct Entry {
     expires: Option<u64>,
 }
 
-/// What was kept of earlier sessions, in a file; this end's name (its ZID) is there too.
+/// Retained secrets of earlier sessions, and this end's ZID, in a file.
 ///
-/// Text, one line for each peer. Made if it is not there, readable by its owner only; replaced as a
-/// whole each time, so that a crash leaves the old one or the new one. Several programs may use it
-/// at once. At most 4096 peers are remembered; unverified ones are forgotten first.
+/// It is text, one line for each peer. It is created if it does not exist, readable by its owner
+/// only, and replaced as a whole each time, so that a crash leaves the old one or the new one.
+/// Several programs may use it at once. At most 4096 peers are kept; unverified ones are removed
+/// first.
 pub struct FileStore {
     path: PathBuf,
     zid: Zid,
@@ -60,13 +61,13 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// The store in the file `path`, which is made if it is not there.
+    /// Opens the store in the file `path`, which is created if it does not exist.
     ///
     /// # Errors
-    /// [`FileStoreError`] says what is wrong with the file, and in which line.
+    /// [`FileStoreError`], with the error in the file and its line.
     pub fn open(path: &Path) -> Result<Self, FileStoreError> {
         let path = path.to_owned();
-        // So that two programs do not make the file at once, each with a name of its own.
+        // Two programs must not create the file at once, each with its own ZID.
         let _lock = lock_folder(&path);
         if let Some((zid, peers)) = read(&path)? {
             return Ok(Self { path, zid, peers });
@@ -79,15 +80,15 @@ impl FileStore {
         Ok(store)
     }
 
-    /// The name of this end.
+    /// The ZID of this end.
     pub fn zid(&self) -> Zid {
         self.zid
     }
 
-    /// What the file is to contain.
+    /// The new contents of the file.
     fn contents(&self) -> Zeroizing<String> {
         let len = HEAD_LEN_MAX + LINE_LEN_MAX * self.peers.len();
-        // It must not grow, or copies of secrets would be left.
+        // It must not grow, or copies of secrets would remain in memory.
         let mut text = Zeroizing::new(String::with_capacity(len));
         text.extend([HEAD, "\nzid "]);
         hex::push(&self.zid, &mut text);
@@ -179,8 +180,9 @@ impl std::fmt::Debug for FileStore {
     }
 }
 
-/// Keeps other programs from saving in the folder of `path` until the result is dropped. `None` if the
-/// system cannot lock folders, or another program holds the lock for long.
+/// Keeps other programs from saving in the folder of `path` until the result is dropped.
+///
+/// `None` if the operating system cannot lock folders, or another program holds the lock for long.
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).ok()?;
@@ -206,7 +208,7 @@ fn create(path: &Path) -> std::io::Result<File> {
 
 type Contents = (Zid, Vec<Entry>);
 
-/// What the file holds; `None` if there is none.
+/// The contents of the file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     let io = |source| FileStoreError::Io { path: path.to_owned(), source };
     let len = match std::fs::metadata(path) {

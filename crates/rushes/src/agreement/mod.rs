@@ -14,45 +14,47 @@ pub(crate) use chain::ChainStart;
 pub(crate) use exchange::{Agreement, Channel};
 pub use file_store::FileStore;
 
-/// How long [`open`](crate::StreamBuilder::open) waits for the peer: more than ZRTP's own schedules
-/// take (RFC 6189 section 6).
+/// How long [`open`](crate::StreamBuilder::open) waits for the peer.
+///
+/// This is more than ZRTP's own schedules take (RFC 6189 section 6).
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a session's streams agree on keys by ZRTP. `Debug` prints no secret.
+/// Options of the key agreement of a session's streams by ZRTP. `Debug` prints no secret.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ZrtpConfig {
     /// The algorithms offered, in the order of preference.
     pub algorithms: Algorithms,
-    /// A file for this end's name and what is kept of earlier sessions (see [`FileStore`]); without
-    /// one, each context begins as a stranger.
+    /// A file for this end's ZID and the secrets of earlier sessions (see [`FileStore`]).
+    ///
+    /// Without one, each context begins with a new ZID and no secrets.
     pub cache: Option<PathBuf>,
     /// How long [`open`](crate::StreamBuilder::open) waits for the peer; 30 seconds by default.
     pub timeout: Duration,
-    /// Whether this end never begins an agreement.
+    /// Whether this end never initiates an agreement.
     pub is_passive: bool,
-    /// Whether a secret of an earlier session may stand for an agreement (Preshared mode).
+    /// Whether a secret of an earlier session may replace an agreement (Preshared mode).
     pub allows_preshared: bool,
-    /// A secret that both ends got by other means.
+    /// A secret that both ends obtained by other means.
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
-    /// The peers to agree on keys with. `None`, the default, stands for [`PeerPolicy::RefuseChanged`]
+    /// The peers that are accepted. `None`, the default, stands for [`PeerPolicy::RefuseChanged`]
     /// with a [`cache`](Self::cache), and for [`PeerPolicy::Allow`] without.
     pub policy: Option<PeerPolicy>,
-    /// What becomes of a stream whose peer does not answer Hellos; by default it is refused.
+    /// The treatment of a stream whose peer does not answer Hellos; by default it is refused.
     pub without_zrtp: WithoutZrtp,
     /// The hash that the peer's Hello must have, from its `a=zrtp-hash` (RFC 6189 section 8.1).
     pub peer_hello_hash: Option<[u8; 32]>,
 }
 
-/// What becomes of a stream whose peer does not speak ZRTP.
+/// The treatment of a stream whose peer does not support ZRTP.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum WithoutZrtp {
     /// It is not opened.
     #[default]
     Refuse,
-    /// It is opened in the clear, after 3.75 seconds of Hellos. Whoever can hold back datagrams can
-    /// bring that about: only for media that might as well have been sent in the clear.
+    /// It is opened in the clear, after 3.75 seconds of Hellos. An attacker who can hold back
+    /// datagrams can cause this: use it only for media that may be sent in the clear.
     Clear,
 }
 

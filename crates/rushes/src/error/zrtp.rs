@@ -11,30 +11,30 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ZrtpError {
-    /// A setting cannot be had.
+    /// A setting is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The exchange ended.
+    /// The exchange failed.
     #[error("{} ended the key agreement: {error}", if *.by_peer { "the peer" } else { "this end" })]
     Failed {
         /// Why (RFC 6189 section 5.9).
         error: ErrorCode,
-        /// Whether it was the peer that ended it.
+        /// Whether the peer ended it.
         by_peer: bool,
     },
-    /// The peer is not one that the policy allows.
+    /// The policy does not allow the peer.
     #[error(transparent)]
     Peer(#[from] PeerRefusal),
-    /// Nobody speaks ZRTP there.
+    /// No peer answers by ZRTP.
     #[error("nobody there speaks ZRTP, and nothing is sent in the clear")]
     NoPeer,
     /// Another stream of the session on the same port agrees on keys already.
     #[error("only one stream on a port can agree on keys by ZRTP")]
     PortTaken,
-    /// Where retained secrets are kept.
+    /// The retained secrets could not be read or written.
     #[error(transparent)]
     Store(#[from] FileStoreError),
-    /// It took too long.
+    /// The agreement took too long.
     #[error("no agreement on keys within the time given")]
     Timeout,
     /// The session has 256 streams.
@@ -51,20 +51,20 @@ pub enum FileStoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The file is not one of retained secrets, or was damaged. Nothing of it was changed.
+    /// The file does not contain retained secrets, or is damaged. It was not changed.
     #[error("{}, line {line}: {what}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in it.
         what: &'static str,
     },
-    /// The operating system gave no random numbers for the name of this end.
+    /// The operating system gave no random numbers for this end's ZID.
     #[error("no random numbers: {0}")]
     Random(String),
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a media file.
+//! Errors of media files.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,25 +11,25 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The bitstream is not what its codec asks for.
+    /// The bitstream is invalid for its codec.
     #[error("{}: {source}", path.display())]
     Bitstream {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error and its position.
         source: ReadError,
     },
-    /// The system cannot open, read or write the file.
+    /// The operating system cannot open, read or write the file.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// The system's error.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The system takes no more of a file; what it has taken is kept.
+    /// The operating system accepts no more of a file; what it has accepted is kept.
     #[error(
         "{}: cannot {action}: {source}; {} keeps {octets} octets, {whole} of them in {frames} \
          frames that are whole",
@@ -39,17 +39,17 @@ pub enum FileError {
     Kept {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// The file that keeps what came before.
+        /// The file that keeps the data so far.
         part: PathBuf,
         /// Octets in it.
         octets: u64,
-        /// Octets at its beginning that are whole frames.
+        /// Octets of complete frames at its beginning.
         whole: u64,
         /// The number of these frames.
         frames: u64,
-        /// The system's error.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The Ogg pages are damaged.
@@ -75,7 +75,7 @@ pub enum FileError {
         path: PathBuf,
         /// Its number, counted from 0.
         number: u64,
-        /// What is wrong with it.
+        /// The error in the packet.
         source: FrameError,
     },
 }

@@ -1,4 +1,4 @@
-//! Media files as sequences of frames: what a stream sends and what it has received.
+//! Media files as sequences of frames, to be sent or as received by a stream.
 //!
 //! | codec | file |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | Opus | Ogg Opus (RFC 7845) |
 //! | generic | octets, cut into frames of one size |
 //!
-//! Reading needs memory for one frame and a little more. Writing goes to `NAME.part`, which takes
-//! the file's name when it is finished and vanishes when it is not, unless the disk is full: then it
-//! stays.
+//! Reading needs memory for one frame and a little more. Writing goes to `NAME.part`, which is
+//! renamed when the file is finished and removed if it is not, unless the disk is full: then it is
+//! kept.
 
 mod error;
 mod opus;
@@ -25,7 +25,7 @@ use std::path::Path;
 
 use crate::codec::Codec;
 
-/// The codec that the name of a file promises; `None` if it promises none.
+/// The codec of a file according to its name; `None` if the extension is missing or unknown.
 ///
 /// ```
 /// use rushes::{Codec, file::codec_of};

@@ -19,7 +19,7 @@ use super::error::FileError;
 /// not known: 80 ms (RFC 7845 section 4.2).
 const PRE_SKIP: u16 = 3840;
 
-/// Samples to a page at most: pages of up to a second (RFC 7845 section 6).
+/// Maximum samples of a page: pages of up to a second (RFC 7845 section 6).
 const PAGE_SAMPLES: u64 = 48_000;
 
 /// The identification header (RFC 7845 section 5.1).
@@ -39,7 +39,7 @@ pub struct OpusHead {
 }
 
 impl OpusHead {
-    /// Reads the header; `None` if `packet` is not one of version 0 or 1 to 15.
+    /// Parses the header; `None` if `packet` is not a header of a version from 0 to 15.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let fields = packet.strip_prefix(b"OpusHead")?;
         let &[version, channels, p0, p1, r0, r1, r2, r3, g0, g1, mapping] =
@@ -78,7 +78,7 @@ pub struct OpusReader<R: Read + Seek> {
 }
 
 impl<R: Read + Seek> OpusReader<R> {
-    /// Reads the two headers of `input`, which errors call `path`.
+    /// Reads the two headers of `input`; errors call it `path`.
     ///
     /// # Errors
     /// [`FileError::Ogg`] or [`FileError::OggOpus`].
@@ -108,7 +108,7 @@ impl<R: Read + Seek> OpusReader<R> {
         self.head
     }
 
-    /// The next packet and how long it lasts, in ticks of 48 kHz.
+    /// The next packet and its duration, in ticks of 48 kHz.
     ///
     /// # Errors
     /// [`FileError::Ogg`] or [`FileError::OpusPacket`].
@@ -143,25 +143,25 @@ impl<R: Read + Seek> std::fmt::Debug for OpusReader<R> {
     }
 }
 
-/// Opus packets into a playable Ogg stream. Packets are placed in time by their RTP timestamps,
-/// so that gaps (lost packets, discontinuous transmission) stay gaps.
+/// Writes Opus packets to a playable Ogg stream. Packets are placed in time by their RTP
+/// timestamps, so that gaps (lost packets, discontinuous transmission) stay gaps.
 pub struct OpusWriter<W: Write> {
     packets: PacketWriter<'static, W>,
     serial: u32,
     begun: bool,
-    /// The packet in hand: it is written when the next one shows whether it was the last.
+    /// The latest packet: it is written when the next one shows whether it was the last.
     held: Option<Vec<u8>>,
-    /// Granule position after the packet in hand, in samples of 48 kHz.
+    /// Granule position after the held packet, in samples of 48 kHz.
     position: u64,
     page_start: u64,
-    /// Packets given to the pages, and those of them in pages that are written.
+    /// Packets added to pages, and those of them in pages that are written.
     packets_given: u64,
     packets_in_pages: u64,
     next_timestamp: Option<RtpTimestamp>,
 }
 
 impl<W: Write> OpusWriter<W> {
-    /// A writer of one stream to `output`.
+    /// Creates a writer of one stream to `output`.
     pub fn new(output: W, serial: u32) -> Self {
         Self {
             packets: PacketWriter::new(output),
@@ -176,17 +176,17 @@ impl<W: Write> OpusWriter<W> {
         }
     }
 
-    /// Where it is written to.
+    /// The output that pages are written to.
     pub(super) fn output(&self) -> &W {
         self.packets.inner()
     }
 
-    /// Packets in pages that were given to the output.
+    /// Packets in pages that were written to the output.
     pub(super) fn packets_in_pages(&self) -> u64 {
         self.packets_in_pages
     }
 
-    /// Says that the next packet is of another source, whose timestamps begin elsewhere.
+    /// Marks the next packet as that of another source, with unrelated timestamps.
     pub(super) fn change_source(&mut self) {
         self.next_timestamp = None;
     }
@@ -194,7 +194,7 @@ impl<W: Write> OpusWriter<W> {
     /// Writes one packet, sampled at `timestamp`.
     ///
     /// # Errors
-    /// What the system said; or that the packet is not Opus.
+    /// The error of the output, or an error if the packet is not Opus.
     pub fn write(&mut self, packet: &[u8], timestamp: RtpTimestamp) -> io::Result<()> {
         let ticks = packet_duration(packet)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -203,7 +203,7 @@ impl<W: Write> OpusWriter<W> {
             self.write_headers(packet)?;
         }
         self.write_held(PacketWriteEndInfo::NormalPacket)?;
-        // Only a gap moves the position; a timestamp that goes back cannot.
+        // A gap advances the position; a timestamp that goes back does not reduce it.
         let gap = self.next_timestamp.map_or(0, |next| timestamp.distance(next));
         self.position += u64::try_from(gap).unwrap_or(0) + u64::from(ticks);
         self.next_timestamp = Some(timestamp.plus(ticks));
@@ -211,10 +211,10 @@ impl<W: Write> OpusWriter<W> {
         Ok(())
     }
 
-    /// Ends the stream and gives the output back.
+    /// Ends the stream and returns the output.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.end()?;
         Ok(self.packets.into_inner())
@@ -245,7 +245,7 @@ impl<W: Write> OpusWriter<W> {
         Ok(())
     }
 
-    /// The headers, for as many channels as the first packet has (RFC 6716 section 3.1, bit s).
+    /// Writes the headers, with the channels of the first packet (RFC 6716 section 3.1, bit s).
     fn write_headers(&mut self, packet: &[u8]) -> io::Result<()> {
         let channels = if packet.first().is_some_and(|toc| toc & 4 != 0) { 2 } else { 1 };
         let head =

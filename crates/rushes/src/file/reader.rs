@@ -19,11 +19,11 @@ use crate::codec::Codec;
 /// Octets read from a file at once.
 const PIECE_LEN: usize = 256 << 10;
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// How NAL units are set apart, in files of H.264, H.265 and H.266.
+    /// The delimiting of NAL units, in files of H.264, H.265 and H.266.
     pub framing: Framing,
     /// Octets in each frame of a generic file; the last may be shorter.
     pub frame_len: usize,
@@ -42,7 +42,7 @@ impl Default for ReadOptions {
 pub struct MediaFrame<'r> {
     /// Its octets: an access unit, an Opus packet, or a piece of a generic file.
     pub data: &'r [u8],
-    /// How long it lasts in ticks of the codec's clock, where the file says so (Opus).
+    /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
     pub duration: Option<u32>,
 }
 
@@ -51,7 +51,7 @@ pub struct MediaFrame<'r> {
 pub struct MediaReader {
     path: PathBuf,
     kind: Kind,
-    /// The frame in hand, of files whose frames are copied out.
+    /// The current frame, for files whose frames are copied out.
     frame: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ impl MediaReader {
     /// Opens the file at `path` as one of `codec`.
     ///
     /// # Errors
-    /// [`FileError::Io`], or what is wrong with the headers of an Opus file.
+    /// [`FileError::Io`], or the error in the headers of an Opus file.
     pub fn open(path: &Path, codec: Codec, options: ReadOptions) -> Result<Self, FileError> {
         let file = File::open(path).map_err(|source| FileError::Io {
             path: path.to_owned(),
@@ -85,10 +85,10 @@ impl MediaReader {
         Ok(Self { path: path.to_owned(), kind, frame: Vec::new() })
     }
 
-    /// Reads octets in memory as a file of `codec`, which errors call `name`.
+    /// Reads octets in memory as a file of `codec`; errors call it `name`.
     ///
     /// # Errors
-    /// What is wrong with the headers of an Opus file.
+    /// The error in the headers of an Opus file.
     pub fn from_octets(
         octets: Vec<u8>,
         name: &str,
@@ -107,7 +107,7 @@ impl MediaReader {
     /// The next frame; `None` at the end of the file.
     ///
     /// # Errors
-    /// [`FileError`], which names the file and the place.
+    /// [`FileError`], with the file and the position.
     pub fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
         match &mut self.kind {
             Kind::Video { file, reader, ended } => {

@@ -7,13 +7,13 @@ use std::io::Seek;
 use std::io::SeekFrom;
 use std::io::Write;
 
-/// Octets given to the system at once.
+/// Octets passed to the operating system at once.
 const BUFFER_LEN: usize = 256 << 10;
 
-/// Where octets go.
+/// The destination of octets.
 #[derive(Debug)]
 pub(super) enum Target {
-    /// A file of our own, which can be begun anew.
+    /// A file created by the writer, which can be truncated.
     File(File),
     /// A pipe or a device.
     Stream(File),
@@ -30,8 +30,9 @@ impl Target {
     }
 }
 
-/// A buffer before a [`Target`] that knows how many octets the system has taken, also after an error,
-/// which [`std::io::BufWriter`] does not.
+/// A buffer before a [`Target`] that counts the octets accepted by the operating system.
+///
+/// The count is valid after an error too, unlike with [`std::io::BufWriter`].
 #[derive(Debug)]
 pub(super) struct Sink {
     target: Target,
@@ -44,7 +45,7 @@ impl Sink {
         Self { target, buffer: Vec::with_capacity(BUFFER_LEN), taken: 0 }
     }
 
-    /// Octets that the system has taken.
+    /// Octets accepted by the operating system.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
@@ -54,7 +55,7 @@ impl Sink {
         self.taken + self.buffer.len() as u64
     }
 
-    /// Empties a file; what a pipe or a device was given cannot be taken back.
+    /// Truncates a file; data passed to a pipe or a device cannot be taken back.
     pub(super) fn begin_again(&mut self) -> io::Result<()> {
         if let Target::File(file) = &mut self.target {
             self.buffer.clear();
@@ -65,7 +66,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Gives what is in the buffer to the system.
+    /// Passes the buffer to the operating system.
     fn drain(&mut self) -> io::Result<()> {
         let mut done = 0;
         let outcome = loop {

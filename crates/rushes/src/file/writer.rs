@@ -18,12 +18,12 @@ use crate::codec::Codec;
 /// A media file being written: frames of video and of the generic format one after the other,
 /// Opus packets in Ogg.
 ///
-/// An ordinary file is written as `NAME.part` and takes its name in [`finish`](Self::finish);
-/// dropped before, it leaves nothing behind. Pipes and devices are written directly, and `-` is
-/// the standard output.
+/// An ordinary file is written as `NAME.part` and renamed in [`finish`](Self::finish); if dropped
+/// before, it is removed. Pipes and devices are written directly, and `-` is the standard output.
 ///
-/// When the system takes no more of a file, because the disk is full for example, what it has
-/// taken stays in `NAME.part`, and [`FileError::Kept`] says how much of it is whole.
+/// If the operating system accepts no more of a file, for example because the disk is full, the
+/// accepted data stays in `NAME.part`, and [`FileError::Kept`] gives the size of the complete
+/// frames.
 #[derive(Debug)]
 pub struct MediaWriter {
     path: PathBuf,
@@ -31,9 +31,9 @@ pub struct MediaWriter {
     /// `None` after an error.
     output: Option<Output>,
     frames: u64,
-    /// Ends of frames that the system has not taken yet: octets, and frames up to there.
+    /// Ends of frames that are not accepted yet: octets, and frames up to there.
     ends: VecDeque<(u64, u64)>,
-    /// The last end that it has taken.
+    /// The last end that the operating system has accepted.
     whole: (u64, u64),
 }
 
@@ -91,9 +91,9 @@ impl MediaWriter {
     /// Writes one frame, sampled at `timestamp`.
     ///
     /// # Errors
-    /// [`FileError::Kept`] if the system takes no more; nothing can be written afterwards.
-    /// [`FileError::Io`] if it has taken nothing of the file, or is given a pipe or a device, or if
-    /// the frame is not of the file's codec.
+    /// [`FileError::Kept`] if the operating system accepts no more; nothing can be written
+    /// afterwards. [`FileError::Io`] if it has accepted nothing of the file, if the output is a
+    /// pipe or a device, or if the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
         let written = match &mut self.output {
             Some(Output::Plain(sink)) => sink.write_all(frame),
@@ -113,7 +113,7 @@ impl MediaWriter {
         }
     }
 
-    /// Forgets all frames: the file begins with the next one. What a pipe or a device was given
+    /// Discards all frames: the file begins with the next one. Data passed to a pipe or a device
     /// stays, and the next frame follows it.
     ///
     /// # Errors
@@ -138,15 +138,16 @@ impl MediaWriter {
         Ok(())
     }
 
-    /// Marks the next frame as that of another sender than the last one: the timestamps do not show
-    /// the time between them.
+    /// Marks the next frame as that of another sender than the last one.
+    ///
+    /// Their timestamps do not show the time between them.
     pub fn change_source(&mut self) {
         if let Some(Output::Opus(writer)) = &mut self.output {
             writer.change_source();
         }
     }
 
-    /// Ends the file and gives it its name.
+    /// Ends the file and renames it.
     ///
     /// # Errors
     /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed.
@@ -169,7 +170,7 @@ impl MediaWriter {
         Ok(())
     }
 
-    /// Notes where the frames so far end, and which ends the system has taken.
+    /// Records the end of the frames so far, and which ends the operating system has accepted.
     fn note_end(&mut self) {
         let Some(output) = &self.output else { return };
         let (written, taken) = (output.sink().written(), output.sink().taken());
@@ -186,7 +187,7 @@ impl MediaWriter {
         }
     }
 
-    /// Ends the file after an error; what the system has taken of it is kept.
+    /// Ends the file after an error; the accepted data is kept.
     fn give_up(&mut self, action: &'static str, source: io::Error) -> FileError {
         let octets = self.output.as_ref().map_or(0, |output| output.sink().taken());
         self.note_end();
@@ -209,13 +210,13 @@ impl Drop for MediaWriter {
     fn drop(&mut self) {
         self.output = None;
         if let Some(part) = self.part.take() {
-            // If it is gone already, so much the better.
+            // The file may be gone already.
             let _ = std::fs::remove_file(part);
         }
     }
 }
 
-/// Whether `path` is a file, or not yet anything.
+/// Whether `path` is an ordinary file or does not exist.
 fn is_ordinary(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }

@@ -1,5 +1,5 @@
-//! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1): it ties the stream to
-//! whoever wrote the description.
+//! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1), which ties the
+//! stream to the author of the description.
 
 use rushes_proto::sdp::Attribute;
 use rushes_proto::sdp::Media;
@@ -23,7 +23,7 @@ impl StreamBuilder {
         Ok(())
     }
 
-    /// Lets the stream agree on keys with whoever `media` announces, if it does so.
+    /// Agrees on keys with the peer that `media` announces by a hash, if it has one.
     pub(super) fn agreeing_as(self, media: &Media) -> Self {
         let mut announced =
             media.attributes.iter().filter(|one| one.name.eq_ignore_ascii_case(ZRTP_HASH));
@@ -35,7 +35,7 @@ impl StreamBuilder {
     }
 }
 
-/// The hash of a Hello of our version.
+/// Parses the hash of a Hello of this version.
 fn hello_hash(value: &str) -> Option<[u8; 32]> {
     let (version, digits) = value.split_once(' ')?;
     // The last octet of the version does not count (section 4.1.1).

@@ -1,4 +1,4 @@
-//! Setting a stream up.
+//! Settings of a stream.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,11 +26,11 @@ use crate::pace::Pacing;
 use crate::port::OnlyFrom;
 use crate::security::Security;
 
-/// A stream being set up. Every setting has a default that works; [`open`](Self::open) checks
-/// them all.
+/// A stream being set up. Every setting has a working default; [`open`](Self::open) checks them
+/// all.
 ///
 /// Streams of a session with the same local port share a socket; its settings (buffers, paths,
-/// multicast, where RTCP is) are those of the stream that was opened first.
+/// multicast, the port of RTCP) are those of the stream that was opened first.
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until `open`"]
 pub struct StreamBuilder {
@@ -133,16 +133,18 @@ impl StreamBuilder {
         self
     }
 
-    /// The one source to accept, which is then believed from its first packet on; by default
-    /// any. Streams on one port need it, or payload types of their own.
+    /// The only source to accept, which is then accepted from its first packet on; by default any.
+    /// Streams on one port need it, or different payload types.
     pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.remote_ssrc = Some(ssrc);
         self
     }
 
-    /// The only host to accept packets from, and the port of its media if that is known; others are
-    /// counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By default the session's
-    /// peer, if it has one that is no multicast group, and otherwise any host.
+    /// The only host to accept packets from, and the port of its media if that is known.
+    ///
+    /// Packets of others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By
+    /// default the session's peer, if it has one that is not a multicast group, and otherwise any
+    /// host.
     ///
     /// Addresses can be forged; SRTP and ZRTP keep strangers out reliably.
     pub fn only_from(mut self, host: IpAddr, port: Option<u16>) -> Self {
@@ -178,7 +180,7 @@ impl StreamBuilder {
         self
     }
 
-    /// How large frames are spread over time; by default over half the frame interval.
+    /// The spreading of large frames over time; by default over half the frame interval.
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
         self
@@ -190,7 +192,7 @@ impl StreamBuilder {
         self
     }
 
-    /// How NAL units are set apart, in frames pushed and pulled; by default with start codes.
+    /// The delimiting of NAL units in frames pushed and pulled; by default with start codes.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.frame.framing = framing;
         self
@@ -202,47 +204,52 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767: if not zero, the
-    /// default, NAL units travel with their decoding order numbers, and the sender may interleave
-    /// them. Both sides must agree.
+    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767; 0 by default.
     ///
-    /// Received units are put into decoding order: each waits until the numbers say that none can
-    /// come before it any more, and an access unit for the first unit of the next. A larger number
-    /// delays them more. Units to be sent are not interleaved.
+    /// If it is not 0, NAL units travel with their decoding order numbers, and the sender may
+    /// interleave them. Both sides must agree. Received units are put into decoding order: each
+    /// waits until the numbers show that no other can precede it, and an access unit waits for the
+    /// first unit of the next. A larger number delays them more. Units to be sent are not
+    /// interleaved.
     pub fn max_don_diff(mut self, max: u16) -> Self {
         self.interleaving.max_don_diff = max;
         self
     }
 
-    /// `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767: the most NAL units that
-    /// are sent before one that they follow in decoding order, so that received units need not wait
-    /// for more. 0, the default, if that is not known. See [`max_don_diff`](Self::max_don_diff).
+    /// `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767.
+    ///
+    /// This is the maximum number of NAL units sent before one that they follow in decoding order,
+    /// so that received units need not wait for more. 0, the default, if unknown. See
+    /// [`max_don_diff`](Self::max_don_diff).
     pub fn depack_buf_nalus(mut self, units: u16) -> Self {
         self.interleaving.depack_buf_nalus = units;
         self
     }
 
-    /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7): octets of NAL
-    /// units that wait for others at most. 0, the default, if that is not known; they are then as many
-    /// as the [largest frame](Self::frame_len_max) has. See [`max_don_diff`](Self::max_don_diff).
+    /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7).
+    ///
+    /// This is the maximum of octets of NAL units that wait for others. 0, the default, if unknown:
+    /// the limit is then the size of the [largest frame](Self::frame_len_max). See
+    /// [`max_don_diff`](Self::max_don_diff).
     pub fn depack_buf_bytes(mut self, octets: u32) -> Self {
         self.interleaving.depack_buf_bytes = octets;
         self
     }
 
-    /// How long a missing packet is waited for, from the first packet after it: by default 50 ms;
-    /// with [`recovery`](Self::recovery) at least so long (see [`latency`](Self::latency)). It delays
-    /// nothing while no packet is missing.
+    /// The wait for a missing packet, from the first packet after it: by default 50 ms.
+    ///
+    /// With [`recovery`](Self::recovery) it is the minimum (see [`latency`](Self::latency)). It
+    /// delays nothing while no packet is missing.
     pub fn reorder_time(mut self, time: Duration) -> Self {
         self.reorder_time = Some(time);
         self
     }
 
-    /// How long a frame may wait for packets that are [asked for](Self::recovery), by default 500 ms.
+    /// Longest wait of a frame for packets that are [requested](Self::recovery), by default 500 ms.
     ///
-    /// They are waited for as long as four requests take at the measured round-trip time, which is
-    /// often less; until it is known, for the whole limit. Packets whose answer could not come in
-    /// time are not requested, and counted
+    /// The wait is as long as four requests take at the measured round-trip time, which is often
+    /// less; until that is known, it is the whole limit. Packets whose retransmission could not
+    /// arrive in time are not requested, and counted
     /// ([`not_requested`](crate::proto::stream::ReceiveStatistics::not_requested)): with a round
     /// trip of 200 ms, a limit below 205 ms recovers nothing, and one of 600 ms nearly everything.
     pub fn latency(mut self, limit: Duration) -> Self {
@@ -250,32 +257,36 @@ impl StreamBuilder {
         self
     }
 
-    /// Octets that unfinished frames and reorder windows of all sources of the stream may hold
-    /// together, by default 64 MiB more than [`frame_len_max`](Self::frame_len_max), which is the
-    /// least. When that is exceeded, the source that has delivered least gives up its frame.
+    /// Octets that incomplete frames and reorder windows of all the stream's sources may hold.
+    ///
+    /// The minimum is [`frame_len_max`](Self::frame_len_max), the default 64 MiB more. If it is
+    /// exceeded, the source that has delivered least gives up its frame.
     pub fn memory(mut self, octets: usize) -> Self {
         self.memory = Some(octets);
         self
     }
 
-    /// Packets that the reorder window spans at most (1..=16 384), and octets that it holds; by
-    /// default 512 (with [`recovery`](Self::recovery) 4 096) and 4 MiB.
+    /// Maximum packets that the reorder window spans (1..=16 384), and octets that it holds.
+    ///
+    /// By default 512 packets (with [`recovery`](Self::recovery) 4 096) and 4 MiB.
     pub fn reorder_window(mut self, packets: usize, octets: usize) -> Self {
         self.reorder_packets = Some(packets);
         self.reorder_octets = octets;
         self
     }
 
-    /// Packets before a source is believed, by default 2 (RFC 3550 appendix A.1); they are kept
-    /// meanwhile, so none is lost. 1 believes a source at once.
+    /// Packets before a source is accepted, by default 2 (RFC 3550 appendix A.1).
+    ///
+    /// They are kept meanwhile, so none is lost. With 1 a source is accepted at once.
     pub fn probation(mut self, packets: u8) -> Self {
         self.probation = packets;
         self
     }
 
-    /// Sources that are followed at once, by default 16, and how long one may be silent, its reports
-    /// included, before it ends, by default 30 s. If another source needs its place, two seconds
-    /// without media and reports are enough.
+    /// Maximum concurrent sources (default 16), and idle time before one ends (default 30 s).
+    ///
+    /// A source is idle without media and reports. If another source needs its place, two seconds
+    /// are enough.
     pub fn sources(mut self, max: usize, timeout: Duration) -> Self {
         self.sources_max = max;
         self.source_timeout = timeout;
@@ -291,18 +302,18 @@ impl StreamBuilder {
 
     /// How long to wait for room in the socket's send buffer before giving up, by default 1 s.
     pub fn send_timeout(mut self, timeout: Duration) -> Self {
-        // A year is for ever, and does not overflow an instant.
+        // A year is practically unlimited, and does not overflow an `Instant`.
         self.send_timeout = timeout.min(Duration::from_secs(365 * 24 * 3600));
         self
     }
 
-    /// The first sequence number and timestamp; random by default, as RFC 3550 section 5.1 asks.
+    /// The first sequence number and timestamp; random by default (RFC 3550 section 5.1).
     pub fn first_packet(mut self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Self {
         self.first = Some((sequence, timestamp));
         self
     }
 
-    /// How datagrams are given to the kernel; by default the fastest way that works.
+    /// The send path of datagrams to the kernel; by default the fastest that works.
     pub fn send_path(mut self, path: SendPath) -> Self {
         self.socket.send_path = path;
         self
@@ -312,21 +323,21 @@ impl StreamBuilder {
     /// (`MSG_ZEROCOPY`; Linux 5.0); by default not.
     ///
     /// It is for real network devices with scatter-gather and checksum offload, and frames of
-    /// 16 KiB and more. Over loopback, where the kernel copies all the same, it costs more than it
-    /// saves. It takes 8 slabs of 64 KiB for each stream instead of one; when all are on their way,
+    /// 16 KiB and more. Over loopback, where the kernel copies anyway, it costs more than it saves.
+    /// It uses 8 slabs of 64 KiB for each stream instead of one; when all are lent,
     /// [`push_frame`](crate::MediaStream::push_frame) waits, at most for the
     /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
-    /// [history](Self::history) is made of such slabs and takes twice the memory.
+    /// [history](Self::history) consists of such slabs and takes twice the memory.
     ///
-    /// Where the system or the device does not support it, data is copied; the counters show it
-    /// ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent as
-    /// well. What it saves depends on the device and the frames: measure it.
+    /// If the operating system or the device does not support it, data is copied; the counters show
+    /// it ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent
+    /// as well. The gain depends on the device and the frames: measure it.
     pub fn zero_copy(mut self, on: bool) -> Self {
         self.socket.zero_copy = on;
         self
     }
 
-    /// How datagrams are taken from the kernel; by default the fastest way that works.
+    /// The receive path of datagrams from the kernel; by default the fastest that works.
     pub fn receive_path(mut self, path: ReceivePath) -> Self {
         self.socket.receive_path = path;
         self
@@ -344,8 +355,10 @@ impl StreamBuilder {
         self
     }
 
-    /// How a multicast group is joined and reached; by default the peer's group, if it is one,
-    /// on the default interface, one hop far, heard by this host too.
+    /// The multicast group to join, and options for sending to it.
+    ///
+    /// By default the peer's group, if it is one, on the default interface, with a hop limit of 1,
+    /// received by this host too.
     pub fn multicast(mut self, options: MulticastOptions) -> Self {
         self.socket.multicast = Some(options);
         self

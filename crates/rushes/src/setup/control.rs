@@ -10,10 +10,10 @@ use rushes_proto::timer::TimerConfig;
 
 use super::builder::StreamBuilder;
 
-/// How often whole reports are sent, at most, while feedback may be sent at any time.
+/// Minimum interval of complete reports while feedback may be sent at any time.
 const REGULAR_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long feedback may be useful.
+/// Time for which feedback is useful.
 const FEEDBACK_DELAY: Duration = Duration::from_millis(500);
 
 /// Whether and how lost packets are requested and retransmitted.
@@ -23,10 +23,11 @@ pub enum Recovery {
     /// Lost packets are not requested.
     #[default]
     Off,
-    /// In a stream of their own (RFC 4588), whose payload type follows from the stream's: 127 for
-    /// 96, 126 for 97, and so on down.
+    /// In a separate stream (RFC 4588).
+    ///
+    /// The payload type is derived from the stream's: 127 for 96, 126 for 97, and so on down.
     On,
-    /// In a stream of their own with this payload type.
+    /// In a separate stream with this payload type.
     Rtx(PayloadType),
     /// Unchanged, in the stream they belong to; for peers that send NACKs but do not support RFC
     /// 4588.
@@ -86,7 +87,7 @@ impl Default for ControlSettings {
 }
 
 impl ControlSettings {
-    /// When reports and feedback may be sent.
+    /// The timing of reports and feedback.
     pub(crate) fn timer(&self, multiparty: bool) -> TimerConfig {
         let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || self.arrivals);
         TimerConfig {
@@ -133,15 +134,15 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether requests go out at once (the profile AVPF, RFC 4585) rather than with the next
+    /// Whether requests are sent at once (the profile AVPF, RFC 4585) rather than with the next
     /// report; by default only with [`recovery`](Self::recovery).
     pub fn feedback(mut self, on: bool) -> Self {
         self.control.feedback = Some(on);
         self
     }
 
-    /// Whether feedback may go without a report before it (RFC 5506); by default not. Both sides
-    /// must agree.
+    /// Whether feedback may be sent without a report before it (RFC 5506); by default not. Both
+    /// sides must agree.
     pub fn reduced_size(mut self, on: bool) -> Self {
         self.control.reduced_size = on;
         self
@@ -157,8 +158,8 @@ impl StreamBuilder {
     /// Whether lost packets are requested and retransmitted; by default not. Both sides must agree,
     /// and need RTCP.
     ///
-    /// A frame then may wait longer for a missing packet: see
-    /// [`latency`](Self::latency). On a path without losses it sends nothing more.
+    /// A frame may then wait longer for a missing packet: see [`latency`](Self::latency). On a path
+    /// without losses nothing more is sent.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.control.recovery = recovery;
         self
@@ -171,7 +172,7 @@ impl StreamBuilder {
         self
     }
 
-    /// The one source to accept retransmissions of, which must not be that of the media; by
+    /// The only source of retransmissions to accept, which must not be that of the media; by
     /// default any. Only with [`Recovery::On`] and [`Recovery::Rtx`].
     pub fn remote_rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.control.remote_rtx_ssrc = Some(ssrc);
@@ -194,10 +195,10 @@ impl StreamBuilder {
     }
 
     /// Sends an empty datagram at once and whenever nothing was sent for `interval`, so that
-    /// address translators keep the path to us open (RFC 6263 section 4.1); by default never. It
-    /// needs a remote port, and a thread that pulls or waits.
+    /// address translators keep the path to this end open (RFC 6263 section 4.1); by default never.
+    /// It needs a remote port, and a thread that pulls or waits.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
-        // A year is for ever, and does not overflow an instant.
+        // A year is practically unlimited, and does not overflow an `Instant`.
         let longest = Duration::from_secs(365 * 24 * 3600);
         self.control.keep_alive = Some(interval.clamp(Duration::from_millis(10), longest));
         self

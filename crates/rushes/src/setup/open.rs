@@ -1,4 +1,4 @@
-//! Opening a stream: every setting checked, the parts made and put together.
+//! Opening a stream: checks all settings, creates the parts and assembles them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const IPV4_UDP_LEN: usize = 20 + 8;
 /// Octets in the IPv6 and UDP headers.
 const IPV6_UDP_LEN: usize = 40 + 8;
 
-/// Packets whose places in the history are remembered.
+/// Packets whose places in the history are recorded.
 const HISTORY_PACKETS: usize = 8192;
 
 /// Packets that the reorder window spans by default with recovery.
@@ -45,7 +45,7 @@ const RECOVERY_PACKETS: usize = 4096;
 /// Octets in the largest IP packet of RTCP: jumbo frames are for media.
 const REPORT_MTU_MAX: usize = 1500;
 
-/// Slabs of a stream that sends without copying: one is written while others are on their way.
+/// Slabs of a stream with zero-copy sending: one is written while others are lent to the kernel.
 const ZERO_COPY_SLABS: usize = 8;
 
 /// Peers whose reports are kept.
@@ -57,7 +57,7 @@ impl StreamBuilder {
     ///
     /// # Errors
     /// [`Error::Net`] if the port is in use or the socket cannot be set up,
-    /// [`Error::SharedPort`], or what is wrong with a setting.
+    /// [`Error::SharedPort`], or the error of an invalid setting.
     pub fn open(self) -> Result<MediaStream, Error> {
         #[cfg(feature = "zrtp")]
         if let Some(crate::security::Security::Zrtp(_)) = &self.security {
@@ -67,13 +67,13 @@ impl StreamBuilder {
         builder.open_on(port)
     }
 
-    /// Checks what can be checked, and binds the socket.
+    /// Checks the settings, and binds the socket.
     pub(crate) fn bind(mut self) -> Result<(Self, Arc<Port>), Error> {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
         if self.socket.multicast.is_some() && self.local_port == 0 {
-            // A group's members listen where its senders send.
+            // A group's members listen on the port that its senders send to.
             self.local_port = self.remote_port.unwrap_or(0);
         }
         if (self.control.recovery != Recovery::Off || self.control.arrivals) && !self.control.rtcp {
@@ -85,7 +85,7 @@ impl StreamBuilder {
             (true, true) => ControlPort::Muxed,
             (true, false) => ControlPort::Beside(self.control.local_port),
         };
-        // Before the socket, so that a wrong setting leaves nothing behind.
+        // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
         let format = self.carried.format(self.frame.framing, self.interleaving);
         self.sender(&*format)?;
         self.receiver(format)?;
@@ -302,7 +302,7 @@ impl StreamBuilder {
         }
     }
 
-    /// The address at which the peer takes RTCP, if its media goes to `to`.
+    /// The address at which the peer receives RTCP, if its media goes to `to`.
     fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
         let port = match (self.control.remote_port, self.control.mux) {
             (Some(port), _) => port,
@@ -314,7 +314,7 @@ impl StreamBuilder {
     }
 }
 
-/// A stream's parts, before they are put together.
+/// The parts of a stream before they are assembled.
 struct Parts {
     port: Arc<Port>,
     inbox: Arc<Inbox>,

@@ -18,9 +18,9 @@ use crate::media::MediaStream;
 use crate::port::{Port, SideProtocol};
 use crate::security::Security;
 
-/// How long a wait sleeps at most: another stream of the session may have to go first.
+/// Longest sleep of a wait: another stream of the session may have to proceed first.
 const NAP: Duration = Duration::from_millis(20);
-/// Addresses that were not the peer's and wait to be collected.
+/// Maximum failed addresses that wait to be polled.
 const FAILED_MAX: usize = 16;
 
 /// A stream whose keys are being agreed on by ZRTP; made by
@@ -31,7 +31,7 @@ pub struct Opening {
     builder: StreamBuilder,
     port: Arc<Port>,
     channel: Arc<Channel>,
-    /// There from when its keys are known.
+    /// Present once its keys are known.
     stream: Option<MediaStream>,
     /// Addresses that were not the peer's.
     failed: VecDeque<(SocketAddr, ZrtpError)>,
@@ -39,12 +39,13 @@ pub struct Opening {
 }
 
 impl StreamBuilder {
-    /// Begins to open a stream whose keys are agreed on by ZRTP: says Hello to the peer, or waits
-    /// for one where the session or the stream has none. [`open`](Self::open) does that and waits.
+    /// Begins to open a stream whose keys are agreed on by ZRTP.
     ///
-    /// A stream that knows no address waits for the peer whatever else comes: up to 8 addresses at a
-    /// time may agree on keys, and the first that confirms them is the peer. What becomes of the
-    /// others is in [`poll_failed`](Opening::poll_failed).
+    /// Sends Hello to the peer, or waits for one if the session or the stream has no peer.
+    /// [`open`](Self::open) does the same and waits for the agreement. A stream without a known
+    /// address waits for the peer whatever else arrives: up to 8 addresses at a time may agree on
+    /// keys, and the first that confirms them is the peer. [`poll_failed`](Opening::poll_failed)
+    /// reports the others.
     ///
     /// # Errors
     /// As [`open`](Self::open); [`Error::Zrtp`] if the port has such a stream already, the cache
@@ -89,19 +90,21 @@ impl StreamBuilder {
         };
         let mut opening = self.begin()?;
         let stream = opening.wait(timeout)?;
-        // The last that tried says more than that the time is over.
+        // The last failure is more specific than a timeout.
         let last = opening.failed.pop_back();
         stream.ok_or_else(|| last.map_or(ZrtpError::Timeout, |(_, error)| error).into())
     }
 }
 
 impl Opening {
-    /// Waits until the keys are agreed on, at most for `timeout`; `None` if they are not by then,
-    /// and `wait` may be called again. Reads the socket on the caller's thread.
+    /// Waits until the keys are agreed on, at most for `timeout`.
+    ///
+    /// Returns `None` if they are not by then; `wait` may be called again. Reads the socket on the
+    /// caller's thread.
     ///
     /// # Errors
-    /// [`Error::Zrtp`] if there will be no agreement: the peer's address is known, and nobody speaks
-    /// ZRTP there, or an end refused.
+    /// [`Error::Zrtp`] if there will be no agreement: no peer answers by ZRTP at the known address,
+    /// or an end refused.
     /// Otherwise as [`StreamBuilder::open`](crate::StreamBuilder::open).
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<MediaStream>, Error> {
         let deadline = Instant::now() + timeout;
@@ -116,7 +119,7 @@ impl Opening {
                 return Ok(None);
             }
             let until = due.unwrap_or(deadline).min(now + NAP).min(deadline);
-            // One batch at a time: what comes next may be for the stream that this one brings about.
+            // One batch at a time: the next one may be for the stream that this one completes.
             self.port.run_once(until)?;
         }
     }
@@ -127,20 +130,22 @@ impl Opening {
         self.channel.agreement.sas()
     }
 
-    /// Tells whether the strings were found equal; see
+    /// Records whether the strings were found equal; see
     /// [`Session::verify_sas`](crate::Session::verify_sas).
     pub fn verify_sas(&self, are_equal: bool) -> bool {
         self.channel.agreement.verify_sas(are_equal)
     }
 
-    /// The next thing that is not as it should be; see
+    /// The next warning; see
     /// [`Session::poll_zrtp_warning`](crate::Session::poll_zrtp_warning).
     pub fn poll_warning(&self) -> Option<Warning> {
         self.channel.agreement.poll_warning()
     }
 
-    /// The next address that could not be the peer's, and why: the policy refused it, or its exchange
-    /// failed. The stream still waits. Up to 16 are kept, the latest.
+    /// The next address that is not the peer's, and why.
+    ///
+    /// The policy refused it, or its exchange failed. The stream continues to wait. The latest 16
+    /// are kept.
     pub fn poll_failed(&mut self) -> Option<(SocketAddr, ZrtpError)> {
         self.failed.pop_front()
     }
@@ -157,7 +162,7 @@ impl Opening {
         if let Some(stream) = &self.stream
             && stream.statistics().receive.packets > 0
         {
-            // RFC 6189 section 4.6: as good as a Conf2ACK.
+            // RFC 6189 section 4.6: equivalent to a Conf2ACK.
             agreement.note_media(now, id);
         }
         while let Some(event) = agreement.poll_event(id) {

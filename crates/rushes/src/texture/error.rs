@@ -1,4 +1,4 @@
-//! Why texture video does not begin, or has ended.
+//! Why texture video could not start, or ended.
 
 use rushes_net::NetError;
 use rushes_proto::delivery::PlanError;
@@ -11,7 +11,7 @@ use rushes_texture::TilingError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextureError {
-    /// A socket could not be made, or failed.
+    /// A socket could not be created, or failed.
     #[error(transparent)]
     Net(#[from] NetError),
     /// A frame cannot have this size.
@@ -29,13 +29,13 @@ pub enum TextureError {
     /// A stream of RTP could not be opened.
     #[error(transparent)]
     Stream(#[from] crate::Error),
-    /// The system has no thread left.
+    /// The operating system could not start a thread.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// The other side said no, fell silent, or broke the protocol.
+    /// The other side refused, was silent for too long, or violated the protocol.
     #[error("{0}")]
     Ended(Stopped),
-    /// The sink has no memory for such frames, or a unit failed.
+    /// The sink has no memory for the frames, or a unit failed.
     #[error("{0}")]
     Failed(String),
 }

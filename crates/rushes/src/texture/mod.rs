@@ -1,13 +1,13 @@
-//! Texture video: frames in texture formats, cut into tiles, over many sockets at once, into memory
-//! of the receiver's own.
+//! Texture video: frames in texture formats, cut into tiles, sent over many sockets at once, and
+//! received into the application's memory.
 //!
-//! **What it is.** A [`TextureServer`] takes pictures from a [`source`], encodes them (or takes them
-//! as they are) and sends the tiles of each frame, a socket and a thread for each. A
-//! [`TextureClient`] puts them together in the memory of a [`TextureSink`], which is told when a
-//! tile and when a frame is there.
+//! **What it is.** A [`TextureServer`] takes pictures from a [`source`], encodes them if necessary,
+//! and sends the tiles of each frame, with a socket and a thread for each. A [`TextureClient`]
+//! assembles them in the memory of a [`TextureSink`], which it notifies of complete tiles and
+//! frames.
 //!
-//! **What it is not.** It draws nothing, and it sends nothing again: over UDP and RTP, octets that
-//! do not come in time are those of the frame before.
+//! **What it is not.** It displays nothing and retransmits nothing: over UDP and RTP, octets that
+//! do not arrive in time are those of the previous frame.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -60,7 +60,7 @@ pub use server::{SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};
 
-/// Does something when it goes because its thread panics.
+/// Calls a function if it is dropped by a panic.
 struct OnPanic<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnPanic<F> {
@@ -71,7 +71,7 @@ impl<F: FnMut()> Drop for OnPanic<F> {
     }
 }
 
-/// A lock that a panicking thread has left is taken over: what it guards is whole between calls.
+/// Locks a mutex, also after a panic of another thread: the data is consistent between calls.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

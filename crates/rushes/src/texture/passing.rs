@@ -1,4 +1,4 @@
-//! Errors of the network that pass: what was to be sent meanwhile is lost, as by the network.
+//! Transient network errors: data sent meanwhile is lost, as if by the network.
 
 use std::fmt;
 use std::io;
@@ -10,15 +10,15 @@ use rushes_net::SendErrorKind;
 
 use crate::error::Error;
 
-/// Whether a network, a host or an interface cannot be reached for now.
+/// Whether a network, a host or an interface is unreachable for now.
 ///
-/// A client that is gone for good is noticed by its control connection.
+/// A client that has left for good is detected by its control connection.
 fn is_passing(error: &io::Error) -> bool {
     use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
     matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
 }
 
-/// Says once of an outage that a client cannot be reached.
+/// Logs once in an outage that a client cannot be reached.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     is_told: bool,

@@ -1,4 +1,4 @@
-//! What both ends of texture video over RTP have in common.
+//! The common part of both ends of texture video over RTP.
 
 use std::sync::Arc;
 #[cfg(feature = "zrtp")]
@@ -20,17 +20,17 @@ use crate::setup::StreamBuilder;
 /// The clock of the timestamps.
 pub(super) const CLOCK_RATE: ClockRate = ClockRate::VIDEO;
 
-/// Octets beside a packet's own: RTP's header, ours, the longest tag, IP and UDP, and some.
+/// Octets besides a packet's own: headers of RTP, unit, IP and UDP, the longest tag, a reserve.
 const OVERHEAD: usize = 128;
 
-/// Octets of a packet behind its header that still make a datagram.
+/// Maximum octets of a packet after its header in a datagram.
 pub(super) const PAYLOAD_MAX: usize = 65_535 - OVERHEAD;
 
-/// How long a wait for keys is at a time.
+/// Interval at which a wait for keys checks whether to stop.
 #[cfg(feature = "zrtp")]
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 
-/// One unit's stream, between these two sources.
+/// The stream of one unit, between these two sources.
 pub(super) fn stream(
     session: &Session,
     payload: usize,
@@ -73,7 +73,7 @@ impl Waiting {
         }
     }
 
-    /// The stream, once it is open; `None` if it is stopped before.
+    /// Waits for the stream to be open; `None` if it is stopped before.
     #[cfg_attr(
         not(feature = "zrtp"),
         allow(unused_variables, clippy::unnecessary_wraps, reason = "for ZRTP")
@@ -97,12 +97,12 @@ impl Waiting {
     }
 }
 
-/// A source's identifier that nobody else has.
+/// A random identifier for a source.
 pub(super) fn random_ssrc() -> Result<Ssrc, Error> {
     Ok(Ssrc(random()?))
 }
 
-/// 32 bits that nobody can guess.
+/// 32 unpredictable bits.
 pub(super) fn random() -> Result<u32, Error> {
     getrandom::u32().map_err(|error| Error::Random(error.to_string()))
 }

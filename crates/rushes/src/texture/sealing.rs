@@ -1,9 +1,9 @@
 //! Sealed control connections, and the keys of each session's media.
 //!
-//! The keys of [`Security::Keys`] only authenticate: server and client prove to each other that they
-//! have them. Each session's media has keys of its own, exported from its control connection.
+//! The keys of [`Security::Keys`] only authenticate: server and client prove to each other that
+//! they have them. Each session's media has its own keys, exported from its control connection.
 //!
-//! With [`Security::Zrtp`] it is the other way round: the media's streams agree on keys, and then the
+//! With [`Security::Zrtp`] the order is reversed: the media's streams agree on keys, and then the
 //! control connection, until then clear, is sealed under a key exported from that agreement.
 
 use rushes_proto::delivery::control::Channel;
@@ -28,11 +28,11 @@ pub(super) enum End {
     Server,
 }
 
-/// How a server or a client seals its control connections.
+/// The sealing of a server's or a client's control connections.
 #[derive(Clone, Debug)]
 pub(super) struct Sealing {
     end: End,
-    /// `None` without keys that are given.
+    /// `None` without given keys.
     secret: Option<(ControlSecret, Policy)>,
     security: Option<Security>,
 }
@@ -101,7 +101,7 @@ pub(super) fn seal(channel: &mut Channel, session: Option<&Session>) -> Result<(
     channel.seal(&secret, &mut entropy).map_err(|error| failed(&error))
 }
 
-/// What an ephemeral key is made of.
+/// The random octets of an ephemeral key.
 fn random() -> Result<Zeroizing<[u8; 32]>, TextureError> {
     let mut random = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *random).map_err(|error| Error::Random(error.to_string()))?;

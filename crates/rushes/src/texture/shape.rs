@@ -1,4 +1,4 @@
-//! What both ends know of every frame: its size, its format, its tiles, its packets.
+//! The size, format, tiles and packets of frames, known to both ends.
 
 use rushes_proto::delivery::Plan;
 use rushes_texture::Format;
@@ -7,11 +7,12 @@ use rushes_texture::Tiling;
 
 use super::error::TextureError;
 
-/// Octets that a stripe should have at most: what a processor's second-level cache holds together
-/// with the slab it is sent from.
+/// Maximum octets of a stripe.
+///
+/// A processor's second-level cache holds it together with the slab that it is sent from.
 const STRIPE_BYTES: usize = 256 * 1024;
 
-/// What every frame of a stream looks like, until the stream changes.
+/// The shape of every frame of a stream, until the stream changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TextureShape {
     layout: Layout,
@@ -23,11 +24,11 @@ pub struct TextureShape {
 impl TextureShape {
     /// The shape that a server chooses: about `units` tiles of whole block rows.
     ///
-    /// `payload` is how many octets a packet carries behind its header.
+    /// `payload` is the number of octets that a packet carries after its header.
     ///
     /// # Errors
     ///
-    /// [`TextureError::Layout`] and [`TextureError::Plan`] for sizes that cannot be.
+    /// [`TextureError::Layout`] and [`TextureError::Plan`] for invalid sizes.
     pub fn choose(
         format: Format,
         width: u32,
@@ -42,11 +43,11 @@ impl TextureShape {
         Self::new(layout, tiling, stripe_rows, payload)
     }
 
-    /// The shape that a server has told: units of each plane, block rows of a stripe.
+    /// The shape that a server announced: units of each plane, block rows of a stripe.
     ///
     /// # Errors
     ///
-    /// [`TextureError`] for what cannot be.
+    /// [`TextureError`] for invalid values.
     pub fn given(
         layout: Layout,
         per_plane: &[u8],
@@ -76,17 +77,17 @@ impl TextureShape {
         &self.layout
     }
 
-    /// How a frame is cut into units.
+    /// The division of a frame into units.
     pub fn tiling(&self) -> &Tiling {
         &self.tiling
     }
 
-    /// Block rows that are made and sent in one piece.
+    /// Block rows that are encoded and sent in one piece.
     pub fn stripe_rows(&self) -> u32 {
         self.stripe_rows
     }
 
-    /// How units are cut into packets.
+    /// The division of units into packets.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -1,4 +1,4 @@
-//! Where received frames go.
+//! The destination of received frames.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -15,10 +15,11 @@ pub trait Region: Send {
     /// The octets, as many as the unit has.
     fn octets(&mut self) -> &mut [u8];
 
-    /// All octets of this frame's tile are in place: nothing more is written here until
-    /// [`TextureSink::frame_done`] has returned. [`TextureSink::tile_ready`] follows.
+    /// Called when all octets of this frame's tile are in place.
     ///
-    /// Memory that must be given to a graphics processor as a whole goes to it now.
+    /// Nothing more is written here until [`TextureSink::frame_done`] has returned.
+    /// [`TextureSink::tile_ready`] follows. Memory that must be passed to a graphics processor as a
+    /// whole is passed now.
     fn filled(&mut self) {}
 }
 
@@ -37,50 +38,50 @@ impl Region for Box<[u8]> {
 /// Memory for one frame: a region for each unit, in the order of the tiles.
 pub type FrameMemory = Vec<Box<dyn Region>>;
 
-/// Takes frames as they come in.
+/// Receives frames.
 ///
-/// Octets are received straight into the regions that the sink gives; it is told when a tile is
-/// whole, while others still come, and when a frame is. The threads that receive make the calls, and
-/// at a change and at the end the one of the control connection: what takes long belongs on another
-/// thread. Within a call the client must be neither stopped nor dropped.
+/// Octets are received directly into the regions that the sink provides; it is notified when a tile
+/// is complete, while others still arrive, and when a frame is. The receiving threads make the
+/// calls, and at a change and at the end the thread of the control connection: lengthy work belongs
+/// on another thread. Within a call the client must be neither stopped nor dropped.
 pub trait TextureSink: Send + Sync {
-    /// A stream begins, or changes: the memory for `slots` frames of this shape, please.
+    /// Returns memory for `slots` frames of this shape: a stream begins, or changes.
     ///
-    /// A call for a frame of the shape before that has lasted for a second may still run; frames that
-    /// waited behind it are given up.
+    /// Frames of the previous shape have been handed over or given up before.
     ///
     /// # Errors
     ///
-    /// A text that says why there is none; the client stops with it.
+    /// A text that explains why there is none; the client stops with it.
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
         Ok(plain_memory(shape, slots))
     }
 
     /// All octets of a unit are in place; the frame may still lack others.
     ///
-    /// Tiles of different frames may be told in any order, and so may those of one frame. A tile
-    /// that lacked packets is told after they were concealed, before `frame_done`.
+    /// Tiles of different frames may be reported in any order, and so may those of one frame. A
+    /// tile that lacked packets is reported after they were concealed, before `frame_done`.
     fn tile_ready(&self, _slot: usize, _unit: usize) {}
 
-    /// Octets of a frame did not come in time: puts those there that the frame before has, which is
-    /// in the slot `previous`. Nobody uses the memory of either until this returns. False leaves it to
-    /// the client, which copies them by way of [`Region::octets`]; a sink around another asks that.
+    /// Replaces octets of a frame that did not arrive in time by those of the previous frame.
     ///
-    /// For memory of a graphics processor, which the main processor reads slowly.
+    /// The previous frame is in the slot `previous`. No thread uses the memory of either until this
+    /// returns. If it returns false, the client copies the octets by [`Region::octets`]. A sink
+    /// that wraps another passes the call on. This is for memory of a graphics processor, which the
+    /// main processor reads slowly.
     fn conceal(&self, _slot: usize, _previous: usize, _gaps: &[Gap]) -> bool {
         false
     }
 
-    /// A frame is whole, or its missing octets are those of the frame before it.
+    /// A frame is complete, or its missing octets are those of the previous frame.
     ///
-    /// Frames come in order and one at a time; the memory stays as it is until this returns.
+    /// Calls follow the order of frames, one at a time; the memory is unchanged until this returns.
     fn frame_done(&self, frame: &TextureFrame<'_>);
 
-    /// The stream has ended: nothing more comes.
+    /// The stream has ended: nothing more arrives.
     fn end(&self) {}
 }
 
-/// Memory of the plain kind for so many frames.
+/// Plain memory for `slots` frames.
 pub fn plain_memory(shape: &TextureShape, slots: usize) -> Vec<FrameMemory> {
     let frame = || {
         let tiles = shape.tiling().tiles().iter();
@@ -89,7 +90,7 @@ pub fn plain_memory(shape: &TextureShape, slots: usize) -> Vec<FrameMemory> {
     (0..slots).map(|_| frame()).collect()
 }
 
-/// The memory of one frame, unit by unit: each may be written while another is.
+/// The memory of one frame, unit by unit: units may be written concurrently.
 pub(super) type Slot = Vec<Mutex<Box<dyn Region>>>;
 
 /// A received frame, lent to [`TextureSink::frame_done`].
@@ -116,32 +117,32 @@ impl TextureFrame<'_> {
         self.ending.frame
     }
 
-    /// What it looks like.
+    /// The frame's shape.
     pub fn shape(&self) -> &TextureShape {
         self.shape
     }
 
-    /// The memory that it is in: the place in what [`TextureSink::begin`] gave.
+    /// The index of its memory in the result of [`TextureSink::begin`].
     pub fn slot(&self) -> usize {
         self.ending.slot
     }
 
-    /// Whether every packet of it came.
+    /// Whether every packet of it arrived.
     pub fn is_whole(&self) -> bool {
         self.ending.whole
     }
 
-    /// Packets that did not come in time.
+    /// Packets that did not arrive in time.
     pub fn packets_missing(&self) -> u32 {
         self.ending.missing
     }
 
-    /// The octets that did not come: they are the previous frame's, or 0 if there is none.
+    /// The octets that did not arrive: they are the previous frame's, or 0 if there is none.
     pub fn concealed(&self) -> &[Gap] {
         self.gaps
     }
 
-    /// When its first packet came.
+    /// When its first packet arrived.
     pub fn first_at(&self) -> Instant {
         self.ending.first_at
     }
@@ -151,16 +152,17 @@ impl TextureFrame<'_> {
         self.done_at
     }
 
-    /// Looks at one unit's octets; `None` if there is no such unit. Not to be called again within
-    /// `look` for the same unit.
+    /// Calls `look` with one unit's octets; `None` if there is no such unit.
+    ///
+    /// It must not be called again within `look` for the same unit.
     pub fn with_unit<T>(&self, unit: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let mut region = lock(self.memory.get(unit)?);
         Some(look(region.octets()))
     }
 
-    /// Copies the frame's octets, unit behind unit as they lie in a frame ([`TextureShape::layout`]).
+    /// Copies the frame's octets, unit after unit in the order of [`TextureShape::layout`].
     ///
-    /// What does not fit into `octets` is left out.
+    /// Units that do not fit into `octets` are left out.
     pub fn copy_to(&self, octets: &mut [u8]) {
         for (tile, region) in self.shape.tiling().tiles().iter().zip(self.memory) {
             if let Some(to) = octets.get_mut(tile.bytes.clone()) {
@@ -170,7 +172,7 @@ impl TextureFrame<'_> {
     }
 }
 
-/// Frames in plain memory, looked at by a function.
+/// Receives frames into plain memory, and passes them to a function.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

@@ -50,7 +50,7 @@ macro_rules! machine {
 machine!(Client);
 machine!(Server);
 
-/// Carries the octets of a [`Machine`].
+/// Transfers the octets of a [`Machine`].
 pub(super) struct Wire {
     pub(super) socket: Arc<TcpSocket>,
     pub(super) channel: Channel,
@@ -107,7 +107,7 @@ impl Wire {
         }
     }
 
-    /// Sends what still waits, until `until` at the latest, and closes the connection.
+    /// Sends the remaining octets, until `until` at the latest, and closes the connection.
     pub(super) fn finish(&mut self, machine: &mut impl Machine, until: Instant) {
         while self.flush(machine) && self.is_waiting() && Instant::now() < until {
             if self.socket.wait(Interest::Writable, Some(until), None).is_err() {

@@ -1,4 +1,4 @@
-//! RGB24 to RGBA8 by shuffles of octets, eight pixels at a time.
+//! RGB24 to RGBA8 by byte shuffles, eight pixels at a time.
 
 use std::arch::x86_64::{
     _mm_setr_epi8, _mm256_broadcastsi128_si256, _mm256_castsi128_si256, _mm256_inserti128_si256,
@@ -8,9 +8,9 @@ use std::arch::x86_64::{
 use crate::convert::Rgba;
 use crate::dispatch;
 
-/// Gives pixels an alpha of 255, and tells how many: some of the last are left.
+/// Gives pixels an alpha of 255, and returns their number; some of the last may be left over.
 ///
-/// Twice as fast as what the compiler makes of the plain loop.
+/// Twice as fast as the plain loop as the compiler translates it.
 #[target_feature(enable = "avx2")]
 pub(crate) fn expand(rgb: &[u8], rgba: &mut [Rgba]) -> usize {
     let order = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
@@ -19,7 +19,7 @@ pub(crate) fn expand(rgb: &[u8], rgba: &mut [Rgba]) -> usize {
     let mut done = 0;
     for out in rgba.as_flattened_mut().as_chunks_mut::<32>().0 {
         let first = rgb.get(done * 3..).and_then(<[u8]>::first_chunk);
-        // The second load ends four octets behind its four pixels.
+        // The second load includes four bytes beyond its four pixels.
         let second = rgb.get(done * 3 + 12..).and_then(<[u8]>::first_chunk);
         let (Some(first), Some(second)) = (first, second) else { break };
         let first = _mm256_castsi128_si256(dispatch::load128(first));

@@ -1,6 +1,6 @@
-//! Pixels of any raw format as RGBA8, and back: the one currency of encoders and decoders.
+//! Conversion of raw formats to and from RGBA8, the common format of encoders and decoders.
 //!
-//! All of it works on spans, some pixels of one row, that stay in the first-level cache.
+//! All functions work on spans: some pixels of one row, which stay in the first-level cache.
 #![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
 #![allow(clippy::cast_sign_loss, reason = "values are clamped, or bounded by their weights")]
 
@@ -24,25 +24,25 @@ use crate::layout::Layout;
 /// Red, green, blue and alpha.
 pub(crate) type Rgba = [u8; 4];
 
-/// Pixels of a span that is kept on the stack: even, and whole blocks of every width of four.
+/// Pixels of a span on the stack: even, and a multiple of blocks of width 4.
 pub(crate) const SPAN: usize = 256;
 
 /// A loop over pixels that is compiled for several instruction sets.
 pub(crate) trait Loop {
-    /// What it reads and what it writes.
+    /// The input and output.
     type Over<'a>;
 
-    /// Runs to the end of what is shortest; inlined always, or it is not compiled anew.
+    /// Runs to the end of the shortest slice; must always be inlined to be compiled for each set.
     fn run(over: Self::Over<'_>);
 }
 
-/// Whether the pixels of a format lie there one by one, uncompressed.
+/// Whether a format consists of individual, uncompressed pixels.
 pub(crate) fn is_raw(format: Format) -> bool {
     use Format::{Rgb24, Rgb565, Rgba8, YCoCg420, Yuv420, Yuv422};
     matches!(format, Rgb24 | Rgba8 | Rgb565 | Yuv420 | Yuv422 | YCoCg420)
 }
 
-/// A raw picture, read as if its edges went on for ever.
+/// A raw picture, read as if its edge pixels were repeated without end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Picture<'a> {
     layout: &'a Layout,
@@ -51,14 +51,14 @@ pub(crate) struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// `octets` are exactly those of the layout, whose format is raw.
+    /// `octets` has the length of the layout, whose format must be raw.
     pub(crate) fn new(layout: &'a Layout, octets: &'a [u8], set: InstructionSet) -> Self {
         Self { layout, octets, set }
     }
 
-    /// Fills a span with the pixels right of `x` (even, inside the picture) of row `y`.
+    /// Fills a span with the pixels of row `y` from `x` on (even, inside the picture).
     ///
-    /// What is right of the picture or below it repeats the nearest pixel inside.
+    /// Pixels right of the picture or below it repeat the nearest pixel inside.
     pub(crate) fn read(&self, x: usize, y: u32, span: &mut [Rgba]) {
         let y = y.min(self.layout.height() - 1);
         let inside = span.len().min(self.layout.width() as usize - x);
@@ -95,7 +95,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Writes a span as pixels of a format of one raw plane: RGB24, RGBA8 or RGB565.
+/// Writes a span in a raw format of one plane: RGB24, RGBA8 or RGB565.
 pub(crate) fn write(set: InstructionSet, format: Format, span: &[Rgba], out: &mut [u8]) {
     match format {
         Format::Rgba8 => out.copy_from_slice(span.as_flattened()),
@@ -109,7 +109,7 @@ pub(crate) fn luma<C: Colour>(set: InstructionSet, span: &[Rgba], out: &mut [u8]
     vectorised::<planar::Luma<C>>(set, (span, out));
 }
 
-/// One of both chroma values of each 2×2 pixels.
+/// Chroma `WHICH`, 0 or 1, of each 2×2 pixels.
 pub(crate) fn chroma<C: Colour, const WHICH: usize>(
     set: InstructionSet,
     rows: [&[Rgba]; 2],

@@ -1,25 +1,25 @@
-//! Luma and subsampled chroma of RGBA8 and back, for any colour space that has them.
+//! Conversion of RGBA8 to luma and subsampled chroma and back, for any such colour space.
 //!
 //! Chroma is sited in the centre of the pixels that share it, as in JPEG and MPEG-1: it is the
-//! chroma of their average. Widening repeats it for each of them, which is the exact inverse for
-//! pixels that were alike.
+//! chroma of their average. Upsampling repeats it for each of them, which is the exact inverse for
+//! pixels that were equal.
 
 use std::marker::PhantomData;
 
 use crate::convert::Loop;
 use crate::convert::Rgba;
 
-/// A luma and two chroma values for red, green and blue.
+/// A colour space of luma and two chroma values.
 pub(crate) trait Colour {
     /// The luma of a pixel.
     fn luma(rgb: [i32; 3]) -> u8;
-    /// One of both chroma values, 0 or 1, of the sum of four pixels.
+    /// Chroma `WHICH`, 0 or 1, of the sum of four pixels.
     fn chroma<const WHICH: usize>(sum: [i32; 3]) -> u8;
-    /// What the two chroma values add to red, green and blue, in [`Colour::SCALE`] bits.
+    /// The offsets of red, green and blue from luma, with [`Colour::SCALE`] fractional bits.
     fn offsets(chroma: [u8; 2]) -> [i32; 3];
-    /// A luma value in [`Colour::SCALE`] bits, a half for rounding included.
+    /// A luma value with [`Colour::SCALE`] fractional bits, including a half for rounding.
     fn level(luma: u8) -> i32;
-    /// Bits after the point.
+    /// Number of fractional bits.
     const SCALE: u32;
 }
 
@@ -42,9 +42,9 @@ impl<C: Colour> Loop for Luma<C> {
     }
 }
 
-/// Chroma `WHICH` of each 2×2 pixels; where rows share none, both are the same row.
+/// Chroma `WHICH` of each 2×2 pixels; if rows do not share chroma, both are the same row.
 ///
-/// The rows have an even number of pixels, the last repeated if need be.
+/// The rows have an even number of pixels; the last pixel is repeated if necessary.
 pub(crate) struct Chroma<C, const WHICH: usize>(PhantomData<C>);
 
 impl<C: Colour, const WHICH: usize> Loop for Chroma<C, WHICH> {
@@ -61,7 +61,7 @@ impl<C: Colour, const WHICH: usize> Loop for Chroma<C, WHICH> {
     }
 }
 
-/// The pixels of a luma row that begins with a whole pair, and of its chroma rows.
+/// RGBA pixels of a luma row that begins with a whole pair, and of its chroma rows.
 pub(crate) struct ToRgba<C>(PhantomData<C>);
 
 impl<C: Colour> Loop for ToRgba<C> {

@@ -22,7 +22,7 @@ impl Colour for YCoCg {
         } else {
             (2 * green - red - blue + (128 << 4) + 8) >> 4
         };
-        // Pure red would be 128 and a half above the middle.
+        // Pure red is 255.5, which rounds to 256.
         value.min(255) as u8
     }
 

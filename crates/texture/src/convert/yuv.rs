@@ -5,14 +5,14 @@ use crate::convert::planar::Colour;
 /// ITU-R BT.709-6 section 3, quantised to 8 bits as in its section 4.
 pub(crate) struct Bt709;
 
-/// A share of `numerator / denominator`, rounded to 16 bits after the point.
+/// `numerator / denominator`, rounded to 16 fractional bits.
 const fn share(numerator: i64, denominator: i64) -> i32 {
     ((numerator * 65_536 + denominator / 2) / denominator) as i32
 }
 
 const RED: i32 = share(2_126 * 219, 10_000 * 255);
 const BLUE: i32 = share(722 * 219, 10_000 * 255);
-/// Green takes what rounding left of the others, so that white is 235 exactly.
+/// Green takes the rounding errors of red and blue, so that white is exactly 235.
 const GREEN: i32 = share(219, 255) - RED - BLUE;
 
 const HALF_CHROMA: i32 = share(112, 255);
@@ -35,7 +35,7 @@ impl Colour for Bt709 {
 
     #[inline(always)]
     fn chroma<const WHICH: usize>([red, green, blue]: [i32; 3]) -> u8 {
-        // Each row sums to nothing: grey has chroma 128 exactly.
+        // The coefficients add up to 0: grey has a chroma of exactly 128.
         let value = if WHICH == 0 {
             HALF_CHROMA * blue - CB_RED * red - (HALF_CHROMA - CB_RED) * green
         } else {

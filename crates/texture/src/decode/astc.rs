@@ -1,9 +1,9 @@
-//! ASTC of low dynamic range, by `texture2ddecoder` behind a check of our own.
+//! ASTC of low dynamic range, by `texture2ddecoder` after a check of each block.
 //!
-//! That decoder trusts its blocks: what the specification calls illegal makes it overflow or read
-//! out of bounds. [`is_legal`] finds those blocks first, and those of high dynamic range, and they
-//! get the error colour, as by `KHR_texture_compression_astc_hdr` sections C.2.24 and C.2.25.
-//! Section numbers below are of that document.
+//! `texture2ddecoder` does not validate blocks: illegal ones make it overflow or read out of
+//! bounds. [`is_legal`] rejects these blocks and those of high dynamic range; they get the error
+//! colour, as in `KHR_texture_compression_astc_hdr` sections C.2.24 and C.2.25. Section numbers
+//! below are of that document.
 
 use texture2ddecoder::decode_astc_block;
 
@@ -13,16 +13,16 @@ use crate::format::Block;
 /// Opaque magenta.
 const ERROR: [u8; 4] = [255, 0, 255, 255];
 
-/// Endpoint modes of high dynamic range, a bit each.
+/// Bit set of the endpoint modes of high dynamic range.
 const HIGH_RANGE: u16 = 1 << 2 | 1 << 3 | 1 << 7 | 1 << 11 | 1 << 14 | 1 << 15;
 
-/// Decodes blocks of 16 octets to rows of RGBA pixels, `stride` octets apart.
+/// Decodes blocks of 16 bytes to rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(super) fn decode_block_row(shape: Block, blocks: &[u8], rgba: &mut [u8], stride: usize) {
     let [width, height] = [shape.width as usize, shape.height as usize];
     for (at, block) in blocks.as_chunks::<16>().0.iter().enumerate() {
-        // The largest of the formats has 8 by 8 pixels.
+        // The largest block has 8×8 pixels.
         let mut pixels = [u32::from_le_bytes([ERROR[2], ERROR[1], ERROR[0], ERROR[3]]); 64];
         if is_legal(u128::from_le_bytes(*block), shape) {
             decode_astc_block(block, width, height, &mut pixels);
@@ -37,17 +37,17 @@ pub(super) fn decode_block_row(shape: Block, blocks: &[u8], rgba: &mut [u8], str
     }
 }
 
-/// The weights of a block: how many across and down, for one plane or two, of how many bits.
+/// The weights of a block: the size of their grid, the number of planes, and their range.
 struct Weights {
     width: u32,
     height: u32,
     planes: u32,
-    /// Which of the twelve ranges, 2 to 7 and 10 to 15.
+    /// One of the twelve ranges, 2 to 7 and 10 to 15.
     range: u32,
 }
 
 impl Weights {
-    /// What a block mode says, if it is not reserved: section C.2.10.
+    /// Decodes a block mode; `None` if it is reserved: section C.2.10.
     fn of_mode(mode: u32) -> Option<Self> {
         let field = |at: u32, bits: u32| mode >> at & ((1 << bits) - 1);
         let (a, b) = (field(5, 2), field(7, 2));
@@ -79,12 +79,12 @@ impl Weights {
         (range >= 2).then_some(Self { width, height, planes, range: range | high << 3 })
     }
 
-    /// How many there are.
+    /// The number of weights.
     fn count(&self) -> u32 {
         self.width * self.height * self.planes
     }
 
-    /// Bits that they take: section C.2.12.
+    /// The number of bits of all weights: section C.2.12.
     fn bits(&self) -> u32 {
         let count = self.count();
         let trits = (8 * count).div_ceil(5);
@@ -106,7 +106,7 @@ impl Weights {
     }
 }
 
-/// Whether a block of low dynamic range decodes to something: section C.2.24.
+/// Whether a block is legal and of low dynamic range: section C.2.24.
 fn is_legal(block: u128, shape: Block) -> bool {
     if block % 512 == 0x1fc {
         return is_legal_void_extent(block);
@@ -123,12 +123,14 @@ fn is_legal(block: u128, shape: Block) -> bool {
     let values: u32 = modes.iter().map(|mode| (mode >> 2) * 2 + 2).sum();
     let taken = mode_bits + 2 * (weights.planes - 1) + weights.bits();
     let low_range = modes.iter().all(|mode| HIGH_RANGE >> mode & 1 == 0);
-    // Endpoints of six levels, the fewest allowed, take 13 bits for every five.
+    // Endpoints of six levels, the minimum, take 13 bits for every five values.
     low_range && values <= 18 && taken + (13 * values).div_ceil(5) <= 128
 }
 
-/// The endpoint mode of each partition, and the bits before the endpoints and below the weights
-/// that say it, with all of the block's other settings: section C.2.11.
+/// The endpoint mode of each partition, and the number of configuration bits: section C.2.11.
+///
+/// These are the bits before the endpoints, and those below the weights that hold the rest of the
+/// modes.
 fn endpoint_modes(block: u128, partitions: u32, weight_bits: u32) -> ([u32; 4], u32) {
     if partitions == 1 {
         return ([(block >> 13 & 15) as u32; 4], 17);
@@ -147,7 +149,9 @@ fn endpoint_modes(block: u128, partitions: u32, weight_bits: u32) -> ([u32; 4], 
     (modes, 29 + extra)
 }
 
-/// Section C.2.23: of one colour, with an extent that is either not given or not empty.
+/// Whether a void extent is legal: section C.2.23.
+///
+/// Its colour must be of low dynamic range, and its extent either absent or not empty.
 fn is_legal_void_extent(block: u128) -> bool {
     let coordinate = |at: u32| block >> at & 0x1fff;
     let [left, right, top, bottom] = [12, 25, 38, 51].map(coordinate);

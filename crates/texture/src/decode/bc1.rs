@@ -4,7 +4,7 @@ use crate::decode::texels;
 use crate::decode::texels::Row;
 use crate::rgb565;
 
-/// Decodes blocks of 8 octets to four rows of RGBA pixels, `stride` octets apart.
+/// Decodes blocks of 8 bytes to four rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
@@ -15,7 +15,7 @@ pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
     });
 }
 
-/// The ends, and their blends at a third and two thirds.
+/// The two ends, and the colours at one and two thirds between them.
 pub(super) fn four(first: u16, second: u16) -> [[u8; 4]; 4] {
     let (near, far) = (rgb565::channels(first), rgb565::channels(second));
     let thirds = |near: [u16; 3], far: [u16; 3]| {
@@ -29,7 +29,7 @@ pub(super) fn four(first: u16, second: u16) -> [[u8; 4]; 4] {
     ]
 }
 
-/// The ends, their mean, and nothing.
+/// The two ends, their mean, and transparent black.
 fn three(first: u16, second: u16) -> [[u8; 4]; 4] {
     let (near, far) = (rgb565::channels(first), rgb565::channels(second));
     let half = opaque(rgb565::mean([0, 1, 2].map(|n| near[n] + far[n]), 2));
@@ -40,7 +40,7 @@ fn opaque([red, green, blue]: [u8; 3]) -> [u8; 4] {
     [red, green, blue, 255]
 }
 
-/// Writes the colours that the indices name.
+/// Writes the colours that the indices select.
 pub(super) fn paint(colours: &[[u8; 4]; 4], indices: [u8; 4], rows: [&mut Row; 4]) {
     for (row, indices) in rows.into_iter().zip(indices) {
         for (n, pixel) in row.as_chunks_mut().0.iter_mut().enumerate() {

@@ -1,10 +1,10 @@
-//! BC3: a block of alpha, and one of colour that always has four colours.
+//! BC3: a block of alpha, and a block of colour that always has four colours.
 
 use crate::decode::bc1;
 use crate::decode::bc4;
 use crate::decode::texels;
 
-/// Decodes blocks of 16 octets to four rows of RGBA pixels, `stride` octets apart.
+/// Decodes blocks of 16 bytes to four rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
@@ -21,7 +21,7 @@ pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
     });
 }
 
-/// The two blocks that a block consists of.
+/// The alpha block and the colour block of a BC3 block.
 pub(super) fn halves(block: &[u8; 16]) -> [[u8; 8]; 2] {
     let whole = u128::from_le_bytes(*block);
     [whole as u64, (whole >> 64) as u64].map(u64::to_le_bytes)

@@ -1,4 +1,4 @@
-//! The block of one channel.
+//! BC4: blocks of one channel.
 
 /// The sixteen values of a block, row by row.
 pub(super) fn values(block: [u8; 8]) -> [u8; 16] {
@@ -11,7 +11,7 @@ pub(super) fn values(block: [u8; 8]) -> [u8; 16] {
     values
 }
 
-/// The ends, then six values between them; or four, nothing and all, where the first is not greater.
+/// Both ends and six values between them; or four, 0 and 255 if the first end is not greater.
 fn palette(first: u8, second: u8) -> [u8; 8] {
     let between = |n: u16, parts: u16| {
         ((u16::from(first) * (parts - n) + u16::from(second) * n + 1) / parts) as u8

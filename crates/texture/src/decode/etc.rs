@@ -1,11 +1,11 @@
-//! ETC1 and ETC2 without alpha, by `texture2ddecoder`: any 64 bits are a block.
+//! ETC1 and ETC2 without alpha, by `texture2ddecoder`: any 64 bits are a valid block.
 
 use texture2ddecoder::decode_etc1_block;
 use texture2ddecoder::decode_etc2_rgb_block;
 
 use crate::decode::texels;
 
-/// The sixteen pixels of a block: blue, green, red and alpha from the lowest octet up.
+/// The sixteen pixels of a block: blue, green, red and alpha from the lowest byte up.
 type Pixels = [u32; 16];
 
 /// The pixels of an ETC1 block.
@@ -22,7 +22,7 @@ pub(super) fn etc2(block: [u8; 8]) -> Pixels {
     pixels
 }
 
-/// Decodes blocks of 8 octets to four rows of RGBA pixels, `stride` octets apart.
+/// Decodes blocks of 8 bytes to four rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(super) fn decode_block_row(
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn a_planar_block_of_etc2_rises_along_its_rows_and_columns() {
-        // Origin 0, horizontal red 63, vertical red 0; green and blue nothing. Blue's difference
-        // overflows: that makes the block planar.
-        // Octet 2 has blue bits 4-3 at 4-3 and 2-1 at 1-0: 00000 - 4 is below 0, so blue is not 0.
+        // Origin 0, horizontal red 63, vertical red 0; green and blue 0. Byte 2 holds blue bits 4-3
+        // at 4-3 and 2-1 at 1-0; its difference of -4 makes blue overflow below 0, which selects
+        // the planar mode.
         let block = [0, 0, 0b0000_0100, 0b0111_1111, 0, 0, 0, 0];
         let reds = reds(etc2, block);
         assert_eq!(reds[..4], reds[12..], "no change downwards");

@@ -1,6 +1,6 @@
-//! Decoders: one row of blocks at a time, to RGBA.
+//! Decoders to RGBA, one block row at a time.
 //!
-//! Interpolated values are rounded as by `bcdec`, to the nearest.
+//! Interpolated values are rounded to nearest, as in `bcdec`.
 
 mod astc;
 pub(crate) mod bc1;
@@ -12,7 +12,7 @@ pub(crate) mod ycocg_bc3;
 
 use crate::format::Format;
 
-/// Decodes blocks of any block format to rows of RGBA pixels, `stride` octets apart.
+/// Decodes blocks of any block format to rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(crate) fn block_row(format: Format, blocks: &[u8], rgba: &mut [u8], stride: usize) {

@@ -1,11 +1,11 @@
-//! The sixteen pixels of a block, to where they belong.
+//! Writes the sixteen pixels of a block to their rows.
 
-/// Four pixels of a block's row.
+/// The four pixels of a block's row.
 pub(super) type Row = [u8; 16];
 
-/// Calls `block` with each block of `N` octets and its four rows, until either runs out.
+/// Calls `block` with each block of `N` bytes and its four rows, until either runs out.
 ///
-/// `rgba` has four rows, `stride` octets apart; the last may end with its last block.
+/// `rgba` has four rows, `stride` bytes apart; the last may end with its last block.
 pub(super) fn each_block<const N: usize>(
     blocks: &[u8],
     rgba: &mut [u8],
@@ -21,7 +21,7 @@ pub(super) fn each_block<const N: usize>(
     }
 }
 
-/// A pixel of `texture2ddecoder`, whose lowest octet is blue.
+/// A pixel of `texture2ddecoder`, whose lowest byte is blue.
 pub(super) fn rgba(pixel: u32) -> [u8; 4] {
     let [blue, green, red, alpha] = pixel.to_le_bytes();
     [red, green, blue, alpha]

@@ -5,7 +5,7 @@ use crate::decode::bc3;
 use crate::decode::bc4;
 use crate::decode::texels;
 
-/// Decodes blocks of 16 octets to four rows of opaque RGBA pixels, `stride` octets apart.
+/// Decodes blocks of 16 bytes to four rows of opaque RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
 pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
@@ -33,9 +33,9 @@ const RECIPROCALS: [i32; 32] = {
     reciprocals
 };
 
-/// What chroma adds to luma in red, green and blue.
+/// The offsets of red, green and blue from luma.
 ///
-/// The scale is one more than blue in its 5 bits.
+/// The scale is 1 plus the value of blue in 5 bits.
 fn offsets([orange, green, blue, _]: [u8; 4]) -> [i16; 3] {
     let reciprocal = RECIPROCALS[usize::from(blue >> 3)];
     let (orange, green) = (i32::from(orange) - 128, i32::from(green) - 128);

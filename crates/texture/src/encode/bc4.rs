@@ -1,9 +1,9 @@
-//! The block of one channel: two ends and sixteen 3-bit indices between them.
+//! BC4: blocks of one channel, with two ends and sixteen 3-bit indices between them.
 
 /// The codes of the eight levels from the least to the greatest.
 const CODES: [u8; 8] = [1, 7, 6, 5, 4, 3, 2, 0];
 
-/// Encodes sixteen values; the ends move inwards by their distance divided by two to the `inset`.
+/// Encodes sixteen values; both ends move inwards by their distance shifted right by `inset`.
 pub(super) fn block(values: &[u8; 16], inset: u32) -> [u8; 8] {
     let (least, greatest) =
         values.iter().fold((255, 0), |(low, high), &value| (value.min(low), value.max(high)));
@@ -22,9 +22,9 @@ pub(super) fn block(values: &[u8; 16], inset: u32) -> [u8; 8] {
     block
 }
 
-/// Levels to one step of a range, times 2¹³.
+/// Levels per step of a range, times 2¹³.
 fn levels_per_step(range: u8) -> u32 {
-    // Vectors round the same quotient of floating-point numbers.
+    // The vector code rounds the same quotient of floating-point numbers.
     let range = u32::from(range.max(1));
     (2 * 57_344 + range) / (2 * range)
 }

@@ -1,25 +1,25 @@
-//! The line between a block's two colours, on which the other two lie at thirds.
+//! The line between a block's two colours; the other two colours lie at thirds of it.
 
-/// A line through two colours, and where it is cut into what is nearest to each of the four.
+/// A line through two colours, and the ranges of places nearest to each of its four colours.
 ///
 /// The weights are differences of quantised colours in 6-bit steps, so that a colour's place on the
-/// line fits in 16 bits: 255 × (62 + 63 + 62) is the most.
+/// line fits in 16 bits: at most 255 × (62 + 63 + 62).
 pub(super) struct Line {
     /// The place halfway between the ends.
     middle: i32,
-    /// A third of the distance of the ends.
+    /// A third of the distance between the ends.
     third: i32,
 }
 
 impl Line {
-    /// The line whose ends lie at these places; the first is not before the second.
+    /// The line whose ends lie at these places; `first` must not be less than `second`.
     pub(super) fn between(first: i32, second: i32) -> Self {
-        // A sixteen-bit product's upper half, as vectors make it.
+        // The upper half of a 16-bit product, as in the vector code.
         let third = ((first - second) * 21_846) >> 16;
         Self { middle: (first + second) >> 1, third }
     }
 
-    /// The index of the colour nearest to a place: 0 and 1 are the ends, 2 and 3 beside them.
+    /// The index of the colour nearest to a place: 0 and 1 are the ends, 2 and 3 next to them.
     pub(super) fn index(&self, place: i32) -> u32 {
         let from_middle = place - self.middle;
         let inner = self.third > from_middle.abs();

@@ -1,4 +1,4 @@
-//! Encoders that keep up with video: one row of 4×4 blocks at a time, from RGBA.
+//! Real-time encoders from RGBA, one row of 4×4 blocks at a time.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]

@@ -1,15 +1,15 @@
-//! The four rows of pixels that a row of blocks is made of.
+//! The four pixel rows of a block row.
 
-/// Octets of a block's row: four pixels of four octets.
+/// Bytes of a block's row: four pixels of four bytes.
 pub(super) const BLOCK: usize = 16;
 
-/// Four rows of as many octets each.
+/// Four rows of equal length.
 pub(crate) type Strip<'a> = [&'a [u8]; 4];
 
 /// The pixels of a block, row by row.
 pub(super) type Pixels = [[u8; 4]; 16];
 
-/// Cuts four rows of `blocks` blocks out of `rgba`; none where it is too short.
+/// Cuts four rows of `blocks` blocks out of `rgba`; `None` if it is too short.
 pub(super) fn strip(rgba: &[u8], stride: usize, blocks: usize) -> Option<Strip<'_>> {
     let length = blocks.checked_mul(BLOCK)?;
     let row = |n: usize| {
@@ -31,13 +31,13 @@ pub(super) fn blocks(strip: Strip<'_>) -> impl Iterator<Item = Pixels> {
     })
 }
 
-/// How many blocks there are in whole groups of `N`.
+/// The number of blocks in whole groups of `N`.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn whole<const N: usize>(strip: Strip<'_>) -> usize {
     strip[0].len() / BLOCK / N * N
 }
 
-/// What is left of a strip after its first `count` blocks.
+/// The rest of a strip after its first `count` blocks.
 pub(crate) fn after(strip: Strip<'_>, count: usize) -> Strip<'_> {
     strip.map(|row| row.get(count * BLOCK..).unwrap_or_default())
 }

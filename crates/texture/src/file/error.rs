@@ -1,4 +1,4 @@
-//! What can be wrong with a file of frames.
+//! Errors of files of frames.
 
 use std::io;
 
@@ -9,26 +9,26 @@ use crate::format::Format;
 use crate::layout::LayoutError;
 use crate::rate::RateError;
 
-/// Why frames cannot be read from a file or written to it.
+/// An error in reading frames from a file or writing them to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The system refuses.
+    /// The operating system's error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header's size is no frame's.
+    /// The header has an invalid frame size.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The header's rate is none.
+    /// The header has an invalid rate.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// A Y4M header that cannot be used.
+    /// An invalid or unsupported Y4M file.
     #[error(transparent)]
     Y4m(#[from] Y4mError),
-    /// A KTX 2.0 header that cannot be used.
+    /// An invalid or unsupported KTX 2.0 file.
     #[error(transparent)]
     Ktx2(#[from] Ktx2Error),
-    /// A PNG file that cannot be used.
+    /// An error of a PNG file.
     #[error(transparent)]
     Png(#[from] PngError),
     /// The file ends within a frame.
@@ -36,32 +36,32 @@ pub enum FileError {
     Truncated {
         /// The frame, counted from 0.
         frame: u64,
-        /// Octets there are.
+        /// Bytes available.
         have: usize,
-        /// Octets of a frame.
+        /// Bytes of a frame.
         want: usize,
     },
-    /// Octets without a header that are no whole number of frames.
+    /// A file without a header whose length is not a multiple of the frame size.
     #[error("{bytes} octets are {whole} frames of {want} octets and a remainder of {remainder}")]
     Remainder {
-        /// Octets of the file.
+        /// Bytes of the file.
         bytes: u64,
         /// Whole frames in it.
         whole: u64,
-        /// Octets of a frame.
+        /// Bytes of a frame.
         want: usize,
-        /// Octets over.
+        /// Remaining bytes.
         remainder: u64,
     },
-    /// A frame to write of another size than the layout's.
+    /// A frame to be written does not have the size of the layout.
     #[error("a frame of {have} octets cannot be written where each has {want}")]
     FrameSize {
-        /// Octets given.
+        /// Bytes given.
         have: usize,
-        /// Octets of a frame.
+        /// Bytes of a frame.
         want: usize,
     },
-    /// The kind of file has no place for the format.
+    /// The kind of file cannot hold the format.
     #[error("{kind} files hold no {format} frames")]
     Format {
         /// The kind of file.
@@ -69,7 +69,7 @@ pub enum FileError {
         /// The format of the frames.
         format: Format,
     },
-    /// The kind of file cannot be without frames.
+    /// No frame was written, and the kind of file needs at least one.
     #[error("no frame was written, and a {0} file needs one")]
     NoFrames(&'static str),
 }

@@ -1,8 +1,9 @@
 //! Files of frames: Y4M, raw, PNG and KTX 2.0, read and written.
 //!
-//! A reader takes hostile files: whatever a header claims, no more memory is asked for than the
-//! file has octets (a PNG: than it can unfold to). A writer of [`create`] leaves a whole file or
-//! none: it writes beside the file, and renames when finished.
+//! Readers accept untrusted files: whatever a header claims, no more memory is allocated than the
+//! file has bytes (for a PNG, than it can decompress to). A writer of [`create`] produces a
+//! complete file or none under its name: it writes to a temporary file in the same folder, and
+//! renames it when finished.
 #![allow(clippy::disallowed_types, reason = "files are what this room is for")]
 
 mod error;
@@ -27,7 +28,7 @@ pub use y4m::{Y4mError, Y4mReader, Y4mStream, Y4mWriter};
 
 pub(crate) use png::digits;
 
-/// What frames are read from, one after the other.
+/// A reader of consecutive frames.
 pub trait FrameReader: Send {
     /// The format and size of every frame.
     fn layout(&self) -> &Layout;
@@ -35,13 +36,13 @@ pub trait FrameReader: Send {
     /// Frames per second.
     fn rate(&self) -> Rate;
 
-    /// Frames in all, as far as the file's length tells.
+    /// Number of frames, if the file's length determines it.
     fn length(&self) -> Option<u64>;
 
-    /// Reads the next frame in place of what `frame` holds; `false` at the end.
+    /// Replaces the contents of `frame` with the next frame; returns `false` at the end.
     ///
-    /// The vector grows only as octets come, and keeps its memory for the next frame. What it
-    /// holds after the end or an error is unspecified.
+    /// The vector grows only as bytes are read, and keeps its memory for the next frame. Its
+    /// contents after the end or an error are unspecified.
     ///
     /// # Errors
     ///
@@ -56,27 +57,29 @@ pub trait FrameReader: Send {
     fn rewind(&mut self) -> Result<(), FileError>;
 }
 
-/// What frames are written to, one after the other.
+/// A writer of consecutive frames.
 pub trait FrameWriter: Send {
-    /// Writes a frame of exactly [`Layout::bytes`] octets.
+    /// Writes a frame of exactly [`Layout::bytes`] bytes.
     ///
     /// # Errors
     ///
     /// [`FileError::FrameSize`] if it has another size; [`FileError::Io`] if it cannot be written.
     fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError>;
 
-    /// Completes the file and gives it its name; without this it is removed.
+    /// Completes the file and renames it to its final name; without this call it is removed.
     ///
     /// # Errors
     ///
-    /// [`FileError`] if the file cannot be completed; then it is removed.
+    /// [`FileError`] if the file cannot be completed; it is then removed, unless it is of a kind
+    /// whose beginning can be read without the rest.
     fn finish(self: Box<Self>) -> Result<(), FileError>;
 }
 
-/// Creates the file of frames that `path` names by its extension.
+/// Creates a file of frames, of the kind given by the extension of `path`.
 ///
-/// `.y4m`, `.ktx2`, `.png` (a file for each frame; the path may hold `%05d`, or the number goes
-/// before the extension if there is more than one) or else octets without a header.
+/// The kinds are `.y4m`, `.ktx2`, `.png` (one file per frame; the number replaces `%05d` in the
+/// path or, if there is more than one frame, goes before the extension), and otherwise frames
+/// without a header.
 ///
 /// # Errors
 ///
@@ -93,15 +96,15 @@ pub fn create(path: &Path, layout: Layout, rate: Rate) -> Result<Box<dyn FrameWr
     })
 }
 
-/// That a frame to write has its layout's size.
+/// Checks that a frame to be written has the size of its layout.
 fn check_size(layout: &Layout, frame: &[u8]) -> Result<(), FileError> {
     let (have, want) = (frame.len(), layout.bytes());
     if have == want { Ok(()) } else { Err(FileError::FrameSize { have, want }) }
 }
 
-/// Reads `want` octets in place of what `frame` holds, and says how many there were.
+/// Replaces the contents of `frame` with the next `want` bytes, and returns how many were read.
 ///
-/// Memory is asked for beforehand only if the `file` has as many octets.
+/// Memory is reserved in advance only if the length of the file, `file`, is at least `want`.
 fn read_exactly(
     reader: &mut impl Read,
     frame: &mut Vec<u8>,

@@ -1,23 +1,23 @@
-//! A file that is whole or not there.
+//! A file that appears only when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Names that are tried for the unfinished file.
+/// Maximum number of names tried for the unfinished file.
 const NAMES_MAX: u32 = 1000;
 
-/// A file written under a name of its own in the same folder, until [`Self::commit`] renames it.
+/// A file written under a temporary name in the same folder until [`Self::commit`] renames it.
 ///
-/// Dropped before that, it is removed, and what had the name before is untouched.
+/// If dropped before that, it is removed, and an existing file of the final name is untouched.
 #[derive(Debug)]
 pub struct PartFile {
     file: BufWriter<File>,
     part: PathBuf,
     path: PathBuf,
-    /// Whether it stays when the system takes no more of it.
+    /// Whether the file is kept after a write error.
     is_worth_keeping: bool,
-    /// Whether it has its name, or stays without.
+    /// Whether the file was renamed, or is kept under its temporary name.
     committed: bool,
 }
 
@@ -30,11 +30,11 @@ fn part_name(path: &Path, number: u32) -> io::Result<PathBuf> {
 }
 
 impl PartFile {
-    /// Begins the file that is to be at `path`.
+    /// Creates the temporary file for `path`.
     ///
     /// # Errors
     ///
-    /// What the system says if no file can be created in the folder.
+    /// The operating system's error if no file can be created in the folder.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut number = 0;
         loop {
@@ -53,8 +53,9 @@ impl PartFile {
         }
     }
 
-    /// Has the file stay when the system takes no more of it, because the disk is full for example:
-    /// the error names it. For kinds of files whose beginning can be read without the rest.
+    /// Keeps the file after a write error, for example if the disk is full; the error names it.
+    ///
+    /// For kinds of files whose beginning can be read without the rest.
     #[must_use]
     pub fn kept_on_error(mut self) -> Self {
         self.is_worth_keeping = true;
@@ -74,18 +75,18 @@ impl PartFile {
         })
     }
 
-    /// Gives the whole file its name, in place of what had it.
+    /// Renames the complete file to its final name, replacing an existing file.
     ///
     /// # Errors
     ///
-    /// What the system says if the last octets cannot be written or the file not be renamed; then
-    /// it is removed, unless it is [kept](Self::kept_on_error).
+    /// The operating system's error if the last bytes cannot be written or the file cannot be
+    /// renamed; it is then removed, unless it is [kept](Self::kept_on_error).
     pub fn commit(self) -> io::Result<()> {
         let path = self.path.clone();
         self.commit_as(&path)
     }
 
-    /// As [`commit`](Self::commit), under another name in the same folder.
+    /// Like [`commit`](Self::commit), but under another name in the same folder.
     pub(super) fn commit_as(mut self, path: &Path) -> io::Result<()> {
         self.flush()?;
         let renamed = fs::rename(&self.part, path);
@@ -116,7 +117,7 @@ impl Seek for PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.committed {
-            // Nobody is left to tell.
+            // `drop` cannot report an error.
             let _ = fs::remove_file(&self.part);
         }
     }

@@ -13,27 +13,27 @@ use crate::file::check_size;
 use crate::format::Format;
 use crate::layout::Layout;
 
-/// Octets to which deflate unfolds one octet at most.
+/// Maximum bytes to which deflate expands one byte.
 const DEFLATE_MAX: u64 = 1032;
 
-/// Why a PNG file cannot be used.
+/// An error of a PNG file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PngError {
-    /// It is no PNG file, or damaged.
+    /// The file is not a PNG file, or is damaged.
     #[error(transparent)]
     Decoding(#[from] DecodingError),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// The size it claims is more than its octets can hold.
+    /// The header claims a size that the file is too short to hold.
     #[error("{width}×{height} pixels cannot be in {bytes} octets")]
     Claim {
-        /// Pixels across.
+        /// Width in pixels.
         width: u32,
-        /// Pixels down.
+        /// Height in pixels.
         height: u32,
-        /// Octets of the file.
+        /// Bytes of the file.
         bytes: u64,
     },
 }
@@ -46,14 +46,14 @@ fn encoding(error: EncodingError) -> FileError {
     PngError::from(error).into()
 }
 
-/// Reads a PNG image in place of what `frame` holds, and says its layout.
+/// Replaces the contents of `frame` with a PNG image, and returns its layout.
 ///
-/// Grey and palettes are unfolded, 16 bits reduced to 8; with transparency of any kind it is
-/// [`Format::Rgba8`], else [`Format::Rgb24`].
+/// Grey levels and palettes are expanded, and 16-bit samples are reduced to 8 bits; with
+/// transparency of any kind the format is [`Format::Rgba8`], otherwise [`Format::Rgb24`].
 ///
 /// # Errors
 ///
-/// [`FileError`] with [`PngError`] if it is damaged or claims more than it can hold.
+/// [`FileError`] with [`PngError`] if the file is damaged or claims a size that it cannot hold.
 pub fn read_png(path: &Path, frame: &mut Vec<u8>) -> Result<Layout, FileError> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
@@ -93,9 +93,9 @@ fn unfold_grey(grey: &[u8], samples: usize, frame: &mut [u8]) {
     }
 }
 
-/// Where the number of a frame goes in a path: `%d`, or `%05d` for at least five digits.
+/// Finds the place of the frame number in a path: `%d`, or `%05d` for at least five digits.
 ///
-/// What is before it, after it, and the least digits.
+/// Returns the text before it, the text after it, and the minimum number of digits.
 pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
     path.match_indices('%').find_map(|(at, _)| {
         let rest = &path[at + 1..];
@@ -108,11 +108,10 @@ pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
     })
 }
 
-/// Writes frames into files of their own: one frame under the name that was given, several
-/// numbered from 0.
+/// Writes one file per frame: a single frame under the given name, several numbered from 0.
 ///
-/// Each appears when it is whole, the first with the second or at the end, as its name depends on
-/// that; those written stay even if others fail.
+/// Each file appears when it is complete. The first appears with the second or at the end, because
+/// its name depends on whether there is a second one. Written files stay even if later ones fail.
 #[derive(Debug)]
 pub struct PngWriter {
     path: PathBuf,
@@ -124,8 +123,9 @@ pub struct PngWriter {
 }
 
 impl PngWriter {
-    /// Writes to `path` with the number in place of its `%05d`, or else, if there is more than one
-    /// frame, before its extension.
+    /// Creates a writer to `path`, with the frame number in place of its `%05d`.
+    ///
+    /// Without `%05d`, the number goes before the extension if there is more than one frame.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl PngWriter {
         Ok(Self { path: path.to_owned(), layout, color, frame: 0, only: None })
     }
 
-    /// The file of frame number `frame`, from 0, of so many `frames` that are written to `path`.
+    /// The file of frame number `frame`, from 0, if `frames` frames are written to `path`.
     pub fn file_of(path: &Path, frame: u64, frames: u64) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some((before, after, width)) = digits(&name) {
@@ -152,7 +152,7 @@ impl PngWriter {
         path.with_file_name(format!("{stem}_{frame:05}.png"))
     }
 
-    /// Gives the first frame its name among `frames`.
+    /// Renames the file of the first frame to its name among `frames`.
     fn commit_first(&mut self, frames: u64) -> Result<(), FileError> {
         let Some(first) = self.only.take() else { return Ok(()) };
         Ok(first.commit_as(&Self::file_of(&self.path, 0, frames))?)

@@ -1,4 +1,4 @@
-//! Frames one behind the other, without a header.
+//! Consecutive frames without a header.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -11,7 +11,7 @@ use crate::file::read_exactly;
 use crate::layout::Layout;
 use crate::rate::Rate;
 
-/// Reads frames of a layout that somebody else knows.
+/// Reads frames of a layout that the caller specifies.
 #[derive(Debug)]
 pub struct RawReader<R> {
     reader: R,
@@ -22,11 +22,11 @@ pub struct RawReader<R> {
 }
 
 impl<R: Read + Seek> RawReader<R> {
-    /// Reads `reader` from its first octet to its last.
+    /// Reads `reader` from its first byte to its last.
     ///
     /// # Errors
     ///
-    /// [`FileError::Remainder`] if there is no whole number of frames.
+    /// [`FileError::Remainder`] if the length is not a multiple of the frame size.
     pub fn new(mut reader: R, layout: Layout, rate: Rate) -> Result<Self, FileError> {
         let bytes = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
@@ -57,7 +57,7 @@ impl<R: Read + Seek + Send> FrameReader for RawReader<R> {
         match read_exactly(&mut self.reader, frame, want, self.length * want as u64)? {
             0 => Ok(false),
             have if have < want => {
-                // It was whole when opened: somebody has cut it since.
+                // The file was complete when opened; it has been truncated since.
                 Err(FileError::Truncated { frame: self.frame, have, want })
             }
             _ => {
@@ -73,7 +73,7 @@ impl<R: Read + Seek + Send> FrameReader for RawReader<R> {
     }
 }
 
-/// Writes frames one behind the other.
+/// Writes consecutive frames without a header.
 #[derive(Debug)]
 pub struct RawWriter<W> {
     writer: W,
@@ -81,7 +81,7 @@ pub struct RawWriter<W> {
 }
 
 impl<W: Write> RawWriter<W> {
-    /// Writes frames of `layout`.
+    /// Creates a writer of frames of `layout`.
     pub fn new(writer: W, layout: Layout) -> Self {
         Self { writer, layout }
     }
@@ -96,11 +96,11 @@ impl<W: Write> RawWriter<W> {
         Ok(self.writer.write_all(frame)?)
     }
 
-    /// Hands back what was written to.
+    /// Returns the underlying writer.
     ///
     /// # Errors
     ///
-    /// [`FileError::Io`] if the last octets cannot be written.
+    /// [`FileError::Io`] if the last bytes cannot be written.
     pub fn into_inner(mut self) -> Result<W, FileError> {
         self.writer.flush()?;
         Ok(self.writer)

@@ -1,8 +1,8 @@
 //! YUV4MPEG2, the uncompressed video files of mjpegtools, FFmpeg and GStreamer.
 //!
-//! A line of parameters, then for each frame a line and its planes. Only frames of 8 bits a sample
-//! that a [`Format`] holds are taken: 4:2:0 and 4:2:2, limited range. The file does not say its
-//! matrix; BT.709 is assumed.
+//! A file has a line of parameters, then for each frame a line and its planes. Only 8-bit samples
+//! in the layouts of a [`Format`] are supported: 4:2:0 and 4:2:2, limited range. The file does not
+//! specify its matrix; BT.709 is assumed.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
@@ -19,29 +19,29 @@ use crate::rate::Rate;
 const MAGIC: &[u8] = b"YUV4MPEG2";
 const FRAME: &[u8] = b"FRAME";
 
-/// Octets that a line of parameters may have, its end included.
+/// Maximum bytes of a line of parameters, including the newline.
 const LINE_MAX: u64 = 1024;
 
-/// Why a Y4M file cannot be used.
+/// An invalid or unsupported Y4M file.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Y4mError {
     /// It does not begin with `YUV4MPEG2`.
     #[error("this is no Y4M file: it does not begin with YUV4MPEG2")]
     Magic,
-    /// A line of parameters has no end within 1 024 octets.
+    /// A line of parameters has no end within 1 024 bytes.
     #[error("a line of parameters has no end within {LINE_MAX} octets, before frame {0}")]
     Line(u64),
     /// There is no width or no height.
     #[error("the header has no {0}")]
     Missing(&'static str),
-    /// A parameter is no number, or twice there.
+    /// A parameter is not a number, or is repeated.
     #[error("the parameter {0:?} cannot be read")]
     Parameter(String),
-    /// Samples that no format holds.
+    /// Samples that no format has.
     #[error("the samples are {0:?}; 8-bit 4:2:0 and 4:2:2 are read, so convert them first")]
     Samples(String),
-    /// Luma from 0 to 255.
+    /// Full range: luma from 0 to 255.
     #[error("the colours are of full range; limited range is read, so convert them first")]
     FullRange,
     /// A frame does not begin with `FRAME`.
@@ -74,14 +74,14 @@ fn rate(text: &str) -> Result<Rate, FileError> {
         Some((frames.parse::<u32>().ok()?, seconds.parse::<u32>().ok()?))
     });
     match fraction {
-        // mjpegtools: the rate is unknown.
+        // In mjpegtools, 0:0 stands for an unknown rate.
         Some((0, 0)) => Ok(Rate::DEFAULT),
         Some((frames, seconds)) => Ok(Rate::new(frames, seconds)?),
         None => Err(Y4mError::Parameter(format!("F{text}")).into()),
     }
 }
 
-/// What the line says that is at the beginning of the file.
+/// Parses the first line of the file.
 fn header(line: &[u8]) -> Result<(Layout, Rate), FileError> {
     let parameters = line.strip_prefix(MAGIC).ok_or(Y4mError::Magic)?;
     if parameters.first().is_some_and(|&octet| octet != b' ') {
@@ -143,7 +143,7 @@ impl<R: BufRead + Seek> Y4mReader<R> {
         };
         let (layout, rate) = header(&line)?;
         let first = line.len() as u64 + 1;
-        // Frames have parameters of their own only where nobody writes them; then it is unknown.
+        // Hardly any program writes frame parameters; if there are some, the length is unknown.
         let each = (FRAME.len() + 1 + layout.bytes()) as u64;
         let rest = bytes.saturating_sub(first);
         let length = (rest % each == 0).then_some(rest / each);
@@ -151,7 +151,7 @@ impl<R: BufRead + Seek> Y4mReader<R> {
     }
 }
 
-/// A long first line is the mark of another kind of file, rather than of a long header.
+/// Reports an overlong first line as another kind of file, unless it begins with the magic.
 fn not_y4m(reader: &mut (impl Read + Seek), error: Y4mError) -> io::Result<Y4mError> {
     let mut begin = Vec::new();
     reader.rewind()?;
@@ -185,7 +185,7 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
     }
 }
 
-/// Reads Y4M from what cannot be read twice, such as another program's output.
+/// Reads Y4M from a source that cannot be rewound, such as another program's output.
 #[derive(Debug)]
 pub struct Y4mStream<R> {
     reader: R,
@@ -194,7 +194,7 @@ pub struct Y4mStream<R> {
 }
 
 impl<R: BufRead> Y4mStream<R> {
-    /// Reads the header; `None` if there is nothing at all.
+    /// Reads the header; `None` if the input is empty.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl<R: BufRead> Y4mStream<R> {
         Ok(Some(Self { reader, layout, frame: 0 }))
     }
 
-    /// Where the octets of every frame lie.
+    /// The layout of every frame.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -214,7 +214,7 @@ impl<R: BufRead> Y4mStream<R> {
     ///
     /// # Errors
     ///
-    /// [`FileError`] if what comes is no frame, or less than one.
+    /// [`FileError`] if the input is not a frame, or is truncated.
     pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
         let read = next_frame(&mut self.reader, &self.layout, (self.frame, u64::MAX), frame)?;
         self.frame += u64::from(read);
@@ -222,7 +222,7 @@ impl<R: BufRead> Y4mStream<R> {
     }
 }
 
-/// Reads the frame of this number from what has so many octets at most; `false` at the end.
+/// Reads frame `number` from an input of at most `octets` bytes; `false` at the end.
 fn next_frame(
     reader: &mut impl BufRead,
     layout: &Layout,
@@ -257,7 +257,8 @@ impl<W: Write> Y4mWriter<W> {
     /// [`FileError::Format`] if the format is neither [`Format::Yuv420`] nor [`Format::Yuv422`];
     /// [`FileError::Io`] if the header cannot be written.
     pub fn new(mut writer: W, layout: Layout, rate: Rate) -> Result<Self, FileError> {
-        // Chroma in the middle of its pixels across and down, as halving an RGB image gives it.
+        // Chroma is sited in the centre of its pixels, as from averaging the pixels of an RGB
+        // image.
         let samples = match layout.format() {
             Format::Yuv420 => "420jpeg",
             Format::Yuv422 => "422",
@@ -283,11 +284,11 @@ impl<W: Write> Y4mWriter<W> {
         Ok(self.writer.write_all(frame)?)
     }
 
-    /// Hands back what was written to.
+    /// Returns the underlying writer.
     ///
     /// # Errors
     ///
-    /// [`FileError::Io`] if the last octets cannot be written.
+    /// [`FileError::Io`] if the last bytes cannot be written.
     pub fn into_inner(mut self) -> Result<W, FileError> {
         self.writer.flush()?;
         Ok(self.writer)

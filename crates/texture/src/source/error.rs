@@ -1,4 +1,4 @@
-//! Why a source gives no frames.
+//! Errors of frame sources.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::file::FileError;
 use crate::format::Format;
 use crate::source::PatternError;
 
-/// Why a source cannot be opened, or a frame not be had.
+/// An error in opening a source or reading a frame.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -15,21 +15,21 @@ pub enum SourceError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         error: FileError,
     },
     /// A pattern that cannot be drawn.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// A file without a header, and nobody said what is in it.
+    /// A file without a header, for which no format and size were given.
     #[error("{}: octets without a header; say the format and the size", .0.display())]
     Hint(PathBuf),
-    /// An extension that no kind of file has.
+    /// An unknown file extension.
     #[error("{}: no kind of file by its extension; there are .y4m, .ktx2, .png, .rgb, .rgba, .yuv \
              and .raw", .0.display())]
     Kind(PathBuf),
-    /// No image where there should be some.
+    /// There is no image or frame.
     #[error("{}: there is no image", .0.display())]
     Empty(PathBuf),
     /// An image missing among numbered ones.
@@ -46,21 +46,21 @@ pub enum SourceError {
         /// Those of the first.
         want: (Format, u32, u32),
     },
-    /// A source that encodes what it gives, and whose encoder gave up.
+    /// The encoder of a source that encodes its frames failed.
     #[error("a frame could not be encoded: {0}")]
     Encoder(String),
-    /// Not one frame fits into the memory that it may have.
+    /// Not even one frame fits into the memory limit.
     #[error("a frame of {frame} octets does not fit into {bound}")]
     Bound {
-        /// Octets of a frame.
+        /// Bytes of a frame.
         frame: usize,
-        /// Octets of memory.
+        /// Memory limit in bytes.
         bound: usize,
     },
 }
 
 impl SourceError {
-    /// What is wrong with a file.
+    /// An error of a file.
     pub(super) fn file(path: &Path, error: impl Into<FileError>) -> Self {
         Self::File { path: path.to_owned(), error: error.into() }
     }

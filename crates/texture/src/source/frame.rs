@@ -1,22 +1,22 @@
-//! One frame's octets, shared without copies, and the memory that they go round in.
+//! A frame's bytes, shared without copies, and a pool that reuses their memory.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The octets of one frame, which never change.
+/// The immutable bytes of one frame.
 ///
-/// A clone is the same memory: each unit's thread can hold one for as long as it sends. When the
-/// last is dropped, the source that gave it fills the memory anew.
+/// Clones share the memory: each unit's thread can hold one for as long as it sends. When the last
+/// is dropped, the source reuses the memory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Frame(Arc<Vec<u8>>);
 
 impl Frame {
-    /// A frame of these octets.
+    /// A frame of these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Arc::new(bytes))
     }
 
-    /// The octets, to be filled anew.
+    /// Returns the memory, to be filled again.
     ///
     /// # Errors
     ///
@@ -34,18 +34,17 @@ impl Deref for Frame {
     }
 }
 
-/// Frames that a source keeps to fill them again: as many as its user holds at once, and one.
+/// Frames that a source keeps for reuse: as many as its user holds at once, plus one.
 #[derive(Debug, Default)]
 pub(super) struct Pool(Vec<Frame>);
 
-/// Frames of a pool; who holds more than these at once makes every further one be allocated.
+/// Maximum frames of a pool; while more are held, every further frame is allocated anew.
 const FRAMES_MAX: usize = 8;
 
 impl Pool {
-    /// Fills a frame that nobody holds; an empty one, if all are held.
+    /// Fills a frame that is no longer held, or a new empty one if all are held.
     ///
-    /// It has still what it had when it was filled the last time. `None` if `fill` says that
-    /// there was nothing more to fill it with.
+    /// A reused frame still has its previous contents. Returns `None` if `fill` returns `false`.
     pub(super) fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
@@ -58,7 +57,7 @@ impl Pool {
             self.0.push(Frame::default());
             self.0.len() - 1
         });
-        // Nobody else holds it, so that nothing is copied.
+        // The frame is not shared, so nothing is copied.
         let more = fill(Arc::make_mut(&mut self.0[at].0))?;
         Ok(more.then(|| self.0[at].clone()))
     }

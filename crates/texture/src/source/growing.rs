@@ -1,4 +1,4 @@
-//! One frame's octets, shared while they are still being made.
+//! A frame's bytes, shared while it is still being encoded.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -8,10 +8,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
-/// A frame that an encoder makes one stripe after the other, and that others read as far as it is.
+/// A frame that an encoder fills stripe by stripe, and whose finished part others read meanwhile.
 ///
-/// A clone is the same frame. What was added never changes; who reads sees it at once, but is not
-/// woken: that is for [`Taker::grown`](super::Taker::grown).
+/// Clones are the same frame. Added bytes never change. Readers see them at once but are not woken;
+/// that is the purpose of [`Taker::grown`](super::Taker::grown).
 ///
 /// ```
 /// use rushes_texture::source::GrowingFrame;
@@ -34,15 +34,16 @@ struct Inner {
     part_bytes: usize,
     parts: Vec<OnceLock<Vec<u8>>>,
     so_far: AtomicUsize,
-    /// All of them in one, for who cannot do with less.
+    /// All parts joined, for callers that need the frame in one piece.
     whole: OnceLock<Vec<u8>>,
-    /// Memory of a frame that nobody reads any more.
+    /// Memory of parts that are no longer read.
     free: Mutex<Vec<Vec<u8>>>,
 }
 
 impl GrowingFrame {
-    /// A frame of so many octets, of which there are none yet; they will come in parts of
-    /// `part_bytes`, the last perhaps shorter. A part of 0 is taken as 1.
+    /// Creates an empty frame of `bytes` bytes, which are added in parts of `part_bytes`.
+    ///
+    /// The last part may be shorter. A `part_bytes` of 0 is taken as 1.
     pub fn new(bytes: usize, part_bytes: usize) -> Self {
         let part_bytes = part_bytes.max(1);
         let mut parts = Vec::new();
@@ -51,24 +52,24 @@ impl GrowingFrame {
         Self(Arc::new(Inner { bytes, part_bytes, parts, so_far, whole, free: Mutex::default() }))
     }
 
-    /// Octets that it has once it is whole.
+    /// Length of the complete frame in bytes.
     pub fn bytes(&self) -> usize {
         self.0.bytes
     }
 
-    /// Octets that there are, from its beginning.
+    /// Number of bytes added so far.
     pub fn so_far(&self) -> usize {
         self.0.so_far.load(Ordering::Acquire)
     }
 
-    /// Whether all of it is there.
+    /// Whether the frame is complete.
     pub fn is_whole(&self) -> bool {
         self.so_far() == self.0.bytes
     }
 
-    /// Adds its next part; false if that is none: of another length, or beyond the end.
+    /// Adds the next part; returns `false` if it has the wrong length or is beyond the end.
     ///
-    /// One thread adds. Of two that do at once, one is told false.
+    /// Only one thread should add parts. If two do at once, `false` is returned to one of them.
     #[must_use]
     pub fn add(&self, octets: &[u8]) -> bool {
         let Inner { bytes, part_bytes, parts, so_far, .. } = &*self.0;
@@ -87,9 +88,9 @@ impl GrowingFrame {
         added
     }
 
-    /// The octets of a range: where they lie, or in `scratch` if they lie in two parts.
+    /// The bytes of a range: in place, or copied to `scratch` if they lie in several parts.
     ///
-    /// `None` as long as one of them is not there.
+    /// `None` while any of them is missing.
     pub fn get<'a>(
         &'a self,
         range: std::ops::Range<usize>,
@@ -119,7 +120,7 @@ impl GrowingFrame {
         Some(scratch)
     }
 
-    /// All octets in one piece, put together once for all who ask; `None` until it is whole.
+    /// All bytes in one piece, joined once for all callers; `None` until the frame is complete.
     pub fn whole(&self) -> Option<&[u8]> {
         if !self.is_whole() {
             return None;
@@ -132,7 +133,7 @@ impl GrowingFrame {
         Some(self.0.whole.get_or_init(joined))
     }
 
-    /// Empties it, to be made anew in the same memory; false, and it stays, if there are clones.
+    /// Empties the frame for reuse of its memory; returns `false`, unchanged, if there are clones.
     #[must_use]
     pub fn renew(&mut self) -> bool {
         let Some(own) = Arc::get_mut(&mut self.0) else { return false };

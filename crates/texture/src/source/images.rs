@@ -1,4 +1,4 @@
-//! PNG images as frames: one, a folder of them, or those that are numbered.
+//! PNG images as frames: a single image, a folder of images, or numbered images.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::source::SourceError;
 use crate::source::frame::Pool;
 
-/// Images as a source. The first says size and format; the others must agree.
+/// A source of images. The first determines size and format; the others must match.
 #[derive(Debug)]
 pub struct Images {
     paths: Vec<PathBuf>,
@@ -30,7 +30,7 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     paths.map_err(|error| SourceError::file(folder, error))
 }
 
-/// A name cut before the number at its end, so that 10 comes after 9.
+/// Sort key: the name without the number at its end, then the number, so that 10 follows 9.
 fn order(path: &Path) -> (String, u64, PathBuf) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -68,13 +68,15 @@ fn numbered(
 }
 
 impl Images {
-    /// The image at `path`, all of a folder in the order of their numbers, or those that a path
-    /// with `%d` or `%05d` in its last part stands for.
+    /// Opens the image at `path`, all images of a folder, or numbered images.
+    ///
+    /// Images of a folder are in the order of their numbers; for numbered images, the last part of
+    /// `path` contains `%d` or `%05d`.
     ///
     /// # Errors
     ///
-    /// [`SourceError::Empty`] if there is none, [`SourceError::Gap`] if a number is missing, and
-    /// what is wrong with the first image.
+    /// [`SourceError::Empty`] if there is no image, [`SourceError::Gap`] if a number is missing,
+    /// and the error of the first image if it cannot be read.
     pub fn open(path: &Path, rate: Rate) -> Result<Self, SourceError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let folder = path.parent().unwrap_or(path);

@@ -1,9 +1,9 @@
-//! Where frames come from: files, a folder of images, memory, or a pattern drawn here.
+//! Sources of frames: files, folders of images, memory, and a test pattern.
 //!
-//! A [`Source`] gives each frame as a [`Frame`], octets that are shared and not copied: what was
-//! loaded before, 99.5 MB each perhaps, goes to every unit of every client as it lies. A source
-//! that makes frames keeps a few and fills those that nobody holds any more, so that one can be
-//! made while another is sent, and nothing is allocated once it runs.
+//! A [`Source`] returns each frame as a [`Frame`], whose bytes are shared and not copied: a
+//! preloaded frame, of perhaps 99.5 MB, is sent to every unit of every client from the same memory.
+//! A source that produces frames keeps a few and refills those that are no longer held, so that one
+//! can be produced while another is sent, and nothing is allocated in steady state.
 #![allow(clippy::disallowed_types, reason = "files are where frames come from")]
 
 mod error;
@@ -27,35 +27,36 @@ pub use pattern::{Pattern, PatternError, PatternSpec, read_counter};
 pub use preloaded::Preloaded;
 pub use reading::FileSource;
 
-/// What gives frames, one after the other.
+/// A source of consecutive frames.
 pub trait Source: Send {
     /// The format and size of every frame.
     fn layout(&self) -> &Layout;
 
-    /// Frames per second at which they are meant to be shown.
+    /// Frames per second at which the frames should be shown.
     fn rate(&self) -> Rate;
 
-    /// Frames from the first to the end, if it is known.
+    /// Number of frames from the first to the end, if known.
     fn length(&self) -> Option<u64>;
 
-    /// The next frame, of exactly [`Layout::bytes`] octets; `None` at the end.
+    /// The next frame, of exactly [`Layout::bytes`] bytes; `None` at the end.
     ///
-    /// It may be held for as long as it takes; while some are, others are filled.
+    /// It may be held for any time; meanwhile, other frames are filled.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if the frame cannot be read; then what follows is unspecified until
+    /// [`SourceError`] if the frame cannot be read; the following frames are then unspecified until
     /// [`Self::rewind`].
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError>;
 
-    /// The next frame to who takes it; false at the end.
+    /// Passes the next frame to `to`; returns `false` at the end.
     ///
-    /// A source that encodes what it gives does so here, to let others begin with the first rows
-    /// while it goes on. All others give the frame of [`Self::next_frame`] once it is there.
+    /// A source that encodes its frames overrides this, so that others can begin with the first
+    /// rows while it encodes the rest. By default, the frame of [`Self::next_frame`] is passed on
+    /// when complete.
     ///
     /// # Errors
     ///
-    /// As for [`Self::next_frame`]; a frame that was begun stays as far as it is.
+    /// As for [`Self::next_frame`]; a frame that was begun stays incomplete.
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         let frame = self.next_frame()?;
         let more = frame.is_some();
@@ -69,22 +70,23 @@ pub trait Source: Send {
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if what frames are read from cannot be read again.
+    /// [`SourceError`] if the source cannot be read again.
     fn rewind(&mut self) -> Result<(), SourceError>;
 }
 
-/// Who takes frames from a source, one at a time.
+/// A receiver of frames from a source, one at a time.
 ///
-/// Both ways to give one return when it is the frame's time, which may be later.
+/// [`Self::take`] and [`Self::begin`] return when the frame is due, which may be later.
 pub trait Taker {
-    /// A frame that is whole.
+    /// Takes a complete frame.
     fn take(&mut self, frame: Frame);
 
-    /// A frame whose picture is there, and nothing of it is encoded yet. It is whole before
-    /// [`Source::give_frame`] returns.
+    /// Takes a frame of which nothing is encoded yet.
+    ///
+    /// It is complete before [`Source::give_frame`] returns.
     fn begin(&mut self, frame: &GrowingFrame);
 
-    /// There is more of the frame that was begun last.
+    /// Reports that bytes were added to the frame that was begun last.
     fn grown(&mut self);
 }
 

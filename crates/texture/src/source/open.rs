@@ -1,4 +1,4 @@
-//! A source by its name on the command line.
+//! Opens a source by its name on the command line.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -19,25 +19,26 @@ use crate::source::PatternSpec;
 use crate::source::Source;
 use crate::source::SourceError;
 
-/// What a file does not say of itself.
+/// Properties that a file does not specify itself.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RawHint {
-    /// The format of frames without a header; else the extension says it (`.rgb`, `.rgba`, `.yuv`).
+    /// The format of headerless frames; by default from the extension (`.rgb`, `.rgba`, `.yuv`).
     pub format: Option<Format>,
     /// Width and height in pixels of frames without a header.
     pub size: Option<(u32, u32)>,
-    /// Frames per second where the file has no rate; else 25.
+    /// Frames per second if the file has no rate; by default 25.
     pub rate: Option<Rate>,
 }
 
-/// Opens what a path names: a Y4M, KTX 2.0, PNG or headerless file, a folder of PNG images, PNG
-/// images numbered by `%05d`, or a [`PatternSpec`] as `pattern:3840x2160@60`.
+/// Opens the source that a path names.
 ///
-/// What a file says of itself goes before the hint.
+/// This is a Y4M, KTX 2.0, PNG or headerless file, a folder of PNG images, PNG images numbered by
+/// `%05d`, or a [`PatternSpec`] such as `pattern:3840x2160@60`. Properties that a file specifies
+/// itself take precedence over the hint.
 ///
 /// # Errors
 ///
-/// [`SourceError`] if there is no such source, or what is wrong with it.
+/// [`SourceError`] if there is no such source, or it cannot be opened.
 pub fn open(path: &Path, hint: &RawHint) -> Result<Box<dyn Source>, SourceError> {
     if let Some(spec) = path.to_str().filter(|name| PatternSpec::is_one(name)) {
         let mut unsaid = PatternSpec::default();

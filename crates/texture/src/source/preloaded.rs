@@ -1,4 +1,4 @@
-//! Frames that are in memory before the first is wanted.
+//! Frames that are loaded into memory in advance.
 
 use crate::layout::Layout;
 use crate::rate::Rate;
@@ -6,7 +6,7 @@ use crate::source::Frame;
 use crate::source::Source;
 use crate::source::SourceError;
 
-/// A source's frames, read once and lent again and again without a copy.
+/// A source's frames, read once and returned any number of times without a copy.
 #[derive(Clone, Debug)]
 pub struct Preloaded {
     frames: Vec<Frame>,
@@ -17,8 +17,7 @@ pub struct Preloaded {
 }
 
 impl Preloaded {
-    /// Reads frames from where `source` stands to its end, or until the next would not fit into
-    /// `bound` octets.
+    /// Reads frames from the position of `source` to its end, or up to `bound` bytes in total.
     ///
     /// # Errors
     ///
@@ -46,13 +45,13 @@ impl Preloaded {
         Ok(Self { frames, layout, rate, next: 0, endless: false })
     }
 
-    /// Begins again with the first frame after the last, without end.
+    /// Repeats the frames without end.
     #[must_use]
     pub fn endless(self) -> Self {
         Self { endless: true, ..self }
     }
 
-    /// The frames, the first first.
+    /// The frames, in order.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }

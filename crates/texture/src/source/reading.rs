@@ -1,4 +1,4 @@
-//! Frames of one file, read when they are wanted.
+//! Frames of one file, read on demand.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub struct FileSource<R> {
 }
 
 impl<R: FrameReader> FileSource<R> {
-    /// The frames of `reader`; `path` is for the errors.
+    /// Creates a source of the frames of `reader`; `path` is for errors.
     pub fn new(path: &Path, reader: R) -> Self {
         Self { path: path.to_owned(), reader, pool: Pool::default() }
     }

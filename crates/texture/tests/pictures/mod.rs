@@ -3,10 +3,10 @@
 
 use rushes_texture::{Format, Layout};
 
-/// Sizes that leave something over in every format.
+/// Sizes of which some are not whole blocks in every format.
 pub(crate) const ODD_SIZES: [(u32, u32); 4] = [(1, 1), (30, 26), (5, 3), (1_918, 1_078)];
 
-/// Formats whose pixels lie there one by one.
+/// Formats of individual, uncompressed pixels.
 pub(crate) const RAW: [Format; 6] = [
     Format::Rgb24,
     Format::Rgba8,
@@ -16,7 +16,7 @@ pub(crate) const RAW: [Format; 6] = [
     Format::YCoCg420,
 ];
 
-/// Octets without a pattern, the same each time.
+/// Deterministic pseudo-random bytes.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -33,7 +33,7 @@ pub(crate) fn noisy(format: Format, width: u32, height: u32) -> Vec<u8> {
     noise(Layout::new(format, width, height).unwrap().bytes())
 }
 
-/// The same picture of `pixel` octets a pixel, its edges repeated to a larger size.
+/// The same picture of `pixel` bytes per pixel, its edges repeated to a larger size.
 pub(crate) fn padded(picture: &[u8], pixel: usize, from: [u32; 2], to: [u32; 2]) -> Vec<u8> {
     let [width, height] = from.map(|side| side as usize);
     let mut larger = Vec::new();

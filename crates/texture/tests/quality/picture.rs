@@ -1,24 +1,26 @@
 //! A picture with the statistics of photographs, made from a fixed seed: no photograph is shipped.
 //!
-//! Leaves of sizes by a power law lie over each other, as things occlude things (the "dead leaves"
-//! model of natural images). Each has its colour, its shading and its grain, which is as strong in
-//! each octave: the 1/f of natural spectra. As in photographs, detail is in luma: chroma differs
-//! from leaf to leaf, but slowly within. A lens softens all by about a pixel. In a corner are
-//! strokes as of writing.
+//! Leaves whose sizes follow a power law occlude each other (the "dead leaves" model of natural
+//! images). Each has a colour, shading and grain, which is equally strong in each octave: the 1/f
+//! of natural spectra. As in photographs, detail is in luma: chroma differs from leaf to leaf, but
+//! varies slowly within a leaf. A lens blur of about a pixel is applied to the whole. One corner
+//! has strokes like handwriting.
 #![allow(clippy::cast_sign_loss, reason = "places and colours are clamped to what there is")]
 
 pub(crate) const WIDTH: usize = 1920;
 pub(crate) const HEIGHT: usize = 1080;
 
-/// How strong grain is at most: so that the published encoder gets 34.2 dB, as it gets 34.1 of a
-/// mosaic of the Kodak photographs.
+/// Maximum strength of the grain.
+///
+/// Chosen so that the published encoder reaches 34.2 dB; it reaches 34.1 dB for a mosaic of the
+/// Kodak photographs.
 const GRAIN: f32 = 250.0;
 
-/// Numbers without a pattern, the same each time.
+/// Deterministic pseudo-random numbers.
 struct Noise(u64);
 
 impl Noise {
-    /// From 0 up to 1.
+    /// A number from 0 (inclusive) to 1 (exclusive).
     fn next(&mut self) -> f32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -31,19 +33,19 @@ impl Noise {
     }
 }
 
-/// One thing in the picture.
+/// One leaf of the picture.
 #[derive(Clone, Copy)]
 struct Leaf {
     /// Luma, orange and green.
     colour: [f32; 3],
-    /// Change of luma across and down, for each pixel.
+    /// Change of luma per pixel, across and down.
     slope: [f32; 2],
-    /// How strong its grain is.
+    /// Strength of the grain.
     grain: f32,
     centre: [f32; 2],
 }
 
-/// RGBA, opaque.
+/// The picture, opaque RGBA.
 pub(crate) fn natural() -> Vec<u8> {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let (leaves, owner) = leaves(&mut noise);
@@ -69,7 +71,7 @@ pub(crate) fn natural() -> Vec<u8> {
     (0..WIDTH * HEIGHT).flat_map(pixel).collect()
 }
 
-/// Leaves, and which of them is seen at each pixel.
+/// The leaves, and the index of the visible one at each pixel.
 fn leaves(noise: &mut Noise) -> (Vec<Leaf>, Vec<usize>) {
     let mut owner = vec![0; WIDTH * HEIGHT];
     let leaf = |noise: &mut Noise| Leaf {
@@ -85,7 +87,7 @@ fn leaves(noise: &mut Noise) -> (Vec<Leaf>, Vec<usize>) {
     let mut leaves = vec![leaf(noise)];
     for _ in 0..1400 {
         let leaf = leaf(noise);
-        // Areas as of a power law, from 12 pixels to 400.
+        // Areas follow a power law; radii are from 12 to about 400 pixels.
         let radius = 12.0 / (1.0 - noise.next() * 0.97).sqrt() * noise.between(1.0, 6.0);
         let squash = noise.between(0.4, 1.0);
         let [x, y] = leaf.centre;
@@ -145,7 +147,7 @@ fn strokes(noise: &mut Noise, luma: &mut [f32]) {
     }
 }
 
-/// What a lens does: 1, 2, 1 across and down.
+/// Blurs like a lens: weights 1, 2, 1 across and down.
 fn softened(plane: &[f32]) -> Vec<f32> {
     let pass = |plane: &[f32], step: usize| -> Vec<f32> {
         let last = plane.len() - 1;

@@ -1,6 +1,7 @@
-//! The bounding-box encoder as J.M.P. van Waveren published it ("Real-Time DXT Compression", 2006),
-//! one pixel after the other: corners cut to 5, 6 and 5 bits, indices by the least sum of absolute
-//! differences.
+//! The published bounding-box encoder, one pixel at a time.
+//!
+//! As in J.M.P. van Waveren, "Real-Time DXT Compression", 2006: corners are truncated to 5, 6 and 5
+//! bits, indices chosen by the least sum of absolute differences.
 
 type Colour = [i32; 3];
 

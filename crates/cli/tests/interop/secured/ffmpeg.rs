@@ -15,7 +15,7 @@ use crate::media::{H264, H265, Kind, assert_same};
 use crate::relay::Recorder;
 use crate::rig::{describe, have, ports, received};
 
-/// FFmpeg, sending `file` to `port` with the key of `suite`, which it is told to call `name`.
+/// FFmpeg, sending `file` to `port` with the key of `suite`, under the suite name `name`.
 fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, name: &str, suite: Suite) {
     let key = suite.base64();
     let more = ["-srtp_out_suite", name, "-srtp_out_params", &key, "-cname", NAME];
@@ -90,7 +90,7 @@ fn to_ffmpeg(suite: Suite, kind: Kind) {
         let process = ffmpeg_receives(&sdp, port, &output);
         let relay = Recorder::to(port);
         send_secured(file, relay.port, suite);
-        // The goodbye ends it; if it was lost, Ctrl-C does.
+        // The goodbye ends it, or Ctrl-C if the goodbye was lost.
         process.stop_after(Duration::from_secs(5));
         assert_encrypted(relay, file, true);
         assert_same(file, &came);

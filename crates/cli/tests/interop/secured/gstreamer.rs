@@ -121,7 +121,7 @@ fn gstreamer_receives_with_aes_256_gcm() {
     to_gstreamer(GCM_256);
 }
 
-/// Fails unless `rtpbin` reads our secured reports and we read those that it answers with.
+/// Fails unless `rtpbin` reads our secured reports and `rushes` reads those that it answers with.
 fn exchange_reports(suite: Suite) {
     if !have_gstreamer() {
         return;

@@ -1,5 +1,5 @@
-//! SRTP with FFmpeg and GStreamer at the other end: what comes is what was sent, and nobody
-//! between can read it.
+//! SRTP with FFmpeg and GStreamer at the other end. The received file equals the one sent, and the
+//! traffic between is not readable.
 
 mod ffmpeg;
 mod gstreamer;
@@ -20,7 +20,7 @@ use crate::rig::{Process, ports, receive, rushes, send, wait_for};
 /// The name in the sender's reports, which only its receiver may read.
 const NAME: &str = "nobody-else@rushes.example";
 
-/// GStreamer's decryption wants to know it beforehand.
+/// The sender's SSRC, which GStreamer's decryption needs beforehand.
 const SSRC: &str = "305419896";
 
 /// A suite, as both sides name it.
@@ -28,7 +28,7 @@ const SSRC: &str = "305419896";
 struct Suite {
     name: &'static str,
     key_len: u8,
-    /// FFmpeg's name, where it has the suite.
+    /// FFmpeg's name, if it supports the suite.
     ffmpeg: &'static str,
     /// GStreamer's name of the cipher, and of the authentication.
     gstreamer: [&'static str; 2],
@@ -43,7 +43,7 @@ const AES_128_80: Suite = Suite {
 const AES_128_32: Suite = Suite {
     name: "AES_CM_128_HMAC_SHA1_32",
     key_len: 30,
-    // Under the other name it shortens the tags of reports, too.
+    // Under the other name, FFmpeg shortens the tags of reports, too.
     ffmpeg: "SRTP_AES128_CM_HMAC_SHA1_32",
     gstreamer: ["aes-128-icm", "hmac-sha1-32"],
 };
@@ -59,7 +59,7 @@ const GCM_256: Suite =
     Suite { name: "AEAD_AES_256_GCM", key_len: 44, ffmpeg: "", gstreamer: ["aes-256-gcm", "null"] };
 
 impl Suite {
-    /// A master key and salt; two of another `seed` have nothing in common.
+    /// A master key and salt; those of different seeds have nothing in common.
     fn key(self, seed: u8) -> Vec<u8> {
         (0..self.key_len).map(|n| n.wrapping_mul(37).wrapping_add(seed)).collect()
     }
@@ -75,7 +75,7 @@ impl Suite {
         })
     }
 
-    /// What GStreamer's decryption wants to know, as a tail of caps.
+    /// The parameters of GStreamer's decryption, to be appended to caps.
     fn caps(self) -> String {
         let ([cipher, tag], control_tag) = (self.gstreamer, self.control_tag());
         format!(
@@ -85,7 +85,7 @@ impl Suite {
         )
     }
 
-    /// GStreamer's encryption.
+    /// The element for GStreamer's encryption.
     fn encrypting(self) -> String {
         let ([cipher, tag], control_tag) = (self.gstreamer, self.control_tag());
         format!(
@@ -115,7 +115,7 @@ fn receive_secured(file: &Path, port: u16, suite: Suite, idle: &str) -> Process 
     receive(file, port, &["--srtp", suite.name, "--key", &key, "--idle-timeout", idle])
 }
 
-/// Fails unless something passed, and nothing of it can be read.
+/// Fails unless datagrams passed, and none of them can be read.
 fn assert_encrypted(relay: Recorder, file: &Path, reports: bool) {
     let [media, control] = relay.end();
     assert!(media.len() > 20, "{} packets", media.len());
@@ -161,7 +161,7 @@ fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
         ]);
         wait_for(port);
         let report = send_secured(&file, port, suite);
-        // To it the stream has not begun: nothing but Ctrl-C ends it.
+        // For the receiver the stream has not begun: only Ctrl-C ends it.
         let (code, (out, err)) = process.ended_after(Duration::from_millis(500));
         let packets = report["sent"]["packets"].as_u64().unwrap();
         assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");

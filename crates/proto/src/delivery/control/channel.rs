@@ -1,4 +1,4 @@
-//! The transport layer of a control connection: clear, or sealed under a secret of both ends.
+//! The transport layer of a control connection: clear, or sealed under a shared secret.
 //!
 //! A [`Channel`] stands between the TCP connection and its [`Server`](super::Server) or
 //! [`Client`](super::Client). Received octets pass through [`receive`](Channel::receive), octets to
@@ -33,13 +33,13 @@ pub enum ChannelError {
     Refused {
         /// The reason given.
         reason: Reason,
-        /// The same for people.
+        /// The reason as text.
         text: String,
     },
     /// The server answered with a message that is not part of the handshake.
     #[error("the server did not answer the handshake")]
     NoAnswer,
-    /// The peer said in the clear what may only be said under a key.
+    /// The peer sent a message in the clear that is allowed only under a key.
     #[error("{0} came in the clear: the other side has agreed on no key")]
     Clear(&'static str),
     /// A record is not authentic.
@@ -161,7 +161,7 @@ impl Channel {
         plain.len()
     }
 
-    /// The octets to send next; empty if there are none. Tell how many went out by
+    /// The octets to send next; empty if there are none. Report the number sent with
     /// [`data_sent`](Self::data_sent).
     pub fn poll_data(&self) -> &[u8] {
         self.outbox.get(self.start..).unwrap_or_default()
@@ -170,7 +170,7 @@ impl Channel {
     /// Notes that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
     pub fn data_sent(&mut self, len: usize) {
         self.start = (self.start + len).min(self.outbox.len());
-        // Moving less than what was sent makes each octet move once at most.
+        // Moves no more octets than were sent.
         if self.start * 2 >= self.outbox.len() {
             self.outbox.drain(..self.start);
             self.start = 0;

@@ -1,4 +1,4 @@
-//! The beginning of a connection that is clear until both ends know a key, and sealed from then on.
+//! The clear beginning of a connection that is sealed once both ends know a key.
 //!
 //! The handshake authenticates all octets exchanged before it, so a change made on the path makes the
 //! handshake fail. In the clear only the messages that lead to a key are accepted.
@@ -8,7 +8,7 @@ use super::message::{ACCEPT, Message, OFFER, STOP};
 use super::opening::{self, Opening};
 use super::{BODY_LEN_MAX, HEADER_LEN};
 
-/// Octets that either end may say in the clear: twice what the longest messages have.
+/// Maximum octets from the peer in the clear: twice those of the longest messages.
 const SAID_MAX: usize = 2 * (Opening::LEN_MAX + HEADER_LEN + BODY_LEN_MAX);
 
 /// The octets that one end has sent and received.
@@ -19,14 +19,14 @@ pub(super) struct Clear {
     received: Vec<u8>,
 }
 
-/// What to do with the octets that have come.
+/// The decision on received octets.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// Wait for so many more.
+    /// This many octets are missing.
     Missing(usize),
-    /// A message, or something that the state machine will refuse: pass it on.
+    /// A message, or octets that the state machine will refuse: pass them on.
     Pass,
-    /// The beginning of the handshake, in so many octets.
+    /// The beginning of the handshake.
     Handshake,
 }
 
@@ -39,7 +39,7 @@ impl Clear {
         self.is_client
     }
 
-    /// Decides what to do with `unread`, the beginning of a message.
+    /// Classifies `unread`, the beginning of a message.
     pub(super) fn judge(&self, unread: &[u8]) -> Result<Verdict, ChannelError> {
         if !self.is_client && self.received.is_empty() {
             return Ok(match Opening::parse(unread) {
@@ -86,8 +86,8 @@ impl Clear {
         self.sent.extend_from_slice(octets);
     }
 
-    /// All octets exchanged, the client's first. Both ends have the same, unless they were changed on
-    /// the path.
+    /// All octets exchanged, the client's first. Both ends have the same, unless they were changed
+    /// on the path.
     pub(super) fn transcript(&self) -> Vec<u8> {
         let (client, server) = if self.is_client {
             (&self.sent, &self.received)

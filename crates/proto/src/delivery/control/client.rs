@@ -40,20 +40,20 @@ pub struct Client {
     inbox: Inbox,
     outbox: Outbox,
     events: Events<ClientEvent>,
-    /// When the state must be over.
+    /// Deadline of the current state.
     deadline: Option<Instant>,
-    /// When the last whole message came.
+    /// Arrival time of the last complete message.
     heard: Instant,
     next_ping: Instant,
-    /// The offer that holds.
+    /// The offer in force.
     offer: Option<Offer>,
     pending: Option<Pending>,
 }
 
 impl Client {
-    /// A client whose connection was made at `now`; pings are timed by `timeline`.
+    /// Creates a client for a connection made at `now`; pings are timed by `timeline`.
     ///
-    /// What is wished must be among what the client has: the server refuses an opening otherwise.
+    /// The wishes must be among the client's capabilities: the server refuses an opening otherwise.
     pub fn new(now: Instant, timeline: Timeline, wishes: Wishes) -> Self {
         let mut outbox = Outbox::default();
         Opening::Control(wishes).write(outbox.octets());
@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    /// Takes octets that came on the connection, from its first on.
+    /// Handles octets received on the connection, from its first on.
     pub fn handle_data(&mut self, now: Instant, mut octets: &[u8]) {
         while !octets.is_empty() && self.state != State::Stopped {
             octets = self.inbox.fill(octets);
@@ -82,7 +82,7 @@ impl Client {
         self.handle_timeout(now);
     }
 
-    /// Takes it that the server closed the connection.
+    /// Handles the closing of the connection by the server.
     pub fn handle_close(&mut self) {
         let text = format!("closed while {}", self.state);
         self.end(StoppedBy::Closed, Reason::Ended, &text);
@@ -95,7 +95,7 @@ impl Client {
         self.end(by, error.reason(), &error.to_string());
     }
 
-    /// Does what was due by `now`.
+    /// Performs the actions due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let silence = self.heard + SILENCE_TIMEOUT;
         if self.deadline.is_some_and(|deadline| deadline <= now) {
@@ -118,33 +118,34 @@ impl Client {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let live = self.next_ping.min(self.heard + SILENCE_TIMEOUT);
         self.deadline.into_iter().chain(self.state.is_live().then_some(live)).min()
     }
 
-    /// The octets to send next; empty if there are none. Tell how many went out by
+    /// The octets to send next; empty if there are none. Report the number sent with
     /// [`data_sent`](Self::data_sent).
     pub fn poll_data(&self) -> &[u8] {
         self.outbox.waiting()
     }
 
-    /// Takes it that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
+    /// Records that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
     pub fn data_sent(&mut self, len: usize) {
         self.outbox.sent(len);
     }
 
-    /// The next thing to know.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
         self.events.pop()
     }
 
-    /// Answers [`ClientEvent::Offered`]: from now on the units may be bound. Over RTP with the port
-    /// and the synchronisation source of the client for each unit, else with none.
+    /// Accepts the offer of [`ClientEvent::Offered`]; the units may be bound from now on.
+    ///
+    /// Over RTP it takes the client's port and synchronisation source for each unit, else none.
     ///
     /// # Errors
-    /// [`CommandError::State`] if nothing is to be answered, [`CommandError::Offer`] if ports or
+    /// [`CommandError::State`] if no offer is to be answered, [`CommandError::Offer`] if ports or
     /// sources are missing or too many.
     pub fn accept(
         &mut self,
@@ -167,7 +168,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks for another format or rate; the server answers with an offer, or not at all.
+    /// Requests another format or rate; the server may answer with an offer.
     ///
     /// # Errors
     /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] for a format that is not
@@ -180,7 +181,7 @@ impl Client {
         self.say(&Message::Change(change))
     }
 
-    /// Tells the server what was seen so far.
+    /// Sends the client's counters to the server.
     ///
     /// # Errors
     /// [`CommandError::State`] unless streaming, [`CommandError::Backlog`] if the server does not
@@ -190,28 +191,27 @@ impl Client {
         self.say(&Message::Report(report))
     }
 
-    /// Ends the session, whatever its state; nothing if it has ended. It also is how an offer is
-    /// refused.
+    /// Ends the session in any state; does nothing if it has ended. This also refuses an offer.
     pub fn stop(&mut self, reason: Reason, text: &str) {
         self.fail(StoppedBy::Own, reason, text);
     }
 
-    /// Where the session stands.
+    /// The state of the session.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The offer that holds, from the first [`ClientEvent::Streaming`] on.
+    /// The offer in force, from the first [`ClientEvent::Streaming`] on.
     pub fn current(&self) -> Option<&Offer> {
         self.offer.as_ref()
     }
 
-    /// What is known of the server's clock, from the first exchange on.
+    /// The estimate of the server's clock, from the first exchange on.
     pub fn clock(&self, now: Instant) -> Option<ClockEstimate> {
         self.clock.estimate(self.timeline.micros(now))
     }
 
-    /// Events that were not collected in time and forgotten: frames, and statistics.
+    /// Events discarded because they were not polled in time: frames and statistics.
     pub fn events_forgotten(&self) -> u64 {
         self.events.forgotten()
     }
@@ -315,7 +315,7 @@ impl Client {
         self.fail(StoppedBy::Protocol, reason, text);
     }
 
-    /// Says why, and ends.
+    /// Sends the reason and ends the session.
     fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
         if self.state != State::Stopped {
             self.outbox.write(&Message::Stop { reason, text: printable(text) });

@@ -1,4 +1,4 @@
-//! What time it is at the server: an exchange of four times, as in NTP (RFC 5905 section 8).
+//! Estimate of the server's clock by an exchange of four times, as in NTP (RFC 5905 section 8).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Instant;
 use super::message::Ping;
 use super::message::Pong;
 
-/// Exchanges among which the shortest round trip is looked for (as in RFC 5905 section 10).
+/// Exchanges of which the shortest round trip is used (as in RFC 5905 section 10).
 const EXCHANGES: usize = 8;
 
-/// How far two clocks may drift apart, in microseconds a second: crystals keep to 50 each.
+/// Maximum drift between two clocks, in microseconds a second: crystals keep to 50 each.
 const DRIFT_PER_SECOND: u64 = 100;
 
 /// A clock in microseconds since some instant.
@@ -20,31 +20,31 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A clock that is 0 at `epoch`, and before. One for the whole program is best.
+    /// Creates a clock that is 0 up to `epoch`. Use one for the whole program.
     pub fn new(epoch: Instant) -> Self {
         Self { epoch }
     }
 
-    /// What it shows at `instant`, in microseconds.
+    /// The clock's time at `instant`, in microseconds.
     pub fn micros(&self, instant: Instant) -> u64 {
         let since = instant.saturating_duration_since(self.epoch);
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 }
 
-/// What is known of the server's clock.
+/// An estimate of the server's clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClockEstimate {
     /// Microseconds by which the server's clock is ahead of the client's; negative if it is behind.
     pub offset: i64,
-    /// The round trip of the exchange that the offset is from: the shortest of the last eight.
+    /// The round trip of the exchange that gave `offset`: the shortest of the last eight.
     pub round_trip: Duration,
-    /// How far `offset` can be off at most: half of the round trip, and the drift since.
+    /// Maximum error of `offset`: half of the round trip, and the drift since.
     pub error: Duration,
 }
 
 impl ClockEstimate {
-    /// What the client's clock showed when the server's showed `server`; both in microseconds.
+    /// Converts the server's time `server` to the client's; both in microseconds.
     pub fn to_client(&self, server: u64) -> i64 {
         i64::try_from(server).unwrap_or(i64::MAX).saturating_sub(self.offset)
     }
@@ -60,9 +60,9 @@ struct Exchange {
 
 /// The client's half of the exchange.
 ///
-/// A message that waits somewhere makes its exchange look asymmetric, but also longer; so the
-/// shortest of the last eight is believed. An exchange that contradicts it by more than both can be
-/// wrong means that a clock was set or stood still: then the older ones are forgotten.
+/// A delayed message makes its exchange look asymmetric, but also longer, so the shortest of the
+/// last eight is used. If an exchange contradicts it by more than the errors of both, a clock was
+/// set or stood still: the older exchanges are then discarded.
 #[derive(Debug, Default)]
 pub struct ClockFilter {
     next_id: u32,
@@ -71,12 +71,12 @@ pub struct ClockFilter {
 }
 
 impl ClockFilter {
-    /// A filter that knows nothing.
+    /// Creates a filter without exchanges.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A ping to be sent now; `now` in microseconds of the client's clock.
+    /// Creates a ping to be sent now; `now` in microseconds of the client's clock.
     pub fn ask(&mut self, now: u64) -> Ping {
         let ping = Ping { id: self.next_id, t1: now };
         self.next_id = self.next_id.wrapping_add(1);
@@ -87,8 +87,9 @@ impl ClockFilter {
         ping
     }
 
-    /// Takes an answer that came at `t4`, in microseconds of the client's clock; whether it is one
-    /// to a ping of the last eight, and makes sense.
+    /// Handles an answer that arrived at `t4`, in microseconds of the client's clock.
+    ///
+    /// Returns whether it answers one of the last eight pings and is plausible.
     pub fn answer(&mut self, pong: Pong, t4: u64) -> bool {
         let asked = self.asked.iter().position(|ping| ping.id == pong.id && ping.t1 == pong.t1);
         let Some(asked) = asked else { return false };
@@ -115,7 +116,7 @@ impl ClockFilter {
         true
     }
 
-    /// What is known at `now`, in microseconds of the client's clock; `None` before any answer.
+    /// The estimate at `now`, in microseconds of the client's clock; `None` before any answer.
     pub fn estimate(&self, now: u64) -> Option<ClockEstimate> {
         let best = self.best()?;
         let error = half(best.round_trip).saturating_add(drift(best.ended, now));
@@ -126,7 +127,7 @@ impl ClockFilter {
         })
     }
 
-    /// The shortest exchange, of equal ones the newest.
+    /// The shortest exchange; of equal ones, the newest.
     fn best(&self) -> Option<Exchange> {
         self.exchanges.iter().rev().min_by_key(|exchange| exchange.round_trip).copied()
     }
@@ -138,7 +139,7 @@ fn contradict(old: &Exchange, new: &Exchange) -> bool {
     old.offset.abs_diff(new.offset) > both.saturating_add(drift(old.ended, new.ended))
 }
 
-/// Half of a round trip, rounded up, and one for the rounding of the offset.
+/// Half of a round trip, rounded up, plus one for the rounding of the offset.
 fn half(round_trip: u64) -> u64 {
     round_trip / 2 + 1
 }
@@ -153,8 +154,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One exchange a second with these delays there and back; the server's clock is `ahead`, and
-    /// gains `drift` microseconds a second. Returns the time at the end.
+    /// Makes one exchange a second with these delays there and back. Returns the time at the end.
+    ///
+    /// `server` converts the client's time to the server's.
     fn exchange(
         filter: &mut ClockFilter,
         delays: &[(u64, u64)],

@@ -1,4 +1,4 @@
-//! The two directions of a connection, and what is told of it: each bounded.
+//! The input, the output and the events of a connection, each bounded.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use super::BODY_LEN_MAX;
 use super::HEADER_LEN;
 use super::message::Message;
 
-/// Octets of the longest message, and so of what is kept of an unfinished one.
+/// Octets of the longest message, and so of the buffer for an incomplete one.
 const MESSAGE_LEN_MAX: usize = HEADER_LEN + BODY_LEN_MAX;
 
-/// Octets that may wait for a peer that does not read, before messages that can be missed are.
+/// Octets waiting for a slow peer at which messages that may be missed are dropped.
 const BACKLOG_MAX: usize = 16 << 10;
 
-/// Events that wait to be collected, before those that can be missed are forgotten.
+/// Events waiting to be polled at which those that may be missed are discarded.
 const EVENTS_MAX: usize = 64;
 
-/// Octets that came and are not read: those of one message at most.
+/// Received octets that are not parsed yet: those of one message at most.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     octets: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct Inbox {
 impl Inbox {
     /// Takes as many of `octets` as there is room for, and returns the rest.
     ///
-    /// After all whole messages were read there is room for one octet at least.
+    /// After all complete messages are read there is room for at least one octet.
     pub(super) fn fill<'o>(&mut self, octets: &'o [u8]) -> &'o [u8] {
         self.octets.drain(..self.start);
         self.start = 0;
@@ -43,13 +43,13 @@ impl Inbox {
         self.start = (self.start + len).min(self.octets.len());
     }
 
-    /// Forgets everything, and keeps no memory.
+    /// Discards everything and frees the memory.
     pub(super) fn close(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Octets that are to be sent.
+/// Octets to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     octets: Vec<u8>,
@@ -57,12 +57,12 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Writes a message that the peer must get; the states allow only a few of them in a row.
+    /// Writes a message that must not be dropped; the states allow only a few of them in a row.
     pub(super) fn write(&mut self, message: &Message) {
         message.write(&mut self.octets);
     }
 
-    /// Writes a message that can be missed, unless enough waits already; whether it was written.
+    /// Writes a message unless the backlog is full; returns whether it was written.
     pub(super) fn write_if_room(&mut self, message: &Message) -> bool {
         let has_room = self.has_room();
         if has_room {
@@ -75,7 +75,7 @@ impl Outbox {
         self.waiting().len() < BACKLOG_MAX
     }
 
-    /// For what is no message: the opening.
+    /// The buffer, for the opening, which is not a message.
     pub(super) fn octets(&mut self) -> &mut Vec<u8> {
         &mut self.octets
     }
@@ -86,7 +86,7 @@ impl Outbox {
 
     pub(super) fn sent(&mut self, len: usize) {
         self.start = (self.start + len).min(self.octets.len());
-        // Moving less than what was sent makes each octet move once at most.
+        // Moves no more octets than were sent.
         if self.start * 2 >= self.octets.len() {
             self.octets.drain(..self.start);
             self.start = 0;
@@ -94,7 +94,7 @@ impl Outbox {
     }
 }
 
-/// What is to be told, in order.
+/// Events to be polled, in order.
 #[derive(Debug)]
 pub(super) struct Events<E> {
     waiting: VecDeque<E>,
@@ -106,12 +106,12 @@ impl<E> Events<E> {
         Self { waiting: VecDeque::new(), forgotten: 0 }
     }
 
-    /// Tells what must be told; the states allow only a few of these in a row.
+    /// Adds an event that must not be lost; the states allow only a few of these in a row.
     pub(super) fn push(&mut self, event: E) {
         self.waiting.push_back(event);
     }
 
-    /// Tells what can be missed: of too many, those that `can_be_missed` go first.
+    /// Adds an event that may be missed; if full, it replaces the oldest that `can_be_missed`.
     pub(super) fn push_missable(&mut self, event: E, can_be_missed: impl Fn(&E) -> bool) {
         if self.waiting.len() >= EVENTS_MAX {
             let oldest = self.waiting.iter().position(can_be_missed);

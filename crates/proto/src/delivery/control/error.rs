@@ -1,4 +1,4 @@
-//! What can be wrong with what the peer says, and with what this side is told to do.
+//! Errors in the peer's octets, and in calls of the application.
 
 use thiserror::Error;
 
@@ -18,31 +18,31 @@ pub enum OpeningError {
     /// The client began a sealed connection, and this server has no key.
     #[error("this server has no key, but the client has one")]
     Sealed,
-    /// Neither a control connection nor a unit's.
+    /// A kind that is neither a control connection nor a unit's.
     #[error("kind {0} is neither 1 (control) nor 2 (unit)")]
     Kind(u8),
     /// A reserved octet of a control opening is not zero.
     #[error("the reserved octet is {0}, not 0")]
     Reserved(u8),
-    /// The wished format is not among those that the client says it can show.
+    /// The wished format is not among the client's own.
     #[error("the wished format {0} is not among the client's own")]
     Format(u8),
     /// The wished transport is unknown, or not among the client's own.
     #[error("the wished transport {0} is unknown or not among the client's own")]
     Transport(u8),
-    /// More units wished, or a higher unit number, than there can be.
+    /// More units, or a higher unit number, than the protocol allows.
     #[error("{0} is over the 64 units that there can be")]
     Units(u8),
-    /// A packet size over 1 MiB wished.
+    /// A wished packet size over 1 MiB.
     #[error("packets of {0} octets are over 1048576")]
     PacketSize(u32),
-    /// A frame rate of which one part alone is zero.
+    /// A frame rate with exactly one part zero.
     #[error("a frame rate of {0}/{1}")]
     Rate(u32, u32),
 }
 
 impl OpeningError {
-    /// The code with which it is refused.
+    /// The reason code of the refusal.
     pub fn reason(self) -> Reason {
         match self {
             Self::Version(_) => Reason::Version,
@@ -77,10 +77,10 @@ pub enum MessageError {
         /// The field that did not fit.
         field: &'static str,
     },
-    /// The body goes on after its last field.
+    /// The body continues after its last field.
     #[error("{0} octets after the last field")]
     Trailing(usize),
-    /// More entries in a list than there can be units.
+    /// More entries in a list than the maximum of units.
     #[error("{count} {field} are over 64")]
     Count {
         /// The list.
@@ -91,7 +91,7 @@ pub enum MessageError {
     /// An unknown transport.
     #[error("transport {0} is unknown")]
     Transport(u8),
-    /// A frame rate of which one part alone is zero, in a `Change`.
+    /// A frame rate with exactly one part zero, in a `Change`.
     #[error("a frame rate of {0}/{1}")]
     Rate(u32, u32),
     /// A text that is over 200 octets or not UTF-8.
@@ -99,14 +99,14 @@ pub enum MessageError {
     Text,
 }
 
-/// Why an offer makes no sense.
+/// Why an offer is invalid.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum OfferError {
-    /// A format number outside 1 to 63, or one that the client did not name.
+    /// A format number outside 1 to 63, or one that the client did not list.
     #[error("format {0} is not among those that the client can show")]
     Format(u8),
-    /// A transport that the client did not name.
+    /// A transport that the client did not list.
     #[error("transport {0} is not among those that the client has")]
     Transport(u8),
     /// A side outside 1 to 32768 pixels.
@@ -117,31 +117,31 @@ pub enum OfferError {
         /// Rows.
         height: u32,
     },
-    /// A frame rate of which a part is zero.
+    /// A frame rate with a zero part.
     #[error("a frame rate of {0}/{1}")]
     Rate(u32, u32),
-    /// No units, over 64, or a plane without units before one with some.
+    /// No units, over 64, or a plane without units before one with units.
     #[error("units per plane of {0:?}: 1 to 64 in all, and no empty plane before another")]
     Units([u8; 3]),
     /// Stripes of no rows.
     #[error("stripes of no block rows")]
     StripeRows,
-    /// A payload outside what its transport carries.
+    /// A payload outside the limits of its transport.
     #[error("payloads of {octets} octets are outside 1 to {max}")]
     Payload {
         /// Octets offered.
         octets: u32,
-        /// Octets that there can be.
+        /// Maximum octets.
         max: u32,
     },
-    /// Not as many ports or sources as the transport and the units need.
+    /// Too few or too many ports or sources for the transport and the units.
     #[error("{have} {what}, where {need} are needed")]
     Count {
-        /// What is counted.
+        /// The items counted.
         what: &'static str,
-        /// How many there are.
+        /// The number of items.
         have: usize,
-        /// How many are needed.
+        /// The number needed.
         need: usize,
     },
     /// A port of 0.
@@ -150,7 +150,7 @@ pub enum OfferError {
     /// Two units with one synchronisation source.
     #[error("two units with one synchronisation source")]
     SharedSource,
-    /// A clock rate where there is no RTP, or none where there is.
+    /// A clock rate without RTP, or none with RTP.
     #[error("a clock rate of {0} Hz does not fit the transport")]
     ClockRate(u32),
     /// An epoch that is not the next.
@@ -161,13 +161,13 @@ pub enum OfferError {
         /// The epoch that is next.
         expected: u16,
     },
-    /// A change of what cannot change while streaming.
+    /// A change of something that is fixed while streaming.
     #[error("the {0} cannot change while streaming")]
     Fixed(&'static str),
 }
 
 impl OfferError {
-    /// The code with which it is refused.
+    /// The reason code of the refusal.
     pub fn reason(self) -> Reason {
         match self {
             Self::Format(_) => Reason::Format,
@@ -179,14 +179,14 @@ impl OfferError {
     }
 }
 
-/// Why something could not be done; nothing was changed.
+/// Why a call failed; it had no effect.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// Not in this state.
+    /// Not allowed in this state.
     #[error("not to be done while {0}")]
     State(State),
-    /// The offer, or the answer to one, makes no sense.
+    /// The offer, or the answer to one, is invalid.
     #[error("{0}")]
     Offer(#[from] OfferError),
     /// There is no such unit.
@@ -195,7 +195,7 @@ pub enum CommandError {
     /// The frame belongs to an offer that the client has not accepted, or not bound, yet.
     #[error("frame {0} belongs to an offer that does not hold yet")]
     Frame(u64),
-    /// The peer does not read, and enough waits for it already.
+    /// The peer does not read, and its backlog is full.
     #[error("the peer does not read: too much waits for it")]
     Backlog,
 }

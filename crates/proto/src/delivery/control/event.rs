@@ -1,4 +1,4 @@
-//! What each side is told.
+//! Events of both sides.
 
 use super::message::Change;
 use super::message::FrameNotice;
@@ -10,61 +10,60 @@ use super::opening::UnitOpening;
 use super::opening::Wishes;
 use super::reason::Stopped;
 
-/// What a server is told of its client.
+/// An event of a server's connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ServerEvent {
-    /// The connection is a unit's: look for its session, and give it to that, or refuse it. This
-    /// state machine is done.
+    /// The connection belongs to a unit: hand it over to its session, or refuse it. This state
+    /// machine has ended.
     Unit(UnitOpening),
-    /// The client wants a session: answer with [`Server::offer`](super::Server::offer) or
+    /// The client requests a session: answer with [`Server::offer`](super::Server::offer) or
     /// [`Server::refuse`](super::Server::refuse).
     Wants(Wishes),
     /// The client accepted the offer; its units are to be bound.
     Accepted(Accept),
-    /// All units are bound, and the offer of this epoch holds: frames from its first on may be sent.
+    /// All units are bound, and the offer of this epoch holds: its frames may be sent.
     Streaming {
         /// The epoch.
         epoch: u16,
     },
-    /// The client would have something otherwise: answer with
-    /// [`Server::change`](super::Server::change), or not at all.
+    /// The client requests a change: call [`Server::change`](super::Server::change), or ignore it.
     ChangeWanted(Change),
-    /// What the client has seen so far.
+    /// The client's counters.
     Report(Report),
-    /// Over: send what waits, and close the connection.
+    /// The session is over: send the remaining octets and close the connection.
     Stopped(Stopped),
 }
 
 impl ServerEvent {
-    /// Whether a later one replaces it.
+    /// Whether it may be discarded in favour of a later event.
     pub(super) fn can_be_missed(&self) -> bool {
         matches!(self, Self::ChangeWanted(_) | Self::Report(_))
     }
 }
 
-/// What a client is told of its server.
+/// An event of a client's connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ClientEvent {
-    /// A first offer, or one for a change: make what it needs, and answer with
+    /// A first offer, or one for a change: prepare for it, and answer with
     /// [`Client::accept`](super::Client::accept) or [`Client::stop`](super::Client::stop).
     Offered(Box<Offer>),
-    /// The offer of this epoch holds: frames from its first on come by it.
+    /// The offer of this epoch holds: its frames follow.
     Streaming {
         /// The epoch.
         epoch: u16,
     },
-    /// A frame is on its way.
+    /// The server announced a frame.
     Frame(FrameNotice),
-    /// What the server has done so far.
+    /// The server's counters.
     Statistics(ServerStatistics),
-    /// Over: send what waits, and close the connection.
+    /// The session is over: send the remaining octets and close the connection.
     Stopped(Stopped),
 }
 
 impl ClientEvent {
-    /// Whether a later one replaces it.
+    /// Whether it may be discarded in favour of a later event.
     pub(super) fn can_be_missed(&self) -> bool {
         matches!(self, Self::Frame(_) | Self::Statistics(_))
     }

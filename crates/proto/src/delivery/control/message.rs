@@ -5,7 +5,7 @@ use super::offer::Offer;
 use super::reason::Reason;
 use super::transport::FrameRate;
 
-/// What a server says of a frame that it sends.
+/// A server's announcement of a frame that it sends.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FrameNotice {
     /// The frame's number, of which the unit headers carry the last octet.
@@ -20,7 +20,7 @@ pub struct FrameNotice {
     pub dropped: u64,
 }
 
-/// What a server has done so far.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ServerStatistics {
     /// Frames sent.
@@ -33,37 +33,37 @@ pub struct ServerStatistics {
     pub octets: u64,
     /// Microseconds from capture to the last octet handed to the network: the median.
     pub send_p50: u32,
-    /// The same: the 99th percentile.
+    /// The 99th percentile of the same time.
     pub send_p99: u32,
 }
 
-/// What a client has seen so far.
+/// Counters of a client.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Report {
     /// Frames shown, whole or concealed.
     pub frames: u64,
     /// Frames of which nothing was shown.
     pub frames_lost: u64,
-    /// Packets that never came.
+    /// Packets that never arrived.
     pub packets_lost: u64,
-    /// Packets that came after their frame was given up.
+    /// Packets that arrived after their frame had ended.
     pub late: u64,
-    /// Packets that came twice.
+    /// Duplicate packets.
     pub duplicate: u64,
-    /// Tiles in which something was concealed.
+    /// Tiles with concealed parts.
     pub tiles_concealed: u64,
     /// Microseconds from capture to the frame in place, by the clock exchange: the median.
     pub latency_p50: u32,
-    /// The same: the 99th percentile.
+    /// The 99th percentile of the same time.
     pub latency_p99: u32,
 }
 
-/// What a client would have otherwise.
+/// A change that a client requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Change {
-    /// The number of the format wished; 0: as it is.
+    /// The number of the format wished; 0: unchanged.
     pub format: u8,
-    /// The frame rate wished; `None`: as it is.
+    /// The frame rate wished; `None`: unchanged.
     pub rate: Option<FrameRate>,
 }
 
@@ -83,7 +83,7 @@ pub struct Pong {
     pub id: u32,
     /// The ping's time.
     pub t1: u64,
-    /// When the ping came, in microseconds of the server's clock.
+    /// Arrival time of the ping, in microseconds of the server's clock.
     pub t2: u64,
     /// When this was sent, in microseconds of the server's clock.
     pub t3: u64,
@@ -95,13 +95,13 @@ pub(super) const SEALED_LEN: usize = 48;
 /// A message of either side.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Message {
-    /// Server: a session as it could be, or as it could be from some frame on.
+    /// Server: proposes a session, or a change of it from some frame on.
     Offer(Box<Offer>),
-    /// Server: no session; the connection closes.
+    /// Server: refuses a session; the connection closes.
     Refuse {
-        /// Why.
+        /// The reason code.
         reason: Reason,
-        /// The same for people.
+        /// The reason as text.
         text: String,
     },
     /// Server: all units are bound; the offer of this epoch holds.
@@ -109,7 +109,7 @@ pub enum Message {
         /// The epoch.
         epoch: u16,
     },
-    /// Server: a frame goes out.
+    /// Server: announces a frame.
     Frame(FrameNotice),
     /// Server: the answer to a ping.
     Pong(Pong),
@@ -117,18 +117,18 @@ pub enum Message {
     Statistics(ServerStatistics),
     /// Either: the session is over; the connection closes.
     Stop {
-        /// Why.
+        /// The reason code.
         reason: Reason,
-        /// The same for people.
+        /// The reason as text.
         text: String,
     },
     /// Server: its part of the handshake of a sealed connection.
     Sealed([u8; SEALED_LEN]),
-    /// Client: an offer suits.
+    /// Client: accepts an offer.
     Accept(Accept),
-    /// Client: another format or rate, please.
+    /// Client: requests another format or rate.
     Change(Change),
-    /// Client: what time is it?
+    /// Client: asks for the server's time.
     Ping(Ping),
     /// Client: its counters.
     Report(Report),

@@ -1,17 +1,17 @@
-//! The control connection of texture video: a server that has frames and one client that shows
-//! them agree on how, and keep each other informed (TCP; integers are big-endian).
+//! The control connection of texture video, on which a server that has frames and a client that
+//! shows them agree on the session and exchange its status (TCP; integers are big-endian).
 //!
-//! [`Server`] and [`Client`] are driven: octets and times go in, octets, times and events come out.
-//! They move no frames: what travels over the units is the business of the rest of `delivery`.
+//! [`Server`] and [`Client`] are state machines: octets and times go in, octets, times and events
+//! come out. They transfer no frames: the rest of `delivery` handles the data of units.
 //!
 //! # Openings
 //!
-//! Every connection to the server's port begins with an [`Opening`], sent by the client. One of
-//! kind 1 makes it a control connection. One of kind 2 makes it the connection of one unit, on
-//! which only unit data follows; over UDP the same 24 octets are a datagram from the unit's socket to
-//! the unit's port of the server, which opens the way through address translators and shows the
-//! server where the unit is. Such a datagram may be lost: it is sent again every 50 ms until the
-//! server says `Start`. Over RTP there are none: `Accept` says where the client's streams are.
+//! Every connection to the server's port begins with an [`Opening`], sent by the client. Kind 1
+//! makes it a control connection, kind 2 the connection of one unit, on which only unit data
+//! follows. Over UDP the same 24 octets are a datagram from the unit's socket to the server's port
+//! for the unit, which opens the way through address translators and shows the server the unit's
+//! address. The datagram may be lost: it is repeated every 50 ms until the server sends `Start`.
+//! Over RTP there are none: `Accept` carries the ports and SSRCs of the client's streams.
 //!
 //! | octet | kind 1: control | | octet | kind 2: unit |
 //! |---|---|---|---|---|
@@ -28,8 +28,8 @@
 //! | 24 | frame rate: numerator, denominator, 32 bits each; 0/0: any | | | |
 //! | 32 | *end* | | | |
 //!
-//! A format or transport that is wished is among those that the client has. The first six octets
-//! are the same in all versions, and so is the `Refuse` that answers a version that is not known.
+//! The format and the transport wished must be among the client's own. The first six octets are the
+//! same in all versions, as is the `Refuse` that answers an unknown version.
 //!
 //! # Sealed connections
 //!
@@ -40,28 +40,28 @@
 //! information `Rushes texture control`. The server answers with `Sealed`, which carries the second
 //! handshake message, or with `Refuse`, which is not authenticated.
 //!
-//! Then each side sends records: a length of 16 bits, up to 4112, and that many octets, the last 16
-//! of them the tag. The plain text of all records together is the octets of a clear connection,
-//! beginning with the client's opening. The server makes no offer before the first record is
-//! authentic: it proves that the client knows the secret and that the handshake is not a replay.
-//! See [`Channel`].
+//! Then each side sends records: a length of 16 bits, up to 4112, and that many octets, of which
+//! the last 16 are the tag. The plain text of all records together is the octets of a clear
+//! connection, beginning with the client's opening. The server makes no offer before the first
+//! record is authenticated, which proves that the client knows the secret and that the handshake is
+//! not a replay. See [`Channel`].
 //!
 //! The keys of the session's media are exported from the handshake: HKDF-SHA256 of the final
 //! chaining key, salted with the handshake hash, with the information `export ` and a label, which
 //! is `media to client` or `media to server`.
 //!
-//! If the ends agree on keys by ZRTP, they have a secret only once the first unit is bound. Their
-//! connection begins in the clear, as far as the client's `Accept`. Then the client sends the 56
-//! octets of the handshake, and everything after them is sealed. The prologue goes on with all that was
-//! said in the clear: the number of the client's octets, 32 bits, these octets, then the server's. The
-//! secret is ZRTP's exported key. Until then a client takes `Offer`, `Refuse` and `Stop` only, the last
-//! two as not authenticated, and a server an opening, `Accept` and `Stop`.
+//! If the ends agree on keys by ZRTP, they share a secret only once the first unit is bound. Their
+//! connection is clear up to the client's `Accept`. Then the client sends the 56 octets of the
+//! handshake, and everything after them is sealed. The prologue continues with everything sent in
+//! the clear: the number of the client's octets, 32 bits, these octets, then the server's. The
+//! secret is ZRTP's exported key. Until then a client accepts only `Offer`, `Refuse` and `Stop`,
+//! the last two as unauthenticated, and a server only an opening, `Accept` and `Stop`.
 //!
 //! # Messages
 //!
 //! After the opening: type, 8 bits; length of the body, 24 bits, at most 4096; body.
 //!
-//! | type | from | name | body: octets each |
+//! | type | from | name | body, with the octets of each field |
 //! |---|---|---|---|
 //! | 1 | server | `Offer` | see below |
 //! | 2 | server | `Refuse` | reason 1, length of text 1, text: UTF-8, up to 200 |
@@ -72,18 +72,18 @@
 //! | 7 | both | `Stop` | as `Refuse` |
 //! | 8 | server | `Sealed` | handshake 48; only before the first record |
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
-//! | 17 | client | `Change` | format 1 (0: as it is), rate 4 + 4 (0/0: as it is) |
+//! | 17 | client | `Change` | format 1 (0: unchanged), rate 4 + 4 (0/0: unchanged) |
 //! | 18 | client | `Ping` | id 4, t1 8 |
 //! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4 |
 //!
 //! Times are in microseconds: of the server's clock in `Frame`, t2 and t3, of the client's in t1;
-//! both clocks start anywhere. Reasons are [`Reason`]'s numbers. All counts are since the session
-//! began. A body is exactly as long as its fields. `Offer`:
+//! both clocks have arbitrary origins. Reasons are [`Reason`]'s numbers. All counts start with the
+//! session. A body is exactly as long as its fields. `Offer`:
 //!
 //! | octet | field | bounds |
 //! |---|---|---|
 //! | 0 | token, 16 octets | random |
-//! | 16 | epoch, 16 bits | 0, then one more for each change; it wraps |
+//! | 16 | epoch, 16 bits | 0, incremented by each change; it wraps |
 //! | 18 | format | 1 to 63 |
 //! | 19 | transport | 1 UDP, 2 TCP, 3 RTP |
 //! | 20 | width, height, 32 bits each | 1 to 32768 |
@@ -92,23 +92,23 @@
 //! | 40 | payload octets in a packet, 32 bits | 1 to 65503; over TCP 1 to 2^20 |
 //! | 44 | clock rate of RTP timestamps, 32 bits | 1 or more over RTP, else 0 |
 //! | 48 | number of the first frame, 64 bits | not before the last offer's |
-//! | 56 | units of each of three planes, 8 bits each | 1 to 64 in all; planes without any last |
-//! | 59 | number of ports P, 8 bits | 0 over TCP, else that of the units |
+//! | 56 | units of each of three planes, 8 bits each | 1 to 64 in all; planes without units last |
+//! | 59 | number of ports P, 8 bits | 0 over TCP, else the number of units |
 //! | 60 | ports of the server, 16 bits each | not 0 |
-//! | 60 + 2P | number of SSRCs S, 8 bits | that of the units over RTP, else 0 |
+//! | 60 + 2P | number of SSRCs S, 8 bits | the number of units over RTP, else 0 |
 //! | 61 + 2P | SSRCs of the units, 32 bits each | all different |
 //!
-//! A change keeps token, transport and clock rate, and the ports and SSRCs of the units that there
-//! are already; units that are new are bound like the first. Until its `Start` the old offer holds
-//! and no frame from its first on is sent.
+//! A change keeps token, transport and clock rate, and the ports and SSRCs of existing units; new
+//! units are bound like the first. Until its `Start` the old offer holds, and no frame of the new
+//! offer is sent.
 //!
 //! # States
 //!
-//! Of the server; what is not in the table is out of turn: `Refuse` or `Stop`, and the end. `Stop`
-//! from either side, a closed connection, and the deadline lead from everywhere to *Stopped*, in
-//! which whatever still comes is ignored.
+//! Of the server. Any event that is not in the table is out of turn: the server sends `Refuse` or
+//! `Stop` and ends the session. `Stop` from either side, a closed connection, and the deadline lead
+//! from every state to *Stopped*, in which further input is ignored.
 //!
-//! | state | deadline | event | what it does | next |
+//! | state | deadline | event | action | next |
 //! |---|---|---|---|---|
 //! | *Opening* | 5 s | opening, control | asks the application | *Negotiating* |
 //! | | | opening, unit | hands the connection over | *Stopped* |
@@ -119,30 +119,30 @@
 //! | | | last unit is bound | `Start` | *Streaming* |
 //! | *Streaming* | 5 s of silence | application changes | `Offer` | *Changing* |
 //! | | | `Ping` | `Pong` | *Streaming* |
-//! | | | `Change`, `Report` | tells the application | *Streaming* |
+//! | | | `Change`, `Report` | notifies the application | *Streaming* |
 //! | | | frame, statistics | `Frame`, `Statistics` | *Streaming* |
-//! | *Changing* | 5 s, then 10 s | `Accept`; all units are bound | `Start` | *Streaming* |
+//! | *Changing* | 30 s, then 10 s | `Accept`; all units are bound | `Start` | *Streaming* |
 //! | | | else as *Streaming* | | *Changing* |
 //!
 //! Of the client; its deadlines are a second longer, so that the server's reason arrives first.
 //!
-//! | state | deadline | event | what it does | next |
+//! | state | deadline | event | action | next |
 //! |---|---|---|---|---|
 //! | *Opening* | 11 s | `Offer` | checks it, asks the application | *Negotiating* |
-//! | | | `Refuse` | tells the application | *Stopped* |
+//! | | | `Refuse` | notifies the application | *Stopped* |
 //! | *Negotiating* | 6 s | application accepts | `Accept` | *Binding* |
 //! | *Binding* | 11 s | `Start` | | *Streaming* |
 //! | *Streaming* | 5 s of silence | `Offer` | checks it, asks the application | *Changing* |
 //! | | | each second | `Ping` | *Streaming* |
-//! | | | `Frame`, `Statistics`, `Pong` | tells the application, sets the clock | *Streaming* |
-//! | *Changing* | 6 s, then 11 s | application accepts | `Accept` | *Changing* |
+//! | | | `Frame`, `Statistics`, `Pong` | notifies the application, sets the clock | *Streaming* |
+//! | *Changing* | 31 s, then 11 s | application accepts | `Accept` | *Changing* |
 //! | | | `Start` | | *Streaming* |
 //! | | | else as *Streaming* | | *Changing* |
 //!
-//! A deadline counts from the beginning of its state, and silence from the last whole message: an
-//! octet now and then puts neither off. What waits for a peer that does not read is bounded: then
-//! frames are not told of and pings not answered, until it does or counts as silent. The last frame
-//! is told of before `Stop` in any case, so that a client knows how many were sent.
+//! A deadline counts from the start of its state, and silence from the last complete message:
+//! single octets extend neither. Output for a peer that does not read is bounded: beyond that,
+//! frames are not announced and pings not answered until the peer reads or counts as silent. The
+//! last frame is always announced before `Stop`, so that a client knows how many were sent.
 
 mod channel;
 #[cfg(feature = "srtp")]
@@ -194,7 +194,7 @@ pub const HEADER_LEN: usize = 4;
 /// Octets in the longest body of a message.
 pub const BODY_LEN_MAX: usize = 4096;
 
-/// Units in a session at most.
+/// Maximum units of a session.
 pub const UNITS_MAX: usize = 64;
 
 /// Pixels in the longest side of a frame.
@@ -203,23 +203,23 @@ pub const SIDE_MAX: u32 = 32_768;
 /// Octets of payload in the longest packet, over TCP.
 pub const PAYLOAD_MAX: u32 = 1 << 20;
 
-/// How long a connection may take to say what it is.
+/// Time limit for the opening of a connection.
 pub const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an offer may take to be made, and to be answered.
+/// Time limit for making an offer, and for answering it.
 pub const OFFER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an offer for a change may wait for its answer: frames of before it come first.
+/// Time limit for answering the offer of a change: frames of the old offer arrive first.
 pub const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it may take to bind all units.
+/// Time limit for binding all units.
 pub const BINDING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a peer may say nothing while streaming.
+/// Time without a message, while streaming, after which a peer counts as silent.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a client asks what time it is, and so shows that it is there.
+/// Interval of a client's pings, which query the server's clock and show that the client is alive.
 pub const PING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How much longer a client waits than a server, whose reason should arrive first.
+/// Extra time of a client's deadlines: the server's reason should arrive first.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! `Noise_NNpsk0_25519_AESGCM_SHA256` (The Noise Protocol Framework, revision 34): two ends that know
-//! one secret authenticate each other by it and agree on fresh keys, with forward secrecy.
+//! `Noise_NNpsk0_25519_AESGCM_SHA256` (The Noise Protocol Framework, revision 34): two ends that
+//! share a secret authenticate each other and agree on fresh keys, with forward secrecy.
 //!
 //! ```text
 //! client ── psk, e ──▶ server
@@ -136,7 +136,7 @@ impl SymmetricState {
         Ok(())
     }
 
-    /// Takes the tag of an empty payload.
+    /// Verifies the tag of an empty payload.
     fn read_tag(&mut self, mut key: CipherState, tag: &[u8]) -> Result<(), Refused> {
         key.decrypt_with_ad(&self.h, tag, &mut [])?;
         self.mix_hash(tag);
@@ -196,7 +196,7 @@ impl Initiator {
         Ok(Self { state, e })
     }
 
-    /// Takes the second message.
+    /// Handles the second message.
     pub(super) fn finish(self, message: &[u8; MESSAGE_LEN]) -> Result<Split, Refused> {
         let Self { mut state, e } = self;
         let (re, tag) = message.split_at(DH_LEN);
@@ -208,7 +208,7 @@ impl Initiator {
     }
 }
 
-/// Takes the first message as the server, and appends the second to `out`.
+/// Handles the first message as the server, and appends the second to `out`.
 ///
 /// The tag of the first message is verified before any Diffie-Hellman operation.
 pub(super) fn respond(
@@ -257,7 +257,7 @@ mod tests {
         [octet; 32]
     }
 
-    /// Both ends' splits; the messages are changed by `tamper` on their way.
+    /// Returns the splits of both ends; `tamper` changes the messages between them.
     fn shake(
         psks: [[u8; 32]; 2],
         prologues: [&[u8]; 2],

@@ -1,4 +1,4 @@
-//! What a server offers, and how a client answers.
+//! Offers of a server, and answers of a client.
 
 use super::PAYLOAD_MAX;
 use super::SIDE_MAX;
@@ -25,16 +25,16 @@ pub struct VideoMode {
     pub format: u8,
 }
 
-/// A session, as the server would have it.
+/// A session as the server proposes it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Offer {
     /// The session's token, the same in all its offers.
     pub token: Token,
-    /// 0 for the first offer, one more for each change; it wraps.
+    /// 0 for the first offer, incremented by each change; it wraps.
     pub epoch: u16,
-    /// What is shown.
+    /// The size, rate and format of the video.
     pub mode: VideoMode,
-    /// How units travel; the same in all offers of a session.
+    /// The transport of units; the same in all offers of a session.
     pub transport: Transport,
     /// Units of each plane, 1 to 64 in all; planes that the format does not have come last, with 0.
     pub units: [u8; 3],
@@ -46,7 +46,7 @@ pub struct Offer {
     pub first_frame: u64,
     /// The server's port of each unit; none over TCP.
     pub ports: Vec<u16>,
-    /// The synchronisation source of each unit over RTP, each another; else none.
+    /// The synchronisation source of each unit over RTP, all different; else none.
     pub ssrcs: Vec<Ssrc>,
     /// The clock of RTP timestamps in Hz; 0 without RTP.
     pub clock_rate: u32,
@@ -58,7 +58,7 @@ impl Offer {
         self.units.iter().map(|units| usize::from(*units)).sum()
     }
 
-    /// Whether it makes sense by itself.
+    /// Checks the offer by itself.
     ///
     /// # Errors
     /// [`OfferError`], naming the first field that is out of its bounds.
@@ -94,7 +94,7 @@ impl Offer {
         check_addresses(ports, &self.ports, self.rtp_units(), &self.ssrcs)
     }
 
-    /// Whether it makes sense, and as a session's first: its epoch is 0.
+    /// Checks the offer by itself and as the first of a session, whose epoch is 0.
     ///
     /// # Errors
     /// [`OfferError`].
@@ -105,7 +105,7 @@ impl Offer {
         self.check()
     }
 
-    /// Whether it may follow `before` while streaming.
+    /// Checks whether it may follow `before` while streaming.
     ///
     /// # Errors
     /// [`OfferError::Epoch`] or [`OfferError::Fixed`].
@@ -138,7 +138,7 @@ impl Offer {
     }
 }
 
-/// An offer on its way to hold.
+/// An offer that is not in force yet.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) offer: Offer,
@@ -157,10 +157,10 @@ pub struct Accept {
 }
 
 impl Accept {
-    /// Whether it answers `offer`.
+    /// Checks whether it answers `offer`.
     ///
     /// # Errors
-    /// [`OfferError`] if it is another's, or ports or sources are missing or too many.
+    /// [`OfferError`] if it answers another offer, or ports or sources are missing or too many.
     pub fn check(&self, offer: &Offer) -> Result<(), OfferError> {
         if self.epoch != offer.epoch {
             return Err(OfferError::Epoch { epoch: self.epoch, expected: offer.epoch });
@@ -170,7 +170,7 @@ impl Accept {
     }
 }
 
-/// Whether there are as many ports and sources as needed, and all of use.
+/// Checks the number of ports and sources, and their values.
 fn check_addresses(
     ports_needed: usize,
     ports: &[u16],

@@ -1,4 +1,4 @@
-//! The first octets of every connection, and of every unit's datagrams: who wants what.
+//! The first octets of every connection, and of every unit's datagrams.
 
 use super::PAYLOAD_MAX;
 use super::UNITS_MAX;
@@ -10,7 +10,7 @@ use super::transport::Token;
 use super::transport::Transport;
 use super::transport::TransportSet;
 
-/// What a connection to the server's port begins with.
+/// The first octets of a connection to the server's port.
 pub(super) const MAGIC: [u8; 4] = *b"RSHT";
 const CONTROL: u8 = 1;
 const UNIT: u8 = 2;
@@ -21,12 +21,12 @@ const CONTROL_LEN: usize = 32;
 /// Octets of the opening of a unit.
 const UNIT_LEN: usize = 24;
 
-/// What a client has and wants.
+/// Capabilities and wishes of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Wishes {
     /// Formats that it can show.
     pub formats: FormatSet,
-    /// Transports that it has.
+    /// Transports that it supports.
     pub transports: TransportSet,
     /// The number of the format that it wishes, one of `formats`; 0: the server chooses.
     pub format: u8,
@@ -40,7 +40,7 @@ pub struct Wishes {
     pub rate: Option<FrameRate>,
 }
 
-/// Whose unit a connection or a socket is.
+/// The unit that a connection or a socket belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UnitOpening {
     /// The session's token.
@@ -52,7 +52,7 @@ pub struct UnitOpening {
 /// The first octets of a connection, or all octets of a datagram that binds a unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Opening {
-    /// A client wants a session.
+    /// A client requests a session.
     Control(Wishes),
     /// A client binds one unit of its session.
     Unit(UnitOpening),
@@ -62,11 +62,12 @@ impl Opening {
     /// Octets in the longest opening.
     pub const LEN_MAX: usize = CONTROL_LEN;
 
-    /// Reads the opening at the beginning of `octets`, and how many octets it has; `None` if they
-    /// are its beginning only.
+    /// Parses the opening at the beginning of `octets`, and returns it with its length.
+    ///
+    /// Returns `None` if `octets` are only a part of one.
     ///
     /// # Errors
-    /// [`OpeningError`], as soon as an octet is there that cannot be right.
+    /// [`OpeningError`], as soon as there is an invalid octet.
     pub fn parse(octets: &[u8]) -> Result<Option<(Self, usize)>, OpeningError> {
         if octets.iter().zip(MAGIC).any(|(octet, magic)| *octet != magic) {
             return Err(OpeningError::Magic);
@@ -97,7 +98,7 @@ impl Opening {
         }
     }
 
-    /// Writes it behind what is in `octets`.
+    /// Appends the opening to `octets`.
     pub fn write(&self, octets: &mut Vec<u8>) {
         octets.extend(MAGIC);
         octets.extend(VERSION.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Octets into messages.
+//! Parsing of messages.
 
 use super::BODY_LEN_MAX;
 use super::HEADER_LEN;
@@ -25,11 +25,12 @@ use super::transport::Transport;
 use crate::ssrc::Ssrc;
 
 impl Message {
-    /// Reads the message at the beginning of `octets`, and how many octets it has; `None` if they
-    /// are its beginning only.
+    /// Parses the message at the beginning of `octets`, and returns it with its length.
+    ///
+    /// Returns `None` if `octets` are only a part of one.
     ///
     /// # Errors
-    /// [`MessageError`]; of a type or a length that cannot be, as soon as the header is there.
+    /// [`MessageError`]; for an invalid type or length, as soon as the header is complete.
     pub fn parse(octets: &[u8]) -> Result<Option<(Self, usize)>, MessageError> {
         let Some((&[kind, high, middle, low], rest)) = octets.split_first_chunk() else {
             return Ok(None);
@@ -51,7 +52,7 @@ impl Message {
     }
 }
 
-/// What is left of a body.
+/// The unread rest of a body.
 struct Reader<'o>(&'o [u8]);
 
 impl Reader<'_> {
@@ -185,7 +186,7 @@ impl Reader<'_> {
         Ok((reason, printable(text)))
     }
 
-    /// The number of entries of a list: bounded before anything is sized by it.
+    /// The number of entries of a list, checked before memory is allocated for them.
     fn count(&mut self, field: &'static str) -> Result<usize, MessageError> {
         let count = self.u8(field)?;
         if usize::from(count) > UNITS_MAX {

@@ -1,4 +1,4 @@
-//! Why a session ended, or did not begin.
+//! The reasons why a session ended or was refused.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ pub const TEXT_LEN_MAX: usize = 200;
 /// The reason code of a `Refuse` or a `Stop`; the numbers are those of the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Reason {
-    /// 0: nothing is wrong, the session is over.
+    /// 0: no error, the session is over.
     Ended,
     /// 1: another version of this protocol.
     Version,
@@ -24,17 +24,17 @@ pub enum Reason {
     Busy,
     /// 7: no session has this token.
     Token,
-    /// 8: an answer did not come in time.
+    /// 8: an answer did not arrive in time.
     TimedOut,
-    /// 9: octets that this protocol does not know, or values out of bounds.
+    /// 9: octets unknown to this protocol, or values out of bounds.
     Malformed,
-    /// 10: understood, but not to be had here.
+    /// 10: understood, but not supported here.
     Unsupported,
-    /// 11: a message that may not come in this state.
+    /// 11: a message that is not allowed in this state.
     OutOfTurn,
     /// 12: the two sides do not have the same key.
     Key,
-    /// A number that this version gives no meaning, 13 to 255.
+    /// A number without a meaning in this version, 13 to 255.
     Other(u8),
 }
 
@@ -76,7 +76,7 @@ impl Reason {
         }
     }
 
-    /// The reason of a code; an unknown one is kept, because an end must always be understood.
+    /// The reason of a code; an unknown code is kept, so that no end of a session is misread.
     pub fn from_number(number: u8) -> Self {
         REASONS.get(usize::from(number)).copied().unwrap_or(Self::Other(number))
     }
@@ -107,26 +107,26 @@ impl fmt::Display for Reason {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum StoppedBy {
-    /// This side, because it was told to.
+    /// This side, at the application's request.
     Own,
-    /// The peer said `Stop` or `Refuse`.
+    /// The peer, by `Stop` or `Refuse`.
     Peer,
-    /// The connection closed without a word.
+    /// The connection closed without `Stop` or `Refuse`.
     Closed,
     /// This side, because the peer took too long.
     Timeout,
-    /// This side, because of what the peer said.
+    /// This side, because the peer violated the protocol.
     Protocol,
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Stopped {
     /// Who ended it.
     pub by: StoppedBy,
-    /// Why.
+    /// The reason code.
     pub reason: Reason,
-    /// The same for people: at most 200 octets without control characters; may be empty.
+    /// The reason as text: at most 200 octets without control characters; may be empty.
     pub text: String,
 }
 
@@ -144,14 +144,13 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// `text` as it may be sent and shown: 200 octets at most, and no control characters, which could
-/// steer the terminal that shows them.
+/// Cuts `text` to 200 octets and replaces control characters, which could manipulate a terminal.
 pub(super) fn printable(text: &str) -> String {
     let mut end = text.len().min(TEXT_LEN_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    // A control character beyond ASCII is two octets: a space never makes the text longer.
+    // A control character beyond ASCII has two octets: a space never makes the text longer.
     text[..end].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

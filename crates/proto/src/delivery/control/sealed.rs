@@ -1,4 +1,4 @@
-//! A sealed control connection: a handshake under a secret that both ends know, then records.
+//! A sealed control connection: a handshake under a shared secret, then records.
 
 use core::fmt;
 
@@ -16,13 +16,13 @@ use crate::crypto::{HashAlgorithm, Refused, TAG_LEN, hkdf};
 /// Octets in the largest record, before it is sealed.
 const PLAIN_MAX: usize = 4096;
 
-/// Octets of the length before each record.
+/// Octets of the length field before each record.
 const LENGTH_LEN: usize = 2;
 
 /// Octets before the handshake's first message.
 const PROLOGUE_LEN: usize = 8;
 
-/// Octets with which the client begins the handshake.
+/// Octets of the client's first message, with the prologue.
 const HELLO_LEN: usize = PROLOGUE_LEN + MESSAGE_LEN;
 
 const _: () = assert!(MESSAGE_LEN == SEALED_LEN, "the handshake's message fits its body");
@@ -74,7 +74,8 @@ fn prologue() -> [u8; PROLOGUE_LEN] {
 enum Step {
     /// There is no key yet.
     Clear(Clear),
-    /// The server waits for the client's first message. `before` is what was said in the clear.
+    /// The server waits for the client's first message. `before` holds the octets sent in the
+    /// clear.
     Accepting {
         secret: ControlSecret,
         ephemeral: Ephemeral,
@@ -118,7 +119,7 @@ impl Sealed {
         Self { step, unread: Vec::new() }
     }
 
-    /// Whether it is clear still, for want of a secret.
+    /// Whether it is still clear because there is no secret yet.
     pub(super) fn awaits_secret(&self) -> bool {
         matches!(self.step, Step::Clear(_))
     }
@@ -144,7 +145,7 @@ impl Sealed {
         }
         let (secret, ephemeral) = (secret.clone(), ephemeral(entropy));
         self.step = Step::Accepting { secret, ephemeral, before };
-        // The client may have known the secret first.
+        // The client may have known the secret first, and begun the handshake.
         let outcome = self.read(&mut Vec::new(), out);
         if outcome.is_err() {
             self.step = Step::Failed;
@@ -188,7 +189,7 @@ impl Sealed {
         let whole = match &self.step {
             Step::Clear(clear) => match clear.judge(&self.unread)? {
                 Verdict::Missing(missing) => return Ok(missing),
-                // The client says nothing more before it is answered.
+                // The client sends nothing more before the answer.
                 Verdict::Handshake if self.unread.len() < HELLO_LEN => HELLO_LEN,
                 Verdict::Handshake | Verdict::Pass => return Err(ChannelError::Forged),
             },
@@ -316,7 +317,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Writes the client's first message to `out`. `before` is what was said in the clear.
+/// Writes the client's first message to `out`. `before` holds the octets sent in the clear.
 fn connecting(
     secret: &ControlSecret,
     entropy: &mut Entropy<'_>,
@@ -330,7 +331,7 @@ fn connecting(
     Ok(Step::Connecting(Box::new(initiator)))
 }
 
-/// Writes the reason to the client, in the clear because there is no key.
+/// Sends the reason to the client, in the clear because there is no key.
 fn refuse(error: ChannelError, out: &mut Vec<u8>) -> ChannelError {
     Message::Refuse { reason: error.reason(), text: error.to_string() }.write(out);
     error

@@ -1,4 +1,4 @@
-//! What stands for sealed connections in a build without SRTP: there are none.
+//! Placeholder in a build without SRTP, which has no sealed connections.
 
 use super::channel::ChannelError;
 

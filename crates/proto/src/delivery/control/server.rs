@@ -23,12 +23,13 @@ use super::state::State;
 use super::transport::Token;
 use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
 
-/// One connection to a server's port, and what becomes of it.
+/// The server's end of one connection to its port.
 ///
 /// A state machine: octets and times go in, octets, times and events come out. After each call,
-/// send what [`poll_data`](Self::poll_data) has, look at what [`poll_event`](Self::poll_event) has,
-/// and call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout). Once
-/// [`state`](Self::state) is [`State::Stopped`] and everything was sent, close the connection.
+/// send the octets of [`poll_data`](Self::poll_data), handle the events of
+/// [`poll_event`](Self::poll_event), and call [`handle_timeout`](Self::handle_timeout) at
+/// [`poll_timeout`](Self::poll_timeout). Once [`state`](Self::state) is [`State::Stopped`] and
+/// everything was sent, close the connection.
 #[derive(Debug)]
 pub struct Server {
     state: State,
@@ -36,11 +37,11 @@ pub struct Server {
     inbox: Inbox,
     outbox: Outbox,
     events: Events<ServerEvent>,
-    /// When the state must be over.
+    /// Deadline of the current state.
     deadline: Option<Instant>,
-    /// When the last whole message came: octets of an unfinished one are no sign of life.
+    /// Arrival time of the last complete message: octets of an incomplete one do not count.
     heard: Instant,
-    /// The offer that holds.
+    /// The offer in force.
     offer: Option<Offer>,
     pending: Option<Pending>,
     /// Units that are bound: bit n stands for unit n.
@@ -50,7 +51,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A connection that was made at `now`; frames and pings are timed by `timeline`.
+    /// Creates the end of a connection made at `now`; frames and pings are timed by `timeline`.
     pub fn new(now: Instant, timeline: Timeline) -> Self {
         Self {
             state: State::Opening,
@@ -67,17 +68,17 @@ impl Server {
         }
     }
 
-    /// Takes octets that came on the connection, from its first on.
+    /// Handles octets received on the connection, from its first on.
     pub fn handle_data(&mut self, now: Instant, mut octets: &[u8]) {
         while !octets.is_empty() && self.state != State::Stopped {
             octets = self.inbox.fill(octets);
             self.read(now);
         }
-        // Whoever sends an octet now and then must not put the end off.
+        // Single octets must not put off the deadline.
         self.handle_timeout(now);
     }
 
-    /// Takes it that the client closed the connection.
+    /// Handles the closing of the connection by the client.
     pub fn handle_close(&mut self) {
         let text = format!("closed while {}", self.state);
         self.end(StoppedBy::Closed, Reason::Ended, &text);
@@ -90,7 +91,7 @@ impl Server {
         self.end(by, error.reason(), &error.to_string());
     }
 
-    /// Does what was due by `now`.
+    /// Performs the actions due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_none_or(|due| due > now) {
             return;
@@ -106,33 +107,33 @@ impl Server {
         self.fail(StoppedBy::Timeout, Reason::TimedOut, text);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let silence = self.state.is_live().then(|| self.heard + SILENCE_TIMEOUT);
         self.deadline.into_iter().chain(silence).min()
     }
 
-    /// The octets to send next; empty if there are none. Tell how many went out by
+    /// The octets to send next; empty if there are none. Report the number sent with
     /// [`data_sent`](Self::data_sent).
     pub fn poll_data(&self) -> &[u8] {
         self.outbox.waiting()
     }
 
-    /// Takes it that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
+    /// Records that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
     pub fn data_sent(&mut self, len: usize) {
         self.outbox.sent(len);
     }
 
-    /// The next thing to know.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop()
     }
 
-    /// Answers [`ServerEvent::Wants`]. The offer's epoch must be 0.
+    /// Makes the offer that [`ServerEvent::Wants`] asks for. Its epoch must be 0.
     ///
     /// # Errors
-    /// [`CommandError::State`] if nothing is wanted or an offer was made; [`CommandError::Offer`]
-    /// if it makes no sense.
+    /// [`CommandError::State`] if none is wanted or one was made; [`CommandError::Offer`] if it is
+    /// invalid.
     pub fn offer(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
         self.expect(self.state == State::Negotiating && self.pending.is_none())?;
         offer.check_first()?;
@@ -141,10 +142,10 @@ impl Server {
         Ok(())
     }
 
-    /// Answers [`ServerEvent::Wants`] with no.
+    /// Refuses the session that [`ServerEvent::Wants`] asks for.
     ///
     /// # Errors
-    /// [`CommandError::State`] if an offer was made already: [`stop`](Self::stop) then.
+    /// [`CommandError::State`] if an offer was made already: use [`stop`](Self::stop) then.
     pub fn refuse(&mut self, reason: Reason, text: &str) -> Result<(), CommandError> {
         let is_early = matches!(self.state, State::Opening | State::Negotiating);
         self.expect(is_early && self.pending.is_none())?;
@@ -152,12 +153,13 @@ impl Server {
         Ok(())
     }
 
-    /// Offers something else while streaming: of the next epoch, with the same token and transport,
-    /// the same ports and sources for the units that there are already. The offer before it holds
-    /// until [`ServerEvent::Streaming`].
+    /// Offers a change while streaming.
+    ///
+    /// It has the next epoch, the same token and transport, and the same ports and sources for
+    /// existing units. The previous offer holds until [`ServerEvent::Streaming`].
     ///
     /// # Errors
-    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] if it makes no sense, and
+    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] if it is invalid, and
     /// [`CommandError::Backlog`] if the client does not read.
     pub fn change(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
         self.expect(self.state == State::Streaming)?;
@@ -172,8 +174,9 @@ impl Server {
         Ok(())
     }
 
-    /// Takes it that a unit's socket or connection is known: its opening came with the right token.
-    /// Whether that is news; openings in datagrams come several times.
+    /// Records that a unit's socket or connection is known: its opening had the right token.
+    ///
+    /// Returns whether the unit was unbound before; openings in datagrams arrive several times.
     ///
     /// # Errors
     /// [`CommandError::State`] before an offer and after the end, [`CommandError::Unit`] if the
@@ -191,15 +194,15 @@ impl Server {
         Ok(is_new)
     }
 
-    /// Tells the client of a frame that goes out.
+    /// Announces a frame that is sent to the client.
     ///
-    /// One that finds no room is announced before the end after all, if it was the last: the client
+    /// If there is no room for it, the last frame is still announced before the end: the client
     /// must know how many frames there were.
     ///
     /// # Errors
     /// [`CommandError::State`] unless streaming; [`CommandError::Frame`] while changing, if the
-    /// frame is one of the new offer's; [`CommandError::Backlog`] if the client does not read: the
-    /// frame itself may go out nevertheless.
+    /// frame belongs to the new offer; [`CommandError::Backlog`] if the client does not read: the
+    /// frame itself may be sent nevertheless.
     pub fn frame(&mut self, frame: FrameNotice) -> Result<(), CommandError> {
         self.expect(self.state.is_live())?;
         let next = self.pending.as_ref().map(|pending| pending.offer.first_frame);
@@ -211,7 +214,7 @@ impl Server {
         said
     }
 
-    /// Tells the client what was done so far.
+    /// Sends the server's counters to the client.
     ///
     /// # Errors
     /// [`CommandError::State`] unless streaming, [`CommandError::Backlog`] if the client does not
@@ -221,17 +224,17 @@ impl Server {
         self.say(&Message::Statistics(statistics))
     }
 
-    /// Ends the session, whatever its state; nothing if it has ended.
+    /// Ends the session in any state; does nothing if it has ended.
     pub fn stop(&mut self, reason: Reason, text: &str) {
         self.fail(StoppedBy::Own, reason, text);
     }
 
-    /// Where the session stands.
+    /// The state of the session.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The offer that holds, from the first [`ServerEvent::Streaming`] on.
+    /// The offer in force, from the first [`ServerEvent::Streaming`] on.
     pub fn current(&self) -> Option<&Offer> {
         self.offer.as_ref()
     }
@@ -243,7 +246,7 @@ impl Server {
         pending.or(self.offer.as_ref()).filter(|_| !is_over).map(|offer| offer.token)
     }
 
-    /// Events that were not collected in time and forgotten: reports, and changes wanted.
+    /// Events discarded because they were not polled in time: reports and change requests.
     pub fn events_forgotten(&self) -> u64 {
         self.events.forgotten()
     }
@@ -364,7 +367,7 @@ impl Server {
         self.fail(StoppedBy::Protocol, reason, text);
     }
 
-    /// Says why, and ends.
+    /// Sends the reason and ends the session.
     fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
         let is_early = matches!(self.state, State::Opening | State::Negotiating);
         let text = printable(text);

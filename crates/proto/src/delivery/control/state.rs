@@ -2,18 +2,18 @@
 
 use core::fmt;
 
-/// Where a session stands; the tables of states are in the documentation of the module.
+/// The state of a session; the tables of states are in the documentation of the module.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum State {
     /// The server waits for an opening, the client for the answer to its own.
     Opening,
-    /// An offer is to be made or to be answered.
+    /// An offer is to be made or answered.
     Negotiating,
     /// An offer was accepted; units are to be bound.
     Binding,
     /// Frames go from server to client.
     Streaming,
-    /// The same under the old offer, while a new one is answered and bound.
+    /// As `Streaming`, under the old offer, while a new one is answered and bound.
     Changing,
     /// Over.
     Stopped,

@@ -1,10 +1,10 @@
-//! What a session is made of, in the numbers of the wire: tokens, formats, transports, rates.
+//! Tokens, formats, transports and rates, with their numbers on the wire.
 
 use core::fmt;
 
-/// Sixteen random octets that name a session, so that nobody else can bind its units.
+/// Sixteen random octets that identify a session, so that no third party can bind its units.
 ///
-/// Comparing two takes the same time whatever they are; `Debug` prints nothing of it.
+/// Comparison takes constant time; `Debug` prints none of it.
 #[derive(Clone, Copy, Eq)]
 pub struct Token(pub [u8; 16]);
 
@@ -21,7 +21,7 @@ impl PartialEq for Token {
     }
 }
 
-/// How units travel; the numbers are those of the wire.
+/// The transport of units; the numbers are those of the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Transport {
     /// 1: datagrams, each with a unit header.
@@ -63,7 +63,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Transports that a client has: bit n stands for number n; other bits mean nothing and are kept.
+/// Transports of a client: bit n stands for number n; other bits have no meaning and are kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TransportSet(pub u8);
 
@@ -82,12 +82,12 @@ impl TransportSet {
     }
 }
 
-/// Formats that a client can show: bit n stands for format number n, 1 to 63; bit 0 means nothing.
+/// Formats that a client can show: bit n stands for format n, 1 to 63; bit 0 has no meaning.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FormatSet(pub u64);
 
 impl FormatSet {
-    /// The set with format `number` in it; a number that no set can have changes nothing.
+    /// The set with format `number` in it; a number outside 1 to 63 changes nothing.
     pub fn with(self, number: u8) -> Self {
         if (1..64).contains(&number) { Self(self.0 | 1 << number) } else { self }
     }
@@ -103,12 +103,12 @@ impl FormatSet {
 pub struct FrameRate {
     /// Frames, 1 or more.
     pub numerator: u32,
-    /// Seconds in which they come, 1 or more.
+    /// The seconds that these frames take, 1 or more.
     pub denominator: u32,
 }
 
 impl FrameRate {
-    /// The rate on the wire, where 0/0 is none; the two numbers if only one of them is 0.
+    /// The rate of a pair on the wire, where 0/0 is none; an error if only one number is 0.
     pub(super) fn wished(numerator: u32, denominator: u32) -> Result<Option<Self>, (u32, u32)> {
         match (numerator, denominator) {
             (0, 0) => Ok(None),

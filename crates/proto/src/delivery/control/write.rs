@@ -1,4 +1,4 @@
-//! Messages into octets.
+//! Serialisation of messages.
 
 use super::HEADER_LEN;
 use super::UNITS_MAX;
@@ -12,9 +12,9 @@ use super::reason::printable;
 use crate::ssrc::Ssrc;
 
 impl Message {
-    /// Writes it behind what is in `octets`.
+    /// Appends the message to `octets`.
     ///
-    /// A text is cut to 200 octets, and a list to the 64 entries that there can be.
+    /// A text is cut to 200 octets, and a list to 64 entries.
     pub fn write(&self, octets: &mut Vec<u8>) {
         let start = octets.len();
         octets.extend([self.kind(), 0, 0, 0]);

@@ -25,28 +25,28 @@ use super::Inner;
 use super::drain::Drain;
 use super::links::Links;
 
-/// How long the thread waits at a time before it looks around.
+/// Longest wait of the thread before it checks for requests.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How often the server is told what was seen.
+/// Interval of reports to the server.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often the server's units are told where ours are, until it has begun.
+/// Interval at which openings are sent to the server's units until it starts.
 const KNOCK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How often a thread looks that waits for frames.
+/// Interval of checks while waiting for frames.
 const DRAIN_LOOK: Duration = Duration::from_millis(2);
 
-/// How long the last word to the server may take.
+/// Time limit for sending the last message to the server.
 const FAREWELL_MAX: Duration = Duration::from_millis(500);
 
-/// How long the server may take to say why it closed a unit's connection.
+/// Time that the server has to explain why it closed a unit's connection.
 const UNEXPLAINED_MAX: Duration = Duration::from_secs(1);
 
-/// Frames announced that are not yet whole.
+/// Maximum announced frames that are not yet complete.
 const NOTICES_MAX: usize = 256;
 
-/// Tells those who wait that the stream is over, also when the sink has panicked on this thread.
+/// Notifies waiting threads that the stream is over, also if the sink panicked on this thread.
 struct Guard(Arc<Inner>);
 
 impl Drop for Guard {
@@ -56,7 +56,7 @@ impl Drop for Guard {
     }
 }
 
-/// The control connection, and what hangs on it.
+/// The control connection and its state.
 pub(super) struct Control {
     inner: Arc<Inner>,
     machine: Client,
@@ -66,7 +66,7 @@ pub(super) struct Control {
     links: Option<Links>,
     notices: VecDeque<FrameNotice>,
     has_begun: bool,
-    /// The number after the last frame announced: of those before it, all are accounted for.
+    /// The number after the last frame announced; all frames before it are accounted for.
     announced: u64,
     report_due: Instant,
     knock_due: Instant,
@@ -99,7 +99,7 @@ impl Control {
     /// Runs until the stream has begun; false if it has ended instead.
     pub(super) fn run_until_streaming(&mut self) -> bool {
         while !self.has_begun {
-            // It may have begun and ended in one turn.
+            // It may have begun and ended in one step.
             if !self.step() && !self.has_begun {
                 self.finish();
                 return false;
@@ -116,7 +116,7 @@ impl Control {
         drop(guard);
     }
 
-    /// One turn; false after the end.
+    /// Performs one step; false after the end.
     fn step(&mut self) -> bool {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
@@ -168,7 +168,7 @@ impl Control {
         }
     }
 
-    /// Makes what an offer needs, and accepts it.
+    /// Prepares for an offer, and accepts it.
     fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
         let shape = self.inner.shape_of(offer)?;
         if let Some(frames) = self.inner.shared.frames() {
@@ -190,7 +190,7 @@ impl Control {
         accepted.map_err(|error| (Reason::Unsupported, error.to_string()))
     }
 
-    /// Takes an offer, once the frames before it have come or will not.
+    /// Accepts an offer once the frames before it have arrived or been given up.
     fn look_at_offer(&mut self) {
         let Some((offer, drain)) = &mut self.offered else { return };
         if !drain.poll(&self.inner, self.announced) {
@@ -208,10 +208,9 @@ impl Control {
         }
     }
 
-    /// Waits for the frames that were sent before the end, whatever ended the stream, unless the
-    /// application did.
+    /// Waits for the frames that were sent before the end, unless the application ended the stream.
     fn drain(&self, stopped: &Stopped) {
-        // A server that says `Stop` has announced all frames before.
+        // A server announces all frames before it sends `Stop`.
         let last = (stopped.by == StoppedBy::Peer).then_some(self.announced);
         let mut drain = Drain::new(&self.inner, last);
         while !self.inner.shared.is_stopped() && !drain.poll(&self.inner, self.announced) {
@@ -224,7 +223,7 @@ impl Control {
 
     /// Seals the control connection, once the units' streams have agreed on a key.
     fn seal(&mut self) {
-        // What the server is told in the clear comes first.
+        // Messages in the clear are sent first.
         if self.machine.state() != State::Binding || !self.machine.poll_data().is_empty() {
             return;
         }
@@ -238,7 +237,7 @@ impl Control {
         (self.machine.state() == State::Binding).then_some(self.knock_due)
     }
 
-    /// What is due, and what other threads have to say.
+    /// Performs due actions, and handles requests of other threads.
     fn look_around(&mut self) {
         self.look_at_offer();
         self.seal();
@@ -261,7 +260,7 @@ impl Control {
             self.machine.stop(Reason::Unsupported, text);
         }
         if let Some(change) = self.inner.take_change() {
-            // It fails where there is nothing to change any more.
+            // This fails if there is nothing left to change.
             let _ = self.machine.change(change);
         }
         self.measure(now);
@@ -273,7 +272,7 @@ impl Control {
         }
     }
 
-    /// How long announced frames took that are in place now.
+    /// Measures the latency of announced frames that are in place now.
     fn measure(&mut self, now: Instant) {
         let Some(clock) = self.machine.clock(now) else { return };
         self.inner.note_clock(clock);
@@ -305,7 +304,7 @@ impl Control {
         }
     }
 
-    /// The last word, and the end of every thread.
+    /// Sends the last message and ends every thread.
     fn finish(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
@@ -324,7 +323,7 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Where its own thread could not start, those of its units have.
+        // If the thread of the control connection could not start, those of the units have.
         self.inner.shared.stop();
         if let Some(links) = self.links.take() {
             links.close();

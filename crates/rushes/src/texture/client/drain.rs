@@ -1,32 +1,32 @@
-//! Waiting for frames that the server has sent and that have not come yet.
+//! Waiting for frames that the server has sent and that have not arrived yet.
 
 use std::time::Duration;
 use std::time::Instant;
 
 use super::Inner;
 
-/// How long nothing may come, beyond the longest deadline of a frame, until frames are lost that
-/// the server has sent.
+/// Time without data, beyond the longest deadline of a frame, after which sent frames are lost.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// The same over TCP, where nothing is lost unless the path is: as long as a server waits for a
-/// client that takes nothing.
+/// The same over TCP, where nothing is lost unless the path is.
+///
+/// It is as long as a server waits for a client that reads nothing.
 const QUIET_TCP: Duration = Duration::from_secs(10);
 
-/// The same over TCP where the server has gone without saying which frame was the last.
+/// The same over TCP if the server left without announcing the last frame.
 const QUIET_GONE: Duration = Duration::from_secs(2);
 
-/// Waits for the frames before one, as long as anything comes of them.
+/// Waits for the frames before a given one, as long as data of them arrives.
 ///
-/// There is no limit to that: packets may wait in a socket while frames before theirs have their
-/// deadlines, and a sink may be slow.
+/// There is no time limit: packets may wait in a socket while earlier frames have their deadlines,
+/// and a sink may be slow.
 pub(super) struct Drain {
-    /// The first frame that is not waited for; `None` if the server did not say which was the last.
+    /// The first frame that is not waited for; `None` if the server did not announce the last one.
     frame: Option<u64>,
     seen: (u64, u64),
     progress_at: Instant,
     quiet: Duration,
-    /// Nothing has come for so long that the frames were ended without what they lack.
+    /// Whether frames were ended with packets missing, because no data arrived.
     is_short: bool,
 }
 
@@ -40,9 +40,9 @@ impl Drain {
         Self { frame, seen: (0, 0), progress_at: Instant::now(), quiet, is_short: false }
     }
 
-    /// Looks whether the frames have ended, and ends them when no more comes.
+    /// Checks whether the frames have ended, and ends them when no more data arrives.
     ///
-    /// `announced` is the first frame of which nothing is known. Returns true once all frames have
+    /// `announced` is the number after the last frame announced. Returns true once all frames have
     /// been handed over, or no more of them can be.
     pub(super) fn poll(&mut self, inner: &Inner, announced: u64) -> bool {
         let Some(frames) = inner.shared.frames() else { return true };
@@ -50,7 +50,7 @@ impl Drain {
         if is_known && frames.is_past(self.frame.unwrap_or(announced)) {
             return true;
         }
-        // A sink that panicked may never give back what it has.
+        // A sink that panicked may never return its frames.
         let has_failed = inner.shared.failure().is_some();
         let is_busy = frames.is_busy() && !has_failed;
         if self.is_short {
@@ -66,14 +66,14 @@ impl Drain {
         }
         self.is_short = true;
         if inner.is_reliable() {
-            // Units in the middle of a packet give it back before frames end without it.
+            // Units that are reading a packet give it back before frames end without it.
             return true;
         }
         frames.finish(self.frame.unwrap_or(announced));
         false
     }
 
-    /// Whether frames were ended without what they lack.
+    /// Whether frames were ended with packets missing.
     pub(super) fn is_short(&self) -> bool {
         self.is_short
     }

@@ -1,4 +1,4 @@
-//! Which frames were handed over when, and how long they took from the server's side to ours.
+//! When frames were handed over, and their latency from the server's clock to the client's.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,10 +9,10 @@ use rushes_proto::delivery::Ending;
 
 use super::super::lock;
 
-/// Frames that are remembered until the server has told when they were made.
+/// Frames kept until the server's notice of their capture arrives.
 const FRAMES_MAX: usize = 256;
 
-/// Latencies that percentiles are taken of.
+/// Latencies of which percentiles are computed.
 const LATENCIES_MAX: usize = 1_024;
 
 /// The log of frames handed over.
@@ -28,7 +28,7 @@ struct Log {
     tiles_concealed: u64,
 }
 
-/// What there is to tell of the latest frames.
+/// Percentiles of the latest latencies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latencies {
     pub(super) p50: Option<Duration>,
@@ -45,7 +45,7 @@ impl Finished {
         log.tiles_concealed += units_concealed;
     }
 
-    /// When a frame was handed over, if it was not long ago; told once.
+    /// When a frame was handed over, if it is in the log; removes it.
     pub(super) fn done_at(&self, frame: u64) -> Option<Instant> {
         let mut log = lock(&self.log);
         let at = log.frames.iter().position(|&(number, _)| number == frame)?;

@@ -1,4 +1,4 @@
-//! Packets into the sink's memory, whichever thread they come by.
+//! Places packets from all threads in the sink's memory.
 
 use std::sync::Arc;
 use std::sync::Condvar;
@@ -29,39 +29,39 @@ use super::super::sink::TextureFrame;
 use super::super::sink::TextureSink;
 use super::finished::Finished;
 
-/// Datagrams that are claimed under one lock.
+/// Datagrams claimed under one lock.
 const BATCH: usize = 64;
 
-/// How long a thread waits at a time for memory to become free.
+/// Interval at which a thread checks for free memory.
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
-/// The same, for a frame that is being handed over.
+/// The same while a frame is being handed over.
 const HANDING_PAUSE: Duration = Duration::from_micros(200);
 
-/// How long all units together may wait for memory that nothing but their own packets makes free.
+/// Time limit for all units waiting for memory that only their own packets can free.
 const STUCK_MAX: Duration = Duration::from_secs(5);
 
-/// The frames of one shape on their way into a sink.
+/// Frames of one shape that are being received into a sink.
 pub(super) struct Frames {
     shape: TextureShape,
     assembly: Mutex<Assembly>,
-    /// A slot became free.
+    /// Notified when a slot becomes free, or a tile has been reported.
     room: Condvar,
     memory: Vec<Slot>,
-    /// Tiles of each memory that the sink is being told of; changed under the assembly's lock.
+    /// Running reports of tiles of each slot to the sink; changed under the assembly's lock.
     telling: Vec<AtomicU32>,
-    /// Whether there are no deadlines, and so nothing but packets makes memory free.
+    /// Whether there are no deadlines, so that only packets free memory.
     is_reliable: bool,
-    /// Units that wait for memory before they read on.
+    /// Units that wait for memory before they continue to read.
     blocked: AtomicUsize,
-    /// Threads that receive.
+    /// Number of receiving threads.
     threads: usize,
     sink: Arc<dyn TextureSink>,
-    /// The sink has memory of another shape by now: what is late is not told.
+    /// The sink has memory of another shape by now: late tiles and frames are not reported.
     is_over: AtomicBool,
-    /// Whether the sink has a frame; changed under the assembly's lock.
+    /// Whether the sink is handling a frame; changed under the assembly's lock.
     is_in_hand: AtomicBool,
-    /// Held by the thread that hands frames over.
+    /// Held by the thread that is handing frames over.
     handing: Mutex<Vec<Gap>>,
     finished: Arc<Finished>,
 }
@@ -124,7 +124,7 @@ impl Frames {
         lock(&self.assembly).oldest()
     }
 
-    /// A claimed place will not be filled.
+    /// Undoes a claim: its place will not be filled.
     pub(super) fn abandon(&self, place: &Place, index: u32) {
         let mut assembly = lock(&self.assembly);
         assembly.unclaim(place.slot, index);
@@ -135,17 +135,17 @@ impl Frames {
         }
     }
 
-    /// The server has sent this frame.
+    /// Records that the server has sent this frame.
     pub(super) fn hear_of(&self, frame: u64) {
         lock(&self.assembly).hear_of(Instant::now(), frame);
     }
 
-    /// When [`Frames::handle_timeout`] has something to do.
+    /// When to call [`Frames::handle_timeout`].
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         lock(&self.assembly).poll_timeout()
     }
 
-    /// Hands over the frames whose deadline is over.
+    /// Hands over the frames whose deadline has passed.
     pub(super) fn handle_timeout(&self, now: Instant) {
         let ended = lock(&self.assembly).handle_timeout(now);
         if ended {
@@ -153,7 +153,7 @@ impl Frames {
         }
     }
 
-    /// Whether a sink has frames in hand, or packets wait for memory that deadlines make free.
+    /// Whether the sink is being called, or packets wait for memory that deadlines free.
     pub(super) fn is_busy(&self) -> bool {
         let is_told = |slot: &AtomicU32| slot.load(Ordering::Relaxed) > 0;
         let waits = !self.is_reliable && self.blocked.load(Ordering::Relaxed) > 0;
@@ -162,8 +162,7 @@ impl Frames {
         waits || is_in_hand || self.telling.iter().any(is_told)
     }
 
-    /// Hands over every frame of which something came, and counts those before `sent` as lost of
-    /// which nothing did.
+    /// Hands over every frame being received; the other frames before `sent` are lost.
     pub(super) fn finish(&self, sent: u64) {
         let ended = lock(&self.assembly).finish(sent);
         if ended {
@@ -171,7 +170,7 @@ impl Frames {
         }
     }
 
-    /// The sink hears of nothing more; what it is being told is told to its end.
+    /// Ends the calls to the sink; running ones are completed.
     pub(super) fn leave(&self) {
         self.is_over.store(true, Ordering::Release);
     }
@@ -180,9 +179,9 @@ impl Frames {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Puts packets, each with its header before it, where they belong.
+    /// Puts packets, each after its header, in place.
     ///
-    /// Gives up and forgets the rest when `stopped` says so.
+    /// Discards the rest once `stopped` returns true.
     pub(super) fn take<'a>(
         &self,
         mut packets: impl Iterator<Item = &'a [u8]>,
@@ -223,7 +222,7 @@ impl Frames {
         }
     }
 
-    /// Copies what was claimed, a lock for each run of one unit.
+    /// Copies claimed packets, under one lock for each run of a unit.
     fn place(&self, batch: &mut [Option<(Place, &[u8])>]) {
         let mut at = 0;
         while let Some(Some((first, _))) = batch.get(at) {
@@ -245,9 +244,9 @@ impl Frames {
         }
     }
 
-    /// Claims the place of a packet whose octets come later; `None` if it has none.
+    /// Claims the place of a packet whose octets follow; `None` if it has none.
     ///
-    /// Waits for memory, until `stopped`.
+    /// Waits for memory until `stopped` returns true.
     pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
         let octets = self.shape.plan().locate(header.index)?.bytes.len();
         match lock(&self.assembly).claim(Instant::now(), header, octets) {
@@ -286,13 +285,13 @@ impl Frames {
         None
     }
 
-    /// Lets a claimed place be written to.
+    /// Calls `write` with the memory of a claimed place.
     pub(super) fn fill<T>(&self, place: &Place, write: impl FnOnce(&mut [u8]) -> T) -> T {
         let mut region = lock(&self.memory[place.slot][place.unit]);
         write(&mut region.octets()[place.bytes.clone()])
     }
 
-    /// Packets of a unit are in place.
+    /// Records that packets of a unit are in place.
     pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
         let mut assembly = lock(&self.assembly);
         let landed = assembly.land(slot, unit, packets);
@@ -310,7 +309,7 @@ impl Frames {
         }
     }
 
-    /// Whether there may be room now; false to give up.
+    /// Waits for free memory; false once `stopped` returns true.
     fn wait_for_room(&self, stopped: &impl Fn() -> bool) -> bool {
         self.handle_timeout(Instant::now());
         if stopped() {
@@ -318,14 +317,14 @@ impl Frames {
         }
         let assembly = lock(&self.assembly);
         let pause = if assembly.is_ready() {
-            // Another thread hands a frame over, to a sink that may be slow.
+            // Another thread is handing a frame over, to a sink that may be slow.
             HANDING_PAUSE
         } else {
             assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
                 due.saturating_duration_since(Instant::now()).min(ROOM_PAUSE)
             })
         };
-        // Wakes early are welcome: the caller looks again.
+        // Early wakeups do no harm: the caller checks again.
         drop(self.room.wait_timeout(assembly, pause));
         true
     }
@@ -346,7 +345,7 @@ impl Frames {
                 self.room.notify_all();
             }
             drop(gaps);
-            // What ended meanwhile was left to this thread.
+            // Frames that ended meanwhile were left to this thread.
             if !lock(&self.assembly).is_ready() {
                 return;
             }
@@ -364,7 +363,7 @@ impl Frames {
         Some(ending)
     }
 
-    /// Waits until the sink has heard of the tiles that other threads tell it of.
+    /// Waits until other threads have reported their tiles of a slot to the sink.
     fn wait_until_told(&self, slot: usize) {
         let is_telling = |_: &mut Assembly| self.telling[slot].load(Ordering::Relaxed) > 0;
         drop(self.room.wait_while(lock(&self.assembly), is_telling));
@@ -403,7 +402,7 @@ impl Frames {
     }
 }
 
-/// The sink has heard of a tile when this goes, even if it panicked.
+/// Ends a tile's report to the sink when dropped, even by a panic.
 struct Told<'a> {
     frames: &'a Frames,
     slot: usize,

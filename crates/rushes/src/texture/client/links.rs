@@ -34,15 +34,15 @@ use crate::setup::Session;
 pub(super) struct Links {
     inner: Arc<Inner>,
     units: Vec<Unit>,
-    /// How streams are secured (RTP).
+    /// The security of streams (RTP).
     security: Option<Security>,
-    /// The ports and sources that the server must be told (RTP).
+    /// The ports and sources to be sent to the server (RTP).
     addresses: (Vec<u16>, Vec<Ssrc>),
 }
 
 struct Unit {
     waker: Arc<Waker>,
-    /// What says to the server where the unit is, again and again.
+    /// Sends the unit's opening to the server repeatedly, and with it the unit's address.
     knocker: Option<Knocker>,
     thread: Option<JoinHandle<()>>,
 }
@@ -98,7 +98,7 @@ impl Links {
         server: SocketAddr,
     ) -> Result<Unit, TextureError> {
         let port = offer.ports.get(unit).copied().unwrap_or_default();
-        // With the scope of a link-local address.
+        // The copy keeps the scope of a link-local address.
         let mut to = server;
         to.set_port(port);
         let any = match server.ip() {
@@ -106,7 +106,7 @@ impl Links {
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
         let socket = UdpSocket::bind(SocketAddr::new(any, 0), &self.inner.options.udp)?;
-        // What others send, the system throws away.
+        // The kernel discards datagrams from other addresses.
         socket.connect(to)?;
         let socket = Arc::new(socket);
         let creditor = Creditor::new(socket.buffers().receive.actual);
@@ -164,10 +164,10 @@ impl Links {
         Ok(Unit { waker, knocker: None, thread: Some(thread) })
     }
 
-    /// The client's ports and sources, where the server must be told (RTP).
+    /// The client's ports and sources to be sent to the server (RTP).
     pub(super) fn addresses(&self, count: usize) -> (Vec<u16>, Vec<Ssrc>) {
         let (mut ports, mut ssrcs) = self.addresses.clone();
-        // There may be fewer units than when they were bound.
+        // There may be fewer units than were bound.
         ports.truncate(count);
         ssrcs.truncate(count);
         (ports, ssrcs)
@@ -184,7 +184,7 @@ impl Links {
         self.units.iter().all(is_done)
     }
 
-    /// Says to the server's units where ours are.
+    /// Sends the units' openings to the server.
     pub(super) fn knock(&mut self) {
         for knocker in self.units.iter_mut().filter_map(|unit| unit.knocker.as_mut()) {
             let Knocker { socket, to, queue, octets, lengths } = knocker;
@@ -201,7 +201,7 @@ impl Links {
             unit.waker.wake();
         }
         for thread in self.units.into_iter().filter_map(|unit| unit.thread) {
-            // One that panicked has said so.
+            // A panic has been reported already.
             let _ = thread.join();
         }
     }

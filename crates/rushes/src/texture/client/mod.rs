@@ -1,4 +1,4 @@
-//! The side that shows frames.
+//! The client, which receives frames.
 
 mod control;
 mod drain;
@@ -47,19 +47,19 @@ use super::sink::TextureSink;
 use crate::setup::Context;
 use crate::setup::Session;
 
-/// No wait is longer, whatever is wished.
+/// Upper limit of all timeouts in the options.
 const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
 
 /// Receives a server's frames into a sink.
 ///
 /// There is a thread for each unit, and one for the control connection. Dropping the client ends
-/// them all; the server is told.
+/// them all and notifies the server.
 pub struct TextureClient {
     inner: Arc<Inner>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all threads of a client share.
+/// State shared by all threads of a client.
 struct Inner {
     options: ClientOptions,
     sink: Arc<dyn TextureSink>,
@@ -75,50 +75,51 @@ struct State {
     shape: Option<TextureShape>,
     rate: Option<FrameRate>,
     transport: Option<Transport>,
-    /// What the units' streams are in, over RTP.
+    /// The session of the units' streams, over RTP.
     session: Option<Session>,
     change: Option<Change>,
     clock: Option<ClockEstimate>,
     dropped: u64,
-    /// What was counted before the shape changed.
+    /// Counters from before the shape changed.
     past: AssemblyStatistics,
     end: Option<Stopped>,
     is_over: bool,
 }
 
-/// What a [`TextureClient`] has seen since its beginning.
+/// Counters of a [`TextureClient`] since its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientStatistics {
-    /// Frames of which every packet came.
+    /// Frames of which every packet arrived.
     pub frames_whole: u64,
-    /// Frames handed over of which something was concealed.
+    /// Frames handed over with concealed parts.
     pub frames_damaged: u64,
-    /// Frames of which nothing came in time, or before the end: every frame that the server said
-    /// it sent is whole, damaged or lost once the stream is over.
+    /// Frames of which nothing arrived in time, or before the end. Once the stream is over, every
+    /// frame that the server announced is whole, damaged or lost.
     pub frames_lost: u64,
     /// Pictures that the server did not encode, because it could not keep up.
     pub frames_dropped: u64,
-    /// Tiles in which something was concealed.
+    /// Tiles with concealed parts.
     pub tiles_concealed: u64,
     /// Packets put in place.
     pub packets: u64,
-    /// Packets that did not come in time.
+    /// Packets that did not arrive in time.
     pub packets_lost: u64,
-    /// Packets that came twice.
+    /// Duplicate packets.
     pub packets_duplicate: u64,
-    /// Packets that came after their frame was given up.
+    /// Packets that arrived after their frame had ended.
     pub packets_late: u64,
-    /// Packets that no frame has.
+    /// Packets that belong to no frame.
     pub packets_invalid: u64,
     /// Octets received, headers of packets included.
     pub octets: u64,
-    /// From the picture being there, by the server's clock, until the frame was in place: the
-    /// median of the latest 1 024.
+    /// Time from capture, by the server's clock, until the frame was in place.
+    ///
+    /// This is the median of the latest 1 024.
     pub latency_p50: Option<Duration>,
-    /// The same: the 99th percentile.
+    /// The 99th percentile of the same times.
     pub latency_p99: Option<Duration>,
-    /// How far the latencies may be off: half a round trip, and the clocks' drift.
+    /// Maximum error of the latencies: half a round trip, and the clocks' drift.
     pub latency_error: Option<Duration>,
 }
 
@@ -129,12 +130,12 @@ impl fmt::Debug for TextureClient {
 }
 
 impl TextureClient {
-    /// Connects to a server; returns when frames are on their way.
+    /// Connects to a server; returns once the stream has begun.
     ///
     /// # Errors
     ///
-    /// [`TextureError::Net`] if nobody listens there, [`TextureError::Ended`] if the server refuses
-    /// what is wished or does not answer in time, or if its offer makes no sense.
+    /// [`TextureError::Net`] if there is no server, [`TextureError::Ended`] if the server refuses
+    /// the wishes or does not answer in time, or if its offer is invalid.
     pub fn connect(
         server: SocketAddr,
         sink: Arc<dyn TextureSink>,
@@ -162,12 +163,12 @@ impl TextureClient {
         Ok(Self { inner, thread: Some(thread) })
     }
 
-    /// What frames look like; it may change with the next one.
+    /// The shape of frames; it may change with the next one.
     pub fn shape(&self) -> Option<TextureShape> {
         lock(&self.inner.state).shape.clone()
     }
 
-    /// How units travel.
+    /// The transport of units.
     pub fn transport(&self) -> Option<Transport> {
         lock(&self.inner.state).transport
     }
@@ -184,14 +185,14 @@ impl TextureClient {
         lock(&self.inner.state).session.as_ref()?.sas()
     }
 
-    /// What is known of the server's clock.
+    /// The estimate of the server's clock.
     pub fn clock(&self) -> Option<ClockEstimate> {
         lock(&self.inner.state).clock
     }
 
-    /// Asks the server for another format or rate; it answers by changing, or not at all.
+    /// Requests another format or rate; the server may answer with a change.
     ///
-    /// A rate with a zero in it is none, and is not asked for.
+    /// A rate with a zero in it is ignored.
     pub fn change(&self, format: Option<Format>, rate: Option<FrameRate>) {
         let rate = rate.filter(|rate| rate.numerator > 0 && rate.denominator > 0);
         let change = Change { format: format.map_or(0, Format::number), rate };
@@ -199,12 +200,12 @@ impl TextureClient {
         self.inner.shared.control.wake();
     }
 
-    /// What was seen so far.
+    /// The counters so far.
     pub fn statistics(&self) -> ClientStatistics {
         self.inner.statistics()
     }
 
-    /// Waits for the end of the stream, at most so long; how it ended, if it has.
+    /// Waits up to `longest` for the end of the stream; returns how it ended, if it has.
     pub fn wait(&self, longest: Duration) -> Option<Stopped> {
         let state = lock(&self.inner.state);
         let waited = self.inner.ended.wait_timeout_while(state, longest, |state| !state.is_over);
@@ -212,9 +213,9 @@ impl TextureClient {
         state.end.clone().filter(|_| state.is_over)
     }
 
-    /// Ends the stream: the server is told, and frames that are not whole are handed over.
+    /// Ends the stream: notifies the server and hands over incomplete frames.
     ///
-    /// Not to be called, nor the client dropped, by the sink: it would wait for itself.
+    /// The sink must not call this, nor drop the client: it would wait for itself.
     pub fn stop(mut self) -> ClientStatistics {
         self.end();
         self.statistics()
@@ -223,7 +224,7 @@ impl TextureClient {
     fn end(&mut self) {
         self.inner.shared.stop();
         if let Some(thread) = self.thread.take() {
-            // One that panicked has said so.
+            // A panic has been reported already.
             let _ = thread.join();
         }
     }
@@ -236,7 +237,7 @@ impl Drop for TextureClient {
 }
 
 impl Inner {
-    /// What an offer's frames look like, if there is memory for them.
+    /// The shape of an offer's frames, or why it is refused.
     fn shape_of(&self, offer: &Offer) -> Result<TextureShape, (Reason, String)> {
         let mode = offer.mode;
         let Some(format) = Format::from_number(mode.format) else {
@@ -260,7 +261,7 @@ impl Inner {
         shape.map_err(|error| malformed(&error))
     }
 
-    /// From the frame of the offer on, frames have this shape.
+    /// Uses this shape from the first frame of the offer on.
     fn begin(
         &self,
         shape: TextureShape,
@@ -293,29 +294,29 @@ impl Inner {
         Ok(())
     }
 
-    /// The session that all units' streams are in, if there is one.
+    /// The session of all units' streams, if there is one.
     fn session(&self) -> Option<Session> {
         lock(&self.state).session.clone()
     }
 
-    /// The session that all units' streams are in: they agree on keys once.
+    /// Opens the session of all units' streams, so that they agree on keys once.
     fn open_session(&self, server: SocketAddr) -> Result<Session, TextureError> {
         let session = Context::new().session(&server.ip().to_canonical().to_string())?;
         lock(&self.state).session = Some(session.clone());
         Ok(session)
     }
 
-    /// How long connections to the server may take.
+    /// Time limit for connections to the server.
     fn connect_timeout(&self) -> Duration {
         self.options.connect_timeout.min(TIMEOUT_MAX)
     }
 
-    /// How long packets that are missing are waited for at most.
+    /// The longest wait for missing packets.
     fn deadline_max(&self) -> Duration {
         self.options.deadline_max.min(TIMEOUT_MAX)
     }
 
-    /// Whether nothing is lost on the way.
+    /// Whether the transport is lossless.
     fn is_reliable(&self) -> bool {
         lock(&self.state).transport == Some(Transport::Tcp)
     }
@@ -336,7 +337,7 @@ impl Inner {
         lock(&self.state).end.get_or_insert(stopped);
     }
 
-    /// Every thread but the one that calls has ended.
+    /// Reports the end; all threads but the caller's have ended.
     fn finish(&self) {
         if self.shared.frames().is_some() {
             self.sink.end();
@@ -344,7 +345,7 @@ impl Inner {
         self.note_over();
     }
 
-    /// Nothing more comes.
+    /// Marks the stream as over.
     fn note_over(&self) {
         let mut state = lock(&self.state);
         let unsaid = || Stopped { by: StoppedBy::Own, reason: Reason::Ended, text: String::new() };
@@ -377,7 +378,7 @@ impl Inner {
     }
 }
 
-/// How long missing packets are waited for at least.
+/// The shortest wait for missing packets.
 fn deadline_min(wished: Duration, rate: FrameRate) -> Duration {
     if !wished.is_zero() {
         return wished;

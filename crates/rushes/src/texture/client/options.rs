@@ -1,4 +1,4 @@
-//! How a texture client works.
+//! Options of a texture client.
 
 use std::time::Duration;
 
@@ -11,12 +11,11 @@ use rushes_proto::delivery::control::TransportSet;
 use rushes_proto::delivery::control::Wishes;
 use rushes_texture::Format;
 
-/// How a [`TextureClient`](crate::texture::TextureClient) works. Every setting has a default that
-/// works.
+/// Options of a [`TextureClient`](crate::texture::TextureClient), each with a working default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Formats that the sink takes; by default all.
+    /// Formats that the sink accepts; by default all.
     pub formats: Vec<Format>,
     /// The format wished; by default the server chooses.
     pub format: Option<Format>,
@@ -29,31 +28,33 @@ pub struct ClientOptions {
     pub payload: u32,
     /// Frames per second wished; by default as many as the server has.
     pub rate: Option<FrameRate>,
-    /// Octets of a frame that there is memory for, 512 MiB by default. A server that has larger
-    /// ones is refused.
+    /// Maximum octets of a frame in memory, 512 MiB by default. A server with larger frames is
+    /// refused.
     pub frame_bytes_max: usize,
-    /// Frames that there is memory for, 2 to 8: 3 by default. One holds the frame handed over last,
-    /// so with 2 a frame's packets wait while the one before still has time.
+    /// Number of frames held in memory, 2 to 8: 3 by default. One is the frame handed over last, so
+    /// with 2, packets of a frame wait until the previous frame has ended.
     pub slots: usize,
-    /// The shortest wait for missing packets; zero, the default, is the interval between frames,
-    /// from 2 to 100 ms: so long may a busy server or client miss its turn.
+    /// The shortest wait for missing packets.
+    ///
+    /// Zero, the default, is the interval between frames, from 2 to 100 ms, because a busy server or
+    /// client may be that late.
     pub deadline_min: Duration,
-    /// The longest wait for missing packets, and the first: 100 ms by default.
+    /// The longest wait for missing packets, and that for the first frame: 100 ms by default.
     pub deadline_max: Duration,
-    /// Buffers of UDP sockets, and how they receive: 4 MiB by default.
+    /// Buffers of UDP sockets, 4 MiB by default, and their receiving options.
     pub udp: SocketOptions,
     /// Buffers of TCP connections: 4 MiB by default.
     pub tcp: TcpOptions,
-    /// How long to wait for the connection to the server: 5 s by default.
+    /// Time limit for connecting to the server: 5 s by default.
     pub connect_timeout: Duration,
-    /// How sessions are secured; by default not at all. With it, units travel by RTP only.
+    /// Security of sessions; none by default. With it, units travel by RTP only.
     ///
-    /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys before
-    /// anything is offered, and the control connection is encrypted. The given keys only
+    /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys
+    /// before any offer is made, and the control connection is encrypted. The given keys only
     /// authenticate: each session has its own keys, with forward secrecy. With
     /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
-    /// streams have agreed on keys, and encrypted from then on, before the first frame. A reason that
-    /// the server gives before that is shown as not authenticated.
+    /// streams have agreed on keys, and encrypted from then on, before the first frame. A reason
+    /// that the server gives before that is reported as not authenticated.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
     #[cfg(not(feature = "srtp"))]

@@ -26,16 +26,16 @@ use super::super::passing;
 use super::super::rtp::Waiting;
 use super::frames::Frames;
 
-/// How long a thread waits when nothing is due: it looks whether it should end.
+/// Longest wait of a thread before it checks whether to end.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The same, where nobody can be woken.
+/// The same for waits that cannot be woken.
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 
-/// Packets that are put in place together.
+/// Maximum packets that are put in place together.
 const PACKETS_MAX: usize = 256;
 
-/// What the threads of a client share.
+/// State shared by the receiving threads of a client.
 pub(super) struct Shared {
     /// The frames of the shape in force; none before the first.
     frames: Mutex<Option<Arc<Frames>>>,
@@ -77,7 +77,7 @@ impl Shared {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// A unit cannot go on, and with it nobody can.
+    /// Records the failure of a unit, which ends the stream.
     pub(super) fn fail(&self, why: String) {
         lock(&self.failure).get_or_insert(why);
         self.control.wake();
@@ -87,7 +87,7 @@ impl Shared {
         lock(&self.failure).clone()
     }
 
-    /// A unit's connection has ended: the control connection should say why.
+    /// Records the end of a unit's connection: the control connection should deliver the reason.
     fn close(&self) {
         lock(&self.closed_at).get_or_insert_with(Instant::now);
         self.control.wake();
@@ -104,7 +104,7 @@ impl Shared {
     }
 }
 
-/// Receives datagrams until the client stops, and says to the server's unit what came.
+/// Receives datagrams until the client stops, and sends credits to the server's unit.
 pub(super) fn receive_datagrams(
     shared: &Shared,
     socket: &UdpSocket,
@@ -122,7 +122,7 @@ pub(super) fn receive_datagrams(
             Err(error) if passing::of_socket(&error) => continue,
             Err(error) => return shared.fail(error.to_string()),
         };
-        // It may have changed meanwhile.
+        // The frames may have changed meanwhile.
         let Some(frames) = shared.frames() else { continue };
         let (mut octets, mut latest) = (0, None);
         let packets = datagrams.map(|datagram| {
@@ -134,7 +134,7 @@ pub(super) fn receive_datagrams(
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
         if let Some(credit) = latest.and_then(|it| creditor.note(UnitHeader::parse(it), octets)) {
             let lengths = [CREDIT_BYTES as u16];
-            // One that is lost is followed by others.
+            // A lost credit is followed by others.
             let _ = socket.send(&mut queue, &credit.write(), &lengths, to, Instant::now());
         }
         if due.is_some() {
@@ -143,7 +143,7 @@ pub(super) fn receive_datagrams(
     }
 }
 
-/// Receives chunks until the client stops or the server does.
+/// Receives chunks until the client or the server stops.
 pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker) {
     let mut chunks = Chunks::default();
     let mut told = 1;
@@ -152,7 +152,7 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
         match chunks.receive(shared, socket, &stopped) {
             Ok(Progress::Some) => {}
             Ok(Progress::None) => {
-                // Woken once for a chunk, not for each part of it.
+                // Wake once for a chunk, not for each part of it.
                 let wanted = chunks.wanted();
                 if wanted != told {
                     socket.set_wanted(wanted);
@@ -169,12 +169,12 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
     }
 }
 
-/// What has been read of the chunk at hand.
+/// The state of the chunk being read.
 #[derive(Default)]
 struct Chunks {
     header: [u8; HEADER_BYTES],
     header_filled: usize,
-    /// Where the octets of the chunk go, and how many have.
+    /// The place of the chunk's octets, and how many have been read.
     open: Option<(Arc<Frames>, Place, usize)>,
     /// The number of its packet.
     index: u32,
@@ -195,13 +195,13 @@ enum Progress {
 }
 
 impl Chunks {
-    /// Octets that are missing of what is being read.
+    /// Octets missing from the header or chunk being read.
     fn wanted(&self) -> usize {
         let header = HEADER_BYTES - self.header_filled;
         self.open.as_ref().map_or(header, |(_, place, filled)| place.bytes.len() - filled)
     }
 
-    /// One read.
+    /// Reads once.
     fn receive(
         &mut self,
         shared: &Shared,
@@ -247,7 +247,7 @@ impl Chunks {
         let frames = shared.frames().ok_or("the server sends before it has begun")?;
         match frames.claim(header, stopped) {
             Some(place) => (self.open, self.index) = (Some((frames, place, 0)), header.index),
-            // Its length cannot be known, so nothing behind it can be understood.
+            // Its length is unknown, so nothing after it can be parsed.
             None if stopped() => {}
             None => return Err("the server sent a chunk that the frame does not have".into()),
         }
@@ -263,7 +263,7 @@ pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
         Ok(None) => return,
         Err(error) => return shared.fail(error.to_string()),
     };
-    // It seals the connection under the keys of the streams.
+    // Its thread seals the connection under the keys of the streams.
     shared.control.wake();
     let mut packets = Vec::with_capacity(PACKETS_MAX);
     while !stopped() {
@@ -278,7 +278,7 @@ pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
                 Err(error) if passing::of_stream(&error) => break,
                 Err(error) => return shared.fail(error.to_string()),
             }
-            // What else is there already.
+            // Further packets only if they have arrived already.
             timeout = Duration::ZERO;
         }
         let Some(frames) = shared.frames() else { continue };

@@ -1,4 +1,4 @@
-//! The units of a session, and how each finds its way to the client.
+//! The units of a session, and their binding to the client.
 
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
@@ -47,13 +47,13 @@ use crate::security::Security;
 use crate::setup::Context;
 use crate::setup::Session;
 
-/// Clients say what came after a quarter of this at the latest.
+/// Minimum octets in flight: clients send credits after a quarter of it at the latest.
 const IN_FLIGHT_MIN: usize = 1 << 20;
 
-/// How long a unit waits at a time for the client's first datagram.
+/// Longest wait of a unit for the client's first datagram before it checks for the end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What the threads of a session share.
+/// State shared by the threads of a session.
 pub(super) struct Binding {
     pub(super) token: Token,
     pub(super) work: Arc<Work>,
@@ -68,24 +68,24 @@ pub(super) struct Binding {
     changed: Condvar,
 }
 
-/// One unit's own.
+/// One unit of a session.
 struct Unit {
     way: Way,
     /// Wakes the unit's thread from waiting for its socket.
     waker: Arc<Waker>,
 }
 
-/// How a unit's octets go.
+/// The transport of a unit.
 enum Way {
-    /// From this socket, to where the client's first datagram comes from.
+    /// From this socket, to the address of the client's first datagram.
     Datagrams(Arc<UdpSocket>),
-    /// By a connection that the client makes.
+    /// On a connection that the client makes.
     Connection,
-    /// By a stream of this source, from the port that the socket holds until then.
+    /// By a stream of this source, from the port that the socket reserves until then.
     Stream { ssrc: Ssrc, port: u16, holds: Mutex<Option<Arc<UdpSocket>>> },
 }
 
-/// What the streams of a session have in common.
+/// The common part of a session's streams.
 struct Streams {
     session: Session,
     payload: usize,
@@ -157,7 +157,7 @@ impl Binding {
         self.units.len()
     }
 
-    /// The local port of each unit that has one of its own.
+    /// The local port of each unit; none over TCP.
     pub(super) fn ports(&self) -> Vec<u16> {
         let port = |unit: &Unit| match &unit.way {
             Way::Datagrams(socket) => Some(socket.local_address().port()),
@@ -196,12 +196,12 @@ impl Binding {
         lock(&self.state).report = report;
     }
 
-    /// What the client has said last.
+    /// The client's latest report.
     pub(super) fn report(&self) -> Report {
         lock(&self.state).report
     }
 
-    /// Takes a connection for a unit; whether there is such a unit that goes by one and has none.
+    /// Binds a connection to a unit; false if there is no unbound unit for connections.
     pub(super) fn bind_chunks(&self, unit: u8, socket: Arc<TcpSocket>) -> bool {
         let own = self.units.get(usize::from(unit));
         if !own.is_some_and(|unit| matches!(unit.way, Way::Connection)) {
@@ -230,7 +230,7 @@ impl Binding {
         std::mem::take(&mut lock(&self.state).newly_bound)
     }
 
-    /// Ends the session: another takes its place.
+    /// Ends the session, because another takes its place.
     pub(super) fn give_way(&self) {
         lock(&self.state).has_given_way = true;
         self.waker.wake();
@@ -252,7 +252,7 @@ impl Binding {
         self.units.iter().for_each(|unit| unit.waker.wake());
     }
 
-    /// A unit's thread: binds, then works until there is nothing more to do.
+    /// Runs a unit's thread: binds the unit, then works until the end.
     pub(super) fn run(&self, unit: usize) {
         let Some(mut link) = self.bind(unit) else { return };
         let mut scratch = Vec::new();
@@ -329,7 +329,7 @@ impl Binding {
         }
     }
 
-    /// Where the client's unit is: it says so, with the session's token.
+    /// Waits for the address of the client's unit: a datagram with the session's token.
     fn wait_for_datagram(
         &self,
         unit: usize,
@@ -374,7 +374,7 @@ impl Streams {
         Ok(Self { session, payload, security, udp: options.udp.clone() })
     }
 
-    /// A unit's stream; waits until its keys are agreed on.
+    /// Opens a unit's stream; waits until its keys are agreed on.
     fn open(
         &self,
         port: u16,
@@ -400,7 +400,7 @@ impl Unit {
         options: &ServerOptions,
         control: &TcpSocket,
     ) -> Result<Self, Error> {
-        // With the scope of a link-local address.
+        // The copy keeps the scope of a link-local address.
         let mut local = control.local_address();
         local.set_port(0);
         let way = match transport {

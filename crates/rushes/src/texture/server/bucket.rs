@@ -1,4 +1,4 @@
-//! How fast a unit may send: a token bucket of octets.
+//! The rate of a unit: a token bucket of octets.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -6,10 +6,10 @@ use std::time::Instant;
 /// Shorter waits cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);
 
-/// Octets that may be sent now, and how fast there are more.
+/// Octets that may be sent now, and the rate at which more become available.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// Octets per second; 0 if there is no bound.
+    /// Octets per second; 0 if unlimited.
     rate: f64,
     burst: f64,
     level: f64,
@@ -23,7 +23,7 @@ impl Bucket {
         Self { rate: bit_rate as f64 / 8.0, burst, level: burst, filled_at: None }
     }
 
-    /// Takes octets out; how long to wait before they are sent.
+    /// Takes octets out; returns how long to wait before they are sent.
     pub(super) fn take(&mut self, now: Instant, octets: usize) -> Duration {
         if self.rate <= 0.0 {
             return Duration::ZERO;
@@ -35,7 +35,7 @@ impl Bucket {
         if self.level >= 0.0 {
             return Duration::ZERO;
         }
-        // A rate of a bit per second makes a wait that no duration holds.
+        // At one bit per second the wait may be too long for a `Duration`.
         let wait = Duration::try_from_secs_f64(-self.level / self.rate).unwrap_or(Duration::MAX);
         let wait = wait.min(Duration::from_secs(1));
         if wait < WAIT_MIN { Duration::ZERO } else { wait }
@@ -52,7 +52,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(bucket.take(now, 1_000), Duration::ZERO);
         assert_eq!(bucket.take(now, 500), Duration::from_micros(500));
-        // What is waited for is there afterwards.
+        // The wait has refilled the bucket.
         let later = now + Duration::from_micros(500);
         assert_eq!(bucket.take(later, 500), Duration::from_micros(500));
         let much_later = now + Duration::from_secs(1);

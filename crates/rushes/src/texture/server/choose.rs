@@ -1,4 +1,4 @@
-//! What a client is offered, of what it wishes and what there is.
+//! Chooses an offer from the client's wishes and the server's options.
 
 use rushes_proto::delivery::HEADER_BYTES;
 use rushes_proto::delivery::PAYLOAD_MAX;
@@ -19,10 +19,10 @@ use super::encoding::Encoding;
 use super::options::ServerOptions;
 use super::options::default_payload;
 
-/// Octets of a packet behind its header that still make a datagram.
+/// Maximum octets of a packet after its header in a datagram.
 const UDP_PAYLOAD_MAX: usize = 65_507 - HEADER_BYTES;
 
-/// What was chosen.
+/// The encoding, transport and rate of an offer.
 pub(super) struct Choice {
     pub(super) encoding: Encoding,
     pub(super) transport: Transport,
@@ -32,7 +32,7 @@ pub(super) struct Choice {
 /// Why nothing can be offered.
 pub(super) type Refusal = (Reason, String);
 
-/// Chooses for a client that is new.
+/// Chooses for a new client.
 pub(super) fn choose(
     wishes: &Wishes,
     source: &Layout,
@@ -67,7 +67,7 @@ pub(super) fn choose(
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate) })
 }
 
-/// Pictures of the source into frames of a format.
+/// The encoding of the source's pictures to frames of a format.
 pub(super) fn encode(
     source: &Layout,
     format: Format,
@@ -126,7 +126,7 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
     }
 }
 
-/// The offer after another one: of other frames, from `first_frame` on.
+/// The offer that follows `before`: for other frames, from `first_frame` on.
 pub(super) fn next_offer(
     before: &Offer,
     binding: &Binding,
@@ -143,7 +143,7 @@ pub(super) fn next_offer(
         ssrcs: binding.ssrcs(),
         ..before.clone()
     };
-    // There may be fewer units than are bound; those that are there keep their addresses.
+    // There may be fewer units than are bound; the remaining ones keep their addresses.
     let count = next.unit_count();
     next.ports.truncate(count);
     next.ssrcs.truncate(count);

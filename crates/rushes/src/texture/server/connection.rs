@@ -1,4 +1,4 @@
-//! A connection to the server's port: a client's, or one unit's of a client.
+//! A connection to the server's port: a control connection, or that of one unit.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -20,10 +20,10 @@ use super::super::wire::Wire;
 use super::Inner;
 use super::session::Session;
 
-/// How long the thread waits at a time before it looks around.
+/// Longest wait of the thread before it checks for requests.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long the last word to a client may take.
+/// Time limit for sending the last message to a client.
 const FAREWELL_MAX: Duration = Duration::from_millis(500);
 
 /// Serves a connection until its end.
@@ -51,7 +51,7 @@ struct Connection<'a> {
     machine: Server,
     wire: Wire,
     session: Option<Session>,
-    /// It has become a session's own.
+    /// It belongs to another connection's session.
     is_unit: bool,
 }
 
@@ -80,7 +80,7 @@ impl Connection<'_> {
         self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_ok()
     }
 
-    /// Events that came with the end, and the last word.
+    /// Handles the last events, and sends the last message.
     fn say_farewell(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
@@ -107,7 +107,7 @@ impl Connection<'_> {
                     }
                     Err((reason, text)) => {
                         tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
-                        // It fails only in a state in which nothing was asked for.
+                        // This fails only in a state in which no session was requested.
                         let _ = self.machine.refuse(reason, &text);
                     }
                 }
@@ -123,7 +123,7 @@ impl Connection<'_> {
         }
     }
 
-    /// What other threads have to say to this connection.
+    /// Handles requests of other threads.
     fn look_around(&mut self) {
         match &mut self.session {
             Some(session) => {
@@ -151,7 +151,7 @@ impl Connection<'_> {
         }
     }
 
-    /// This connection is a unit's of another connection's session.
+    /// Binds this connection to a unit of another connection's session.
     fn bind(&mut self, opening: UnitOpening) {
         let refusal = match self.inner.find(opening.token) {
             None => "no session has this token",
@@ -164,7 +164,7 @@ impl Connection<'_> {
         tracing::warn!(peer = %self.peer(), unit = opening.unit, refusal, "a unit was refused");
         let mut octets = Vec::new();
         Message::Refuse { reason: Reason::Token, text: refusal.into() }.write(&mut octets);
-        // It is a courtesy, and a short one: a new connection has room for it.
+        // Best effort: a new connection has room for this short message.
         let _ = self.wire.socket.write_some(&[IoSlice::new(&octets)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures into stripes of a shape.
+//! Encodes pictures to stripes of a shape.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use rushes_texture::source::GrowingFrame;
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
 
-/// The octets of one picture, shared by all who encode it.
+/// The octets of one picture, shared by the threads that encode it.
 #[derive(Clone, Debug)]
 pub(super) enum Picture {
-    /// All of them are there.
+    /// All octets are available.
     Whole(Frame),
-    /// More come.
+    /// More octets follow.
     Growing {
         frame: GrowingFrame,
-        /// How long the last ones took to be whole, if there were some.
+        /// The time that recent pictures took to be complete, if there were any.
         takes: Option<Duration>,
     },
 }
 
 impl Picture {
-    /// Octets that are there, from its beginning.
+    /// Octets available, from the beginning.
     fn so_far(&self) -> usize {
         match self {
             Self::Whole(frame) => frame.len(),
@@ -34,7 +34,7 @@ impl Picture {
         }
     }
 
-    /// All of them; of one that still grows, none.
+    /// All octets; none while the picture still grows.
     fn whole(&self) -> &[u8] {
         match self {
             Self::Whole(frame) => frame,
@@ -43,7 +43,7 @@ impl Picture {
     }
 }
 
-/// How pictures become frames of one shape.
+/// Encodes pictures to frames of one shape.
 pub(super) struct Encoding {
     shape: TextureShape,
     encoder: Encoder,
@@ -51,7 +51,7 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// From pictures of the format `input` to frames of the shape.
+    /// Encodes pictures of the format `input` to frames of the shape.
     pub(super) fn new(input: Format, shape: TextureShape) -> Result<Self, TextureError> {
         let layout = shape.layout();
         let encoder = Encoder::new(input, layout.format(), layout.width(), layout.height())?;
@@ -62,7 +62,7 @@ impl Encoding {
         &self.shape
     }
 
-    /// Whether so much of the picture is there that the stripe can be had.
+    /// Whether enough of the picture is available for the stripe.
     pub(super) fn is_ready(&self, picture: &Picture, stripe: &Stripe) -> bool {
         let so_far = picture.so_far();
         let tile = self.shape.tiling().tiles().get(stripe.unit);
@@ -70,12 +70,13 @@ impl Encoding {
         so_far >= end.unwrap_or_else(|| self.encoder.input().bytes())
     }
 
-    /// The octets of a stripe that is ready: of the picture itself where nothing is to be encoded,
-    /// else in `scratch`.
+    /// The octets of a ready stripe.
+    ///
+    /// They lie in the picture itself if nothing is to be encoded, else in `scratch`.
     ///
     /// # Errors
     ///
-    /// [`CodecError`] if the picture is not as large as it should be.
+    /// [`CodecError`] if the picture has the wrong size.
     pub(super) fn stripe<'a>(
         &self,
         picture: &'a Picture,

@@ -1,4 +1,4 @@
-//! Pictures out of the source, to every session that shows them.
+//! Passes pictures from the source to every session.
 
 use std::sync::Arc;
 use std::sync::Condvar;
@@ -17,25 +17,25 @@ use super::encoding::Picture;
 use super::work::Work;
 use crate::pace::sleep_until;
 
-/// How long the thread waits at a time before it looks whether it should end.
+/// Longest wait of the thread before it checks whether to end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What part of the time of a slow frame is forgotten with each that was faster: one in so many.
+/// Each faster frame reduces the remembered time of a slow one by 1 / `TAKES_FADES`.
 const TAKES_FADES: u32 = 16;
 
 /// When pictures are taken from the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Timing {
-    /// At the source's rate. Who cannot keep up misses whole frames.
+    /// At the source's rate. Slow clients miss whole frames.
     Live,
-    /// At the source's rate, or more slowly: every session is sent every frame. A client that takes
-    /// nothing holds all others up until it is given up.
+    /// At the source's rate, or more slowly: every session is sent every frame. A client that reads
+    /// nothing delays all others until it is dropped.
     EveryFrame,
     /// As fast as the slowest session takes them: every session is sent every frame, as above.
     FlatOut,
 }
 
-/// The sessions that frames go to.
+/// The sessions that receive frames.
 #[derive(Default)]
 pub(super) struct Feed {
     state: Mutex<State>,
@@ -62,7 +62,7 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// Why the source can give no more frames.
+    /// Why the source failed, if it did.
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.state).failure.clone()
     }
@@ -80,7 +80,7 @@ impl Feed {
         lock(&self.state).sessions.clone()
     }
 
-    /// Waits for a session; false when there will be none.
+    /// Waits for a session; false if the server stops.
     fn wait_for_session(&self) -> bool {
         let mut state = lock(&self.state);
         while state.sessions.is_empty() && !state.stopped {
@@ -89,7 +89,7 @@ impl Feed {
         !state.stopped
     }
 
-    /// Runs until it is stopped: whenever there are sessions, the source plays from its beginning.
+    /// Runs until it is stopped: the source plays from its beginning whenever there are sessions.
     pub(super) fn run(&self, source: &mut dyn Source, timing: Timing, loops: bool) {
         while self.wait_for_session() {
             let played = self.play(source, timing, loops);
@@ -101,7 +101,7 @@ impl Feed {
         }
     }
 
-    /// Plays the source until its end, or until nobody is left.
+    /// Plays the source until its end, or until no session is left.
     fn play(&self, source: &mut dyn Source, timing: Timing, loops: bool) -> Result<(), String> {
         let bytes = source.layout().bytes();
         let interval = source.rate().interval();
@@ -133,7 +133,7 @@ impl Feed {
 
     /// Waits until a picture is due, or the server stops.
     fn sleep_until(&self, due: Instant) {
-        // The last part by the clock alone, which is the more exact.
+        // The last part is left to the more exact timer.
         while due.saturating_duration_since(Instant::now()) > LOOK && !self.is_stopped() {
             let left = due.saturating_duration_since(Instant::now()).saturating_sub(LOOK / 2);
             let is_running = |state: &mut State| !state.stopped;
@@ -144,7 +144,7 @@ impl Feed {
         }
     }
 
-    /// The source can give no more frames.
+    /// Records that the source failed.
     pub(super) fn fail(&self, why: String) {
         lock(&self.state).failure.get_or_insert(why);
         self.wake_all();
@@ -156,7 +156,7 @@ impl Feed {
         }
     }
 
-    /// The source has ended: each session ends when its frames are sent, and is fed no more.
+    /// Ends sessions with the source: they send their frames and receive no more.
     fn end(&self, sessions: &[Arc<Work>]) {
         let has_ended = |work: &Arc<Work>| sessions.iter().any(|it| Arc::ptr_eq(it, work));
         lock(&self.state).sessions.retain(|work| !has_ended(work));
@@ -172,7 +172,7 @@ impl Feed {
     }
 }
 
-/// What a source gives its frames to: the sessions, when it is time.
+/// Passes a source's frames to the sessions when they are due.
 struct Round<'a> {
     feed: &'a Feed,
     timing: Timing,
@@ -180,13 +180,13 @@ struct Round<'a> {
     due: Instant,
     /// Octets of each frame.
     bytes: usize,
-    /// The frame that is being made, and since when.
+    /// The growing frame, and when it began.
     begun: Option<(GrowingFrame, Instant)>,
-    /// How long such frames take.
+    /// Time that growing frames take.
     takes: Option<Duration>,
-    /// Frames that were given since that was asked last.
+    /// Frames given since the last check.
     given: u64,
-    /// Octets of a frame that had fewer or more; nothing is given after it.
+    /// Octets of a frame with the wrong size; nothing is passed on after it.
     wrong: Option<usize>,
 }
 
@@ -198,15 +198,15 @@ impl Round<'_> {
         self.wrong.is_none()
     }
 
-    /// Nothing more comes of the frame that was begun.
+    /// Ends the frame that was begun.
     fn end(&mut self) {
         let Some((frame, since)) = self.begun.take() else { return };
         self.is_right(frame.so_far());
-        // The slowest of late: it stays for a while when others were faster.
+        // The slowest recent time: it decays while others are faster.
         let before = self.takes.unwrap_or_default();
         let before = before * (TAKES_FADES - 1) / TAKES_FADES;
         self.takes = Some(since.elapsed().max(before));
-        // A source may have forgotten to say so.
+        // A source may have omitted the last notification.
         self.grown();
     }
 
@@ -217,7 +217,7 @@ impl Round<'_> {
         }
         if self.timing != Timing::FlatOut {
             feed.sleep_until(self.due);
-            // A source that is late does not hurry afterwards.
+            // A late source does not hurry afterwards.
             self.due = (self.due + self.interval).max(Instant::now());
         }
         let now = Instant::now();

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::net::Ipv6Addr;
 
-/// What counts as one host: an IPv4 address, or the first 64 bits of an IPv6 address, because one host
-/// may have all addresses behind them.
+/// The host of a peer: an IPv4 address, or the first 64 bits of an IPv6 address.
+///
+/// One host may have all addresses with these 64 bits.
 pub(super) fn host(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),

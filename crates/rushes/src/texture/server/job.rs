@@ -7,8 +7,8 @@ use std::time::Instant;
 use super::encoding::Encoding;
 use super::encoding::Picture;
 
-/// How long a frame may take to be made while it is sent where packets are lost, if frames come
-/// seldom.
+/// Longest time that a growing picture may take while it is sent over a lossy transport, if frames
+/// are infrequent.
 const SPREAD_MAX: Duration = Duration::from_millis(25);
 
 /// A frame that is being encoded and sent.
@@ -16,9 +16,9 @@ pub(super) struct Job {
     pub(super) frame: u64,
     pub(super) encoding: Arc<Encoding>,
     pub(super) picture: Picture,
-    /// When the picture was there.
+    /// When the picture was available.
     pub(super) captured_at: Instant,
-    /// Whether what there is of a picture that grows may go out.
+    /// Whether the available part of a growing picture may be sent.
     pub(super) may_begin: bool,
 }
 
@@ -32,11 +32,11 @@ impl Job {
     }
 }
 
-/// Whether a picture that grows may be sent while it does, where frames come so often.
+/// Whether a growing picture may be sent before it is complete, at this interval of frames.
 ///
-/// A client that loses packets gives a frame up that stays away for much longer than others, at the
-/// earliest an interval after its first packet. So one that may take longer than half of that is sent
-/// once it is whole; where nothing is lost, there is no hurry.
+/// On a lossy transport, a client gives up a frame that takes much longer than others, at the
+/// earliest one interval after its first packet. A picture that may take longer than half of that
+/// is therefore sent once it is complete. A lossless transport has no deadline.
 pub(super) fn may_begin(picture: &Picture, is_reliable: bool, interval: Duration) -> bool {
     match picture {
         Picture::Growing { takes, .. } if !is_reliable => {

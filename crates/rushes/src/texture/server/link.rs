@@ -1,4 +1,4 @@
-//! A stripe on its way out, by each transport.
+//! Sending of a stripe, by each transport.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -30,29 +30,29 @@ use crate::error::Error;
 use crate::media::MediaStream;
 use crate::pace::sleep_until;
 
-/// Octets that are handed to the kernel at once: they stay in the second-level cache.
+/// Octets passed to the kernel at once: they stay in the second-level cache.
 const SLAB_BYTES: usize = 65_000;
 
-/// How long a full socket buffer is waited for, before the rest of a stripe is given up (UDP).
+/// Longest wait for a full socket buffer, before the rest of a stripe is dropped (UDP).
 const BUFFER_WAIT: Duration = Duration::from_millis(100);
 
-/// How long a client's credits are waited for: then they are lost, or the path is long.
+/// Longest wait for a client's credits; after it they are lost, or the path is long.
 const CREDIT_WAIT: Duration = Duration::from_millis(20);
 
-/// How long a client may take nothing (TCP).
+/// Longest time that a client may read nothing (TCP).
 const STALL_MAX: Duration = Duration::from_secs(10);
 
-/// One unit's way to the client.
+/// The connection of one unit to the client.
 pub(super) trait Link: Send {
-    /// Sends a stripe, of which these are the octets.
+    /// Sends a stripe with these octets.
     ///
     /// # Errors
     ///
-    /// What the session ends with; what is merely lost is none.
+    /// The reason for which the session ends; mere loss is no error.
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String>;
 }
 
-/// Datagrams: a slab of them for one system call.
+/// Sends datagrams, a slab of them in one system call.
 pub(super) struct UdpLink {
     socket: Arc<UdpSocket>,
     peer: SocketAddr,
@@ -65,7 +65,7 @@ pub(super) struct UdpLink {
     outage: Outage,
 }
 
-/// Packets of one frame, numbered one by one, back to back.
+/// Packets of one frame, numbered consecutively, back to back.
 #[derive(Default)]
 struct Slab {
     octets: Vec<u8>,
@@ -96,7 +96,7 @@ impl Slab {
 }
 
 impl UdpLink {
-    /// At most `in_flight` octets are on their way at once.
+    /// Creates a link with at most `in_flight` octets in flight.
     pub(super) fn new(
         socket: Arc<UdpSocket>,
         peer: SocketAddr,
@@ -123,7 +123,7 @@ impl UdpLink {
         self.slab.clear();
         match result {
             Ok(()) => self.outage.end(),
-            // As if the network had lost them.
+            // The packets count as lost by the network.
             Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => {}
             Err(error) if passing::of_sending(&error) => self.outage.note(&error),
             Err(error) => return Err(error.to_string()),
@@ -131,7 +131,7 @@ impl UdpLink {
         Ok(())
     }
 
-    /// Waits until the client's socket has room for the slab, as far as is known.
+    /// Waits until the client's socket has room for the slab, as far as known.
     fn wait_for_room(&mut self) -> Result<(), String> {
         if !self.window.is_filling() {
             return Ok(());
@@ -140,7 +140,7 @@ impl UdpLink {
         let now = Instant::now();
         let until = now + CREDIT_WAIT;
         loop {
-            // With room enough, only a look.
+            // If there is room, only check for credits.
             let deadline = if self.window.has_room(octets) { now } else { until };
             let mut is_empty = false;
             match self.socket.receive(&mut self.arena, deadline, Some(&self.waker)) {
@@ -182,7 +182,7 @@ impl Link for UdpLink {
     }
 }
 
-/// Chunks on a connection, straight from where they lie.
+/// Sends chunks on a connection, directly from the frame's memory.
 pub(super) struct TcpLink {
     socket: Arc<TcpSocket>,
     waker: Arc<Waker>,
@@ -208,13 +208,13 @@ impl Link for TcpLink {
     }
 }
 
-/// Packets of a stream, secured or not.
+/// Sends packets of a stream, secured or not.
 pub(super) struct RtpLink {
     stream: Box<MediaStream>,
     bucket: Bucket,
-    /// A stripe, behind the header of its first packet.
+    /// A stripe, after the header of its first packet.
     stripe: Vec<u8>,
-    /// The timestamp of the instant.
+    /// A timestamp, and its instant.
     begun: (RtpTimestamp, Instant),
     outage: Outage,
 }
@@ -238,7 +238,7 @@ impl Link for RtpLink {
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
         match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
             Ok(()) => self.outage.end(),
-            // What does not fit is lost, as if the network had lost it.
+            // Packets that do not fit count as lost by the network.
             Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}
             Err(error) if passing::of_stream(&error) => self.outage.note(&error),
             Err(error) => return Err(error.to_string()),

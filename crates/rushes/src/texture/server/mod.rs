@@ -1,4 +1,4 @@
-//! The side that has frames.
+//! The server, which sends frames.
 
 mod binding;
 mod bucket;
@@ -61,14 +61,14 @@ use super::sealing::{End, Sealing};
 /// Connections at once, including those of sessions and those being closed; further ones are refused.
 const CONNECTIONS_MAX: usize = 512;
 
-/// How long the accepting thread rests when the system gives no connection.
+/// Pause of the accepting thread after a failure.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Sends a source's frames to whoever asks.
+/// Sends a source's frames to every client that connects.
 ///
-/// One thread accepts, one takes pictures from the source, and for each client there is one for
-/// the control connection and one for each unit. Dropping the server ends them all; clients are
-/// told.
+/// One thread accepts connections, one takes pictures from the source, and each client has one for
+/// the control connection and one for each unit. Dropping the server ends them all and notifies the
+/// clients.
 ///
 /// ```
 /// use rushes::texture::{ServerOptions, TextureServer};
@@ -87,7 +87,7 @@ pub struct TextureServer {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What all threads of a server share.
+/// State shared by all threads of a server.
 struct Inner {
     options: ServerOptions,
     sealing: Sealing,
@@ -97,11 +97,11 @@ struct Inner {
     feed: Feed,
     tally: Tally,
     sessions: Mutex<Places<Binding>>,
-    /// Held while a session begins: one at a time.
+    /// Held while a session begins, so that they begin one at a time.
     beginning: Mutex<()>,
     connections: AtomicUsize,
     entrance: Entrance,
-    /// How often the format wished by the application changed, and to what.
+    /// The number of changes of the application's format, and that format.
     wanted: Mutex<(u64, Option<Format>)>,
     stopped: AtomicBool,
     waker: Waker,
@@ -116,13 +116,13 @@ impl fmt::Debug for TextureServer {
 impl TextureServer {
     /// Listens on `local` (port 0 takes a free one), and serves clients until it is dropped.
     ///
-    /// The source plays from its beginning whenever the first client has come.
+    /// The source plays from its beginning whenever a first client connects.
     ///
     /// # Errors
     ///
-    /// [`TextureError::Net`] if the address cannot be listened on, [`TextureError::Codec`] if the
-    /// source's pictures cannot be encoded to the format of the options, and
-    /// [`TextureError::Thread`] if the system has no thread left.
+    /// [`TextureError::Net`] if the server cannot listen on the address, [`TextureError::Codec`] if
+    /// the source's pictures cannot be encoded to the format of the options, and
+    /// [`TextureError::Thread`] if the operating system could not start a thread.
     pub fn serve(
         local: SocketAddr,
         source: impl Source + 'static,
@@ -174,29 +174,30 @@ impl TextureServer {
         Ok(())
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn local_address(&self) -> SocketAddr {
         self.listener.local_address()
     }
 
-    /// Why clients that come have to wait now, as the system says it: the process has no descriptors
-    /// or memory left. Those that are there are served meanwhile.
+    /// The operating system's error for which new clients have to wait, if any.
+    ///
+    /// The process has no descriptors or memory left. Existing clients are served meanwhile.
     pub fn shortage(&self) -> Option<String> {
         self.listener.shortage()
     }
 
-    /// What frames are before they are encoded.
+    /// The layout of frames before they are encoded.
     pub fn layout(&self) -> &Layout {
         &self.inner.layout
     }
 
-    /// Encodes to another format from now on, for clients that are there and for those to come.
+    /// Encodes to another format from now on, for existing and new clients.
     ///
-    /// A client that cannot show it keeps what it has.
+    /// A client that cannot show it keeps its format.
     ///
     /// # Errors
     ///
-    /// [`TextureError::Codec`] if the source's pictures cannot be encoded so; nothing changes.
+    /// [`TextureError::Codec`] if the source's pictures cannot be encoded to it; nothing changes.
     pub fn set_format(&self, format: Format) -> Result<(), TextureError> {
         let layout = &self.inner.layout;
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
@@ -207,7 +208,7 @@ impl TextureServer {
         Ok(())
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     pub fn counts(&self) -> ServerCounts {
         ServerCounts {
             clients: lock(&self.inner.sessions).sessions().len(),
@@ -215,12 +216,12 @@ impl TextureServer {
         }
     }
 
-    /// How long the latest frames took, oldest first; each is told once, 1 024 are kept.
+    /// The timings of the latest frames, oldest first; each is returned once, 1 024 are kept.
     pub fn take_frames(&self) -> Vec<SentFrame> {
         self.inner.tally.take_frames()
     }
 
-    /// Sessions that have ended, with the client's address and how; each is told once, 64 are kept.
+    /// Ended sessions, with the client's address and the end; each is returned once, 64 are kept.
     pub fn take_ends(&self) -> Vec<(SocketAddr, Stopped)> {
         self.inner.tally.take_ends()
     }
@@ -231,7 +232,7 @@ impl TextureServer {
         lock(&self.inner.sessions).sessions().filter_map(|binding| binding.sas()).collect()
     }
 
-    /// What each client has said last of what it sees.
+    /// The latest report of each client.
     pub fn reports(&self) -> Vec<Report> {
         lock(&self.inner.sessions).sessions().map(|binding| binding.report()).collect()
     }
@@ -244,9 +245,9 @@ impl Drop for TextureServer {
         self.inner.waker.wake();
         self.inner.wake_sessions();
         for thread in self.threads.drain(..) {
-            // A source may let go of its own server.
+            // A source may drop its own server: the thread must not join itself.
             if thread.thread().id() != thread::current().id() {
-                // One that panicked has said so.
+                // A panic has been reported already.
                 let _ = thread.join();
             }
         }
@@ -262,7 +263,7 @@ impl Inner {
         *lock(&self.wanted)
     }
 
-    /// Units that the next session may have.
+    /// Units available to the next session.
     fn units_left(&self) -> usize {
         lock(&self.sessions).units_left(&self.options.limits())
     }
@@ -304,7 +305,7 @@ impl Inner {
     }
 }
 
-/// A connection that is served, and counted until it is not, whatever its thread does.
+/// Counts a connection until it is dropped, even by a panic.
 struct Counted(Arc<Inner>);
 
 impl Drop for Counted {
@@ -313,7 +314,7 @@ impl Drop for Counted {
     }
 }
 
-/// A token that nobody can guess.
+/// An unpredictable token.
 fn token() -> Result<Token, Refusal> {
     let mut token = [0; 16];
     match getrandom::fill(&mut token) {
@@ -355,7 +356,7 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             inner.connections.fetch_sub(1, Ordering::AcqRel);
         }
     }
-    // Those without a session look around every half second.
+    // Connections without a session check for the stop every half second.
     while inner.connections.load(Ordering::Acquire) > 0 {
         thread::sleep(Duration::from_millis(2));
     }

@@ -1,4 +1,4 @@
-//! How a texture server works.
+//! Options of a texture server.
 
 use std::time::Duration;
 
@@ -10,51 +10,57 @@ use rushes_texture::Format;
 use super::feed::Timing;
 use super::places::Limits;
 
-/// How a [`TextureServer`](crate::texture::TextureServer) works. Every setting has a default that
-/// works.
+/// Options of a [`TextureServer`](crate::texture::TextureServer), each with a working default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// What frames are encoded to for clients that do not wish otherwise; by default the source's
-    /// own format.
+    /// The format of frames for clients that do not wish otherwise; by default the source's own.
     pub format: Option<Format>,
-    /// How units travel for clients that do not wish otherwise; UDP by default.
+    /// The transport of units for clients that do not wish otherwise; UDP by default.
     pub transport: Transport,
-    /// Units of a frame for clients that do not wish otherwise, 1 to 64: each has a socket and a
-    /// thread. All clients together have 128, or more only if this number for each comes to more. By default as many as there are processors, but no more than 8.
+    /// Units of a frame for clients that do not wish otherwise, 1 to 64.
+    ///
+    /// Each has a socket and a thread. All clients together have 128, or
+    /// [`clients_max`](Self::clients_max) times this number if that is more. By default as many as
+    /// there are processors, but no more than 8.
     pub units: usize,
-    /// Octets of a packet behind its header of four, for clients that do not wish otherwise; 0, the
-    /// default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over RTP.
+    /// Octets of a packet after its header of four, for clients that do not wish otherwise.
+    ///
+    /// 0, the default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over
+    /// RTP.
     pub payload: usize,
-    /// Octets that a unit may have on their way (UDP): 4 MiB by default and 1 MiB at least, as many as a client's
-    /// socket buffers, and never more than it says that it does. The unit waits for the client to
-    /// say what came, so that a fast path loses nothing in a full socket. Over RTP nobody says so: a
-    /// quarter goes out at once, and the rest at [`bit_rate`](Self::bit_rate).
+    /// Octets of a unit in flight (UDP): 4 MiB by default, like a client's socket buffer.
+    ///
+    /// It is at least 1 MiB, and never more than the client announces. The unit waits for the
+    /// client's credits, so that a full socket loses nothing on a fast path. Over RTP there are no
+    /// credits: a quarter is sent at once, and the rest at [`bit_rate`](Self::bit_rate).
     pub in_flight: usize,
-    /// Bits per second at which the units of one client send together; 0, the default, does not
-    /// pace UDP, and RTP at 10 Gbit/s.
+    /// Bits per second at which the units of one client send together.
+    ///
+    /// 0, the default, does not pace UDP, and paces RTP at 10 Gbit/s.
     pub bit_rate: u64,
-    /// Sessions at once; more clients are told to come again later. 8 by default.
+    /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,
-    /// Sessions at once of one IPv4 address, or of one IPv6 network of 64 bits, so that no host takes
-    /// everybody's place. 4 by default.
+    /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
+    ///
+    /// This keeps one host from taking all places.
     pub clients_per_host_max: usize,
     /// When pictures are taken from the source.
     pub timing: Timing,
-    /// Whether the source begins again at its end; else its end ends the sessions.
+    /// Whether the source restarts at its end; otherwise its end ends the sessions.
     pub loops: bool,
-    /// Buffers of UDP sockets, and how they send: 4 MiB by default.
+    /// Buffers of UDP sockets, 4 MiB by default, and their sending options.
     pub udp: SocketOptions,
     /// Buffers of TCP connections: 4 MiB by default.
     pub tcp: TcpOptions,
-    /// How sessions are secured; by default not at all. With it, units travel by RTP only.
+    /// Security of sessions; none by default. With it, units travel by RTP only.
     ///
-    /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys before
-    /// anything is offered, and the control connection is encrypted. The given keys only
+    /// With [`Security::Keys`](crate::Security::Keys) both ends prove that they have the keys
+    /// before any offer is made, and the control connection is encrypted. The given keys only
     /// authenticate: each session has its own keys, with forward secrecy. With
     /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
-    /// streams have agreed on keys, and encrypted from then on, before the first frame: what anyone on
-    /// the path has changed in the offer is found then, and what anyone may have read is the offer.
+    /// streams have agreed on keys, and encrypted from then on, before the first frame: a change of
+    /// the offer on the path is detected then, and an eavesdropper can read only the offer.
     #[cfg(feature = "srtp")]
     pub security: Option<crate::Security>,
     #[cfg(not(feature = "srtp"))]
@@ -83,7 +89,7 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Bits per second at which all units of a client send; 0 for as fast as they can.
+    /// Bits per second at which all units of a client send; 0 is unlimited.
     pub(super) fn paced(&self, transport: Transport) -> u64 {
         match (self.bit_rate, transport) {
             (0, Transport::Rtp) => RTP_BIT_RATE,
@@ -97,16 +103,16 @@ impl ServerOptions {
         Limits { all: self.clients_max, per_host: self.clients_per_host_max, units: self.units }
     }
 
-    /// Octets that a unit may send at once, whatever the rate.
+    /// Octets that a unit may send at once, regardless of the rate.
     pub(super) fn burst(&self, transport: Transport) -> usize {
         if transport == Transport::Rtp { self.in_flight / 4 } else { self.in_flight }
     }
 }
 
-/// What a core receives of RTP, secured, while another sends.
+/// The rate at which one core receives secured RTP while another sends it.
 const RTP_BIT_RATE: u64 = 10_000_000_000;
 
-/// Octets of a packet where nobody wishes otherwise.
+/// Default octets of a packet.
 pub(super) fn default_payload(transport: Transport) -> usize {
     match transport {
         Transport::Udp => 1_408,
@@ -116,5 +122,5 @@ pub(super) fn default_payload(transport: Transport) -> usize {
     }
 }
 
-/// How long the frame under way may take to be sent before a session changes.
+/// Time limit for sending the current frame before a session changes.
 pub(super) const PAUSE_MAX: Duration = Duration::from_secs(2);

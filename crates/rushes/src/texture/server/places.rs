@@ -1,4 +1,4 @@
-//! How many sessions there may be, for each host and in all, and who gives way to whom.
+//! Limits of sessions, for each host and in all, and which session gives way to another.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::host::host;
 /// and a thread.
 const UNITS_MAX: usize = 128;
 
-/// How many there may be.
+/// Limits of sessions and units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Sessions in all.
@@ -20,7 +20,7 @@ pub(super) struct Limits {
     pub(super) units: usize,
 }
 
-/// The sessions there are, oldest first.
+/// The current sessions, oldest first.
 #[derive(Debug)]
 pub(super) struct Places<S> {
     taken: Vec<Place<S>>,
@@ -30,17 +30,17 @@ pub(super) struct Places<S> {
 struct Place<S> {
     host: IpAddr,
     units: usize,
-    /// Whether all units have found their way to the client, so that it was no mere knock.
+    /// Whether all units are bound: the session then no longer gives way.
     is_bound: bool,
     session: Arc<S>,
 }
 
-/// There is no place, for this reason.
+/// The limit that has been reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Full {
-    /// The host has as many sessions as one may.
+    /// The host has as many sessions as one host may have.
     Host,
-    /// There are as many sessions as there may be.
+    /// There are as many sessions as the server may have.
     All,
 }
 
@@ -51,9 +51,11 @@ impl<S> Default for Places<S> {
 }
 
 impl<S> Places<S> {
-    /// Makes room for a session of a client at `peer`. A session whose units are not bound gives way
-    /// where there is none, the oldest of the host that has most: it is removed and returned, and the
-    /// caller ends it.
+    /// Makes room for a session of a client at `peer`.
+    ///
+    /// If there is none, the oldest session with unbound units gives way: of this host if it is at
+    /// its limit, else of the host with most sessions. It is removed and returned, and the caller
+    /// ends it.
     pub(super) fn make_room(
         &mut self,
         peer: IpAddr,
@@ -73,8 +75,10 @@ impl<S> Places<S> {
         Ok(Some(self.taken.remove(oldest).session))
     }
 
-    /// Units that the next session may have: what the others leave, less the usual number for each
-    /// of the places that stay free.
+    /// Units available to the next session.
+    ///
+    /// These are the units that the others leave, minus the usual number for each of the places
+    /// that stay free.
     pub(super) fn units_left(&self, limits: &Limits) -> usize {
         let all = UNITS_MAX.max(limits.all.saturating_mul(limits.units));
         let taken: usize = self.taken.iter().map(|place| place.units).sum();
@@ -88,7 +92,7 @@ impl<S> Places<S> {
         self.taken.push(Place { host: host(peer), units, is_bound: false, session });
     }
 
-    /// Notes that all units of a session are bound: it gives way to nobody.
+    /// Records that all units of a session are bound: it no longer gives way.
     pub(super) fn note_bound(&mut self, session: &Arc<S>) {
         let mut places = self.taken.iter_mut();
         if let Some(place) = places.find(|place| Arc::ptr_eq(&place.session, session)) {
@@ -121,7 +125,7 @@ mod tests {
         [192, 0, 2, n].into()
     }
 
-    /// Who gave way to a session of this number and peer.
+    /// Returns the session that gave way to a new one of this number and peer.
     fn come(places: &mut Places<u32>, n: u8, number: u32) -> Result<Option<u32>, Full> {
         let gone = places.make_room(peer(n), &LIMITS)?;
         places.take(peer(n), 8, Arc::new(number));
@@ -142,7 +146,7 @@ mod tests {
         for number in 10..14 {
             assert_eq!(come(&mut places, 2, number), Ok(None));
         }
-        // Its own oldest that has shown nothing gives way, and none that has.
+        // The oldest of its own sessions without bound units gives way, but no bound one.
         assert_eq!(come(&mut places, 2, 14), Ok(Some(10)));
         bind_all(&mut places);
         assert_eq!(come(&mut places, 2, 15), Err(Full::Host));
@@ -174,7 +178,7 @@ mod tests {
         }
         let units: usize = places.taken.iter().map(|place| place.units).sum();
         assert_eq!((places.taken[0].units, units), (64, 128));
-        // What the server's own settings come to is never cut.
+        // The server's own settings are never cut.
         let many = Limits { all: 8, per_host: 8, units: 64 };
         assert_eq!(Places::<u32>::default().units_left(&many), 64);
     }

@@ -1,4 +1,4 @@
-//! One client's session: what was offered, what is being sent, what changes.
+//! One client's session: its offer, the frames being sent, and changes.
 
 use std::sync::Arc;
 use std::thread;
@@ -28,22 +28,22 @@ use super::encoding::Encoding;
 use super::options::PAUSE_MAX;
 use super::work::Sent;
 
-/// How often a client is told what was done so far.
+/// Interval of the statistics sent to a client.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Session {
     pub(super) binding: Arc<Binding>,
     threads: Vec<thread::JoinHandle<()>>,
     offer: Offer,
-    /// What the client can show.
+    /// Formats that the client can show.
     formats: FormatSet,
-    /// What holds, once something does.
+    /// The encoding in force, once there is one.
     current: Option<Arc<Encoding>>,
-    /// What holds as soon as the client has agreed.
+    /// The encoding that follows as soon as the client has accepted it.
     next: Option<Arc<Encoding>>,
-    /// Whether the source's frames come to it.
+    /// Whether it receives the source's frames.
     is_fed: bool,
-    /// How often the server's wishes had changed when they were heeded.
+    /// The number of the application's format changes that were handled.
     heeded: u64,
     statistics: ServerStatistics,
     statistics_due: Instant,
@@ -52,7 +52,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Makes what a client needs, and offers it.
+    /// Prepares a session for a client, and offers it.
     pub(super) fn begin(
         inner: &Arc<Inner>,
         machine: &mut Server,
@@ -61,7 +61,7 @@ impl Session {
     ) -> Result<Self, Refusal> {
         let options = &inner.options;
         let (heeded, format) = inner.wanted();
-        // One after the other, so that each counts those before it.
+        // One at a time, so that each counts those before it.
         let _turn = lock(&inner.beginning);
         let peer = wire.socket.peer_address().ip();
         let with = (options, inner.units_left());
@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// A thread for each unit: it waits for its way to the client, then works.
+    /// Starts a thread for each unit, which binds it and then works.
     fn spawn(&mut self) -> std::io::Result<()> {
         for unit in 0..self.binding.units() {
             let binding = self.binding.clone();
@@ -114,7 +114,7 @@ impl Session {
         Ok(())
     }
 
-    /// The client agreed and every unit has its way.
+    /// Starts the stream: the client accepted and every unit is bound.
     pub(super) fn stream(&mut self, inner: &Inner) {
         let Some(encoding) = self.next.take() else { return };
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    /// Offers what the client would rather have, if it is to be had.
+    /// Offers the change that the client requests, if it is possible.
     pub(super) fn change(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
         let now = Format::from_number(self.offer.mode.format);
         let Some(format) = Format::from_number(change.format).or(now) else { return };
@@ -146,7 +146,7 @@ impl Session {
             Err((_, text)) => return tracing::warn!(%format, text, "no other format"),
         };
         let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
-            // The frame under way takes too long to wait for it.
+            // The current frame takes too long to be sent.
             if let Some(current) = &self.current {
                 self.binding.work.resume(current.clone());
             }
@@ -160,7 +160,8 @@ impl Session {
         }
     }
 
-    /// What other threads have to say. Nothing begins before the control connection `is_sealed`.
+    /// Handles requests of other threads. The stream starts only once the control connection
+    /// `is_sealed`.
     pub(super) fn look_around(&mut self, inner: &Inner, machine: &mut Server, is_sealed: bool) {
         let bound = if is_sealed { self.binding.newly_bound() } else { Vec::new() };
         for unit in bound {
@@ -170,10 +171,10 @@ impl Session {
         }
         let failure = inner.feed.failure().filter(|_| self.is_fed);
         if failure.is_some() || inner.is_stopped() {
-            // The frame under way is sent to its end.
+            // The current frame is sent completely.
             let _ = self.binding.work.pause(PAUSE_MAX);
         }
-        // Asked before the frames, so that the last of them is told before the end.
+        // Checked before the frames, so that the last of them is announced before the end.
         let is_done = self.binding.work.is_done();
         while let Some(sent) = self.binding.work.poll_sent() {
             self.tell(inner, machine, &sent);
@@ -212,7 +213,7 @@ impl Session {
         self.times.push(u32::try_from((sent.waited + sent.took).as_micros()).unwrap_or(u32::MAX));
         counts.dropped = sent.dropped;
         inner.note_sent(sent, self.binding.units(), dropped_before);
-        // A client that does not read misses some.
+        // A client that does not read misses some notices.
         let _ = machine.frame(notice);
         if self.statistics_due <= Instant::now() {
             self.statistics_due = Instant::now() + STATISTICS_INTERVAL;
@@ -233,13 +234,13 @@ impl Session {
         inner.feed.leave(&self.binding.work);
         inner.forget(&self.binding);
         for thread in self.threads {
-            // One that panicked has said so.
+            // A panic has been reported already.
             let _ = thread.join();
         }
     }
 }
 
-/// The system has no more threads.
+/// The refusal when no thread could be started.
 fn exhausted(error: &std::io::Error) -> Refusal {
     (Reason::Busy, format!("the server has no threads left: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What a server has done.
+//! Counters and timings of a server.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -11,39 +11,39 @@ use rushes_proto::delivery::control::Stopped;
 use super::super::lock;
 use super::work::Sent;
 
-/// Frames that timings are taken of.
+/// Frames whose timings are kept.
 const FRAMES_MAX: usize = 1_024;
 
-/// Ended sessions that are remembered until somebody asks.
+/// Ended sessions that are kept until they are taken.
 const ENDS_MAX: usize = 64;
 
-/// What a [`TextureServer`](crate::texture::TextureServer) has done for all clients together.
+/// Counters of a [`TextureServer`](crate::texture::TextureServer) for all clients together.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ServerCounts {
-    /// Sessions there are.
+    /// Current sessions.
     pub clients: usize,
     /// Frames sent, counted for each client.
     pub frames: u64,
     /// Octets of tiles sent.
     pub octets: u64,
-    /// Pictures that were not encoded, because the one before was not yet sent.
+    /// Pictures that were not encoded, because the previous one was not yet sent.
     pub dropped: u64,
 }
 
-/// How long one frame took on the server's side.
+/// Timings of one frame on the server's side.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SentFrame {
     /// The frame's number.
     pub frame: u64,
-    /// When the picture was there.
+    /// When the picture was available.
     pub captured_at: Instant,
-    /// From the picture being there until the first unit began.
+    /// From then until the first unit began.
     pub waited: Duration,
     /// From then until the last unit had sent its last octet.
     pub took: Duration,
-    /// How long a unit was at work (encoding and sending): the mean, and the longest.
+    /// Time that a unit was busy encoding and sending, on average.
     pub unit_mean: Duration,
-    /// The longest.
+    /// The longest time that a unit was busy.
     pub unit_max: Duration,
     /// Pictures dropped so far.
     pub dropped: u64,
@@ -93,7 +93,7 @@ impl Tally {
         lock(&self.state).counts
     }
 
-    /// The latest frames, oldest first, told once.
+    /// Removes and returns the latest frames, oldest first.
     pub(super) fn take_frames(&self) -> Vec<SentFrame> {
         lock(&self.state).frames.drain(..).collect()
     }

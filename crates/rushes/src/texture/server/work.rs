@@ -1,4 +1,4 @@
-//! The stripes of a frame, and who takes which.
+//! The stripes of a frame, and their distribution among the units.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,50 +18,50 @@ use super::encoding::Picture;
 use super::job::Job;
 use super::job::may_begin;
 
-/// Frames whose notices wait for the control connection; older ones are forgotten.
+/// Frames whose notices wait for the control connection; older ones are discarded.
 const NOTICES_MAX: usize = 64;
 
 /// A frame that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) frame: u64,
-    /// When the picture was there.
+    /// When the picture was available.
     pub(super) captured_at: Instant,
     /// From then until the first unit began.
     pub(super) waited: Duration,
     /// From the first unit's beginning to the last one's end.
     pub(super) took: Duration,
-    /// How long the units were busy, and the busiest.
+    /// Time that the units were busy, in total, and that of the busiest.
     pub(super) busy: Duration,
     pub(super) busy_max: Duration,
     pub(super) octets: u64,
     pub(super) packets: u64,
-    /// Pictures that were not encoded so far, because there was no time.
+    /// Pictures that were not encoded so far, for lack of time.
     pub(super) dropped: u64,
 }
 
 /// The work of one session: one frame at a time, in stripes that any unit may take.
 pub(super) struct Work {
     state: Mutex<State>,
-    /// There is a stripe to take, or nothing more ever.
+    /// Notified when there is a stripe to take, or when there will be no more.
     begun: Condvar,
-    /// There is room for a picture.
+    /// Notified when there is room for a picture.
     room: Condvar,
     /// Wakes the session's control connection.
     waker: Arc<Waker>,
     units: usize,
-    /// Nothing is lost on the way.
+    /// Whether the transport is lossless.
     is_reliable: bool,
 }
 
-/// What a unit has done for a frame.
+/// The work of a unit on a frame.
 #[derive(Clone, Copy, Default)]
 struct Busy {
     /// When it took its first stripe.
     began: Option<Instant>,
-    /// When it took the one that it is at.
+    /// When it took its current stripe.
     since: Option<Instant>,
-    /// How long it was at those before.
+    /// Time spent on the previous stripes.
     time: Duration,
 }
 
@@ -69,7 +69,7 @@ struct Busy {
 struct State {
     job: Option<Arc<Job>>,
     begun_at: Option<Instant>,
-    /// The next stripe of each tile, and how many it has.
+    /// The next stripe of each tile, and the tile's number of stripes.
     tiles: Vec<(usize, usize)>,
     unsent: usize,
     /// Each unit's work on the frame.
@@ -78,49 +78,50 @@ struct State {
     waiting: Option<(Picture, Instant)>,
     next_frame: u64,
     dropped: u64,
-    /// The interval between pictures for a client that wishes fewer than there are.
+    /// The interval between pictures, for a client that wishes a lower rate than the source's.
     interval: Option<Duration>,
     /// The interval between the source's pictures; they may be half of it early.
     source_interval: Duration,
     due: Option<Instant>,
     notices: VecDeque<Sent>,
     failure: Option<String>,
-    /// No more pictures come.
+    /// No more pictures follow.
     has_ended: bool,
     stopped: bool,
 }
 
 impl State {
-    /// Whether a picture is for this client, which may wish fewer than there are.
+    /// Whether a picture is due for this client, which may wish a lower rate than the source's.
     fn is_due(&mut self, captured_at: Instant) -> bool {
         let Some(interval) = self.interval else { return true };
         let due = self.due.unwrap_or(captured_at);
         if captured_at + self.source_interval / 2 < due {
             return false;
         }
-        // What comes late does not bring others near.
+        // A late picture does not bring the following ones forward.
         self.due = Some((due + interval).max(captured_at));
         true
     }
 }
 
 impl Work {
-    /// Nothing to do yet for so many units.
+    /// Creates the work of `units` units, without a frame.
     pub(super) fn new(units: usize, waker: Arc<Waker>, is_reliable: bool) -> Self {
         let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
         Self { state: Mutex::new(state), begun, room, waker, units, is_reliable }
     }
 
-    /// From now on frames are encoded so.
+    /// Encodes frames with `encoding` from now on.
     pub(super) fn resume(&self, encoding: Arc<Encoding>) {
         let mut state = lock(&self.state);
         state.encoding = Some(encoding);
         self.begin(&mut state);
     }
 
-    /// Begins no other frame; returns when the one that is being sent is, with the number of the
-    /// next one. `None` if that takes longer.
+    /// Begins no other frame; returns the next frame's number once the current one is sent.
+    ///
+    /// Returns `None` if that takes longer than `longest`.
     pub(super) fn pause(&self, longest: Duration) -> Option<u64> {
         let mut state = lock(&self.state);
         state.encoding = None;
@@ -133,20 +134,20 @@ impl Work {
         Some(state.next_frame)
     }
 
-    /// Takes only as many pictures of `source` frames per second as `wished` says.
+    /// Takes pictures at the rate `wished`, if that is below the rate `source`.
     pub(super) fn set_rate(&self, source: FrameRate, wished: FrameRate) {
         let interval = |rate: FrameRate| {
             Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1)
         };
         let slower = interval(wished) > interval(source);
         let mut state = lock(&self.state);
-        // Half a picture early is in time: the source's clock and the wished one do not agree.
+        // Half a picture early is in time: the source's clock differs from the wished rate.
         state.source_interval = interval(source);
         state.interval = slower.then(|| interval(wished));
         state.due = None;
     }
 
-    /// Takes a picture. The one before it is dropped if it has not been begun.
+    /// Takes a picture. The previous one is dropped if it has not been begun.
     pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
         let mut state = lock(&self.state);
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
@@ -157,7 +158,7 @@ impl Work {
         self.begin(&mut state);
     }
 
-    /// Waits until a picture can be pushed without another being dropped; false if it takes longer.
+    /// Waits until a picture can be pushed without dropping another; false after `longest`.
     pub(super) fn wait_for_room(&self, longest: Duration) -> bool {
         let state = lock(&self.state);
         let full = |state: &mut State| {
@@ -169,22 +170,23 @@ impl Work {
         !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
     }
 
-    /// Takes no more pictures; those that it has are sent.
+    /// Takes no more pictures; those waiting are sent.
     pub(super) fn end(&self) {
         lock(&self.state).has_ended = true;
         self.room.notify_all();
         self.waker.wake();
     }
 
-    /// Whether no more pictures come, and every one has been sent.
+    /// Whether no more pictures follow, and all have been sent.
     pub(super) fn is_done(&self) -> bool {
         let state = lock(&self.state);
         state.has_ended && state.waiting.is_none() && state.job.is_none()
     }
 
-    /// There is more of a picture that still grows.
+    /// Notifies the units that a picture has grown.
     pub(super) fn grown(&self) {
-        // Whoever has just looked is waiting before it is told.
+        // Taking the lock ensures that a unit which has just checked is waiting before it is
+        // notified.
         drop(lock(&self.state));
         self.begun.notify_all();
     }
@@ -209,9 +211,9 @@ impl Work {
         self.room.notify_all();
     }
 
-    /// The next stripe for a unit: of its own tiles, then of the one that has most left.
+    /// The next stripe for a unit: of its own tiles, then of the tile with most stripes left.
     ///
-    /// Waits for it; `None` when nothing more comes.
+    /// Waits for it; `None` once there will be no more.
     pub(super) fn take(&self, unit: usize) -> Option<(Arc<Job>, Stripe)> {
         let mut state = lock(&self.state);
         loop {
@@ -242,7 +244,7 @@ impl Work {
         own.or_else(|| (0..state.tiles.len()).filter(open).max_by_key(left))
     }
 
-    /// A stripe that was taken has been sent; whether it was the frame's last.
+    /// Records that a unit has sent its stripe, and ends the frame with the last one.
     pub(super) fn sent(&self, unit: usize, job: &Job) {
         let now = Instant::now();
         let mut state = lock(&self.state);
@@ -281,23 +283,23 @@ impl Work {
         self.waker.wake();
     }
 
-    /// The next frame that was sent, told once.
+    /// Removes and returns the next notice of a frame that was sent.
     pub(super) fn poll_sent(&self) -> Option<Sent> {
         lock(&self.state).notices.pop_front()
     }
 
-    /// A unit cannot go on, and with it nobody can.
+    /// Records the failure of a unit, which stops all.
     pub(super) fn fail(&self, why: String) {
         lock(&self.state).failure.get_or_insert(why);
         self.stop();
     }
 
-    /// Why a unit could not go on, told once.
+    /// Removes and returns the reason for which a unit failed.
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.state).failure.take()
     }
 
-    /// Nobody gets anything more to do.
+    /// Ends the work of all units.
     pub(super) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.begun.notify_all();
@@ -305,7 +307,7 @@ impl Work {
         self.waker.wake();
     }
 
-    /// Lets the session's control connection look at what has changed.
+    /// Wakes the session's control connection to check for changes.
     pub(super) fn wake(&self) {
         self.waker.wake();
     }
@@ -413,7 +415,7 @@ mod tests {
                 work.sent(1, &job);
                 taken += 1;
             }
-            // The second tile's begin after the first one's.
+            // Stripes of the second tile follow those of the first.
             assert_eq!(taken, frame.so_far() >> 18);
         }
         assert_eq!((taken, work.poll_sent().map(|sent| sent.frame)), (8, Some(0)));

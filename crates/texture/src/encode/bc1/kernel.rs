@@ -1,19 +1,19 @@
-//! BC1 over vectors, written once for all lengths: what `portable` does, in the same integers.
+//! BC1 with vectors of any length, in the same integer arithmetic as `portable`.
 
-/// The kernel for vectors of the length whose operations are in scope.
+/// The kernel for vectors whose operations are in scope.
 macro_rules! kernel {
     ($features:literal) => {
-        /// What two vectors' blocks have once, or once for each end.
+        /// Values that the blocks of two vectors have once, or once for each end.
         pub(in crate::encode) struct Ends {
             /// The quantised colours, packed.
             pub(in crate::encode) colours: Vector,
-            /// The direction of the line, an octet for each channel.
+            /// The direction of the line, a byte for each channel.
             pub(in crate::encode) weights: Vector,
-            /// The line's middle, and its third in the upper 16 bits.
+            /// The line's middle, and a third of its length in the upper 16 bits.
             pub(in crate::encode) limits: Vector,
         }
 
-        /// Encodes whole pairs of vectors; the rest is left.
+        /// Encodes whole pairs of vectors; the remaining blocks are not encoded.
         #[target_feature(enable = $features)]
         pub(crate) fn encode(strip: Strip<'_>, out: &mut [u8]) {
             let [a, b, c, d] = strip.map(|row| row.as_chunks().0);
@@ -75,7 +75,7 @@ macro_rules! kernel {
             folded(least, max_epu8(max_epu8(a, b), max_epu8(c, d)))
         }
 
-        /// The indices of the left vector's pixels, a row of a block in 32 bits' lowest octet.
+        /// The indices of the left vector's pixels: each block row is the lowest byte of 32 bits.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn left_indices(rows: &[Vector; 4], ends: &Ends) -> Vector {

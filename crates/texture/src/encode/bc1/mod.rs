@@ -19,7 +19,7 @@ use crate::InstructionSet;
 use crate::dispatch;
 use crate::encode::strip;
 
-/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 8 octets.
+/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 8 bytes.
 ///
 /// Alpha is ignored. Nothing is written where `rgba` or `out` is too short.
 pub(crate) fn encode_block_row(

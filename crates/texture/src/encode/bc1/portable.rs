@@ -1,4 +1,4 @@
-//! BC1, one block after the other.
+//! BC1 without vector instructions, one block at a time.
 
 use crate::encode::line;
 use crate::encode::line::Line;
@@ -28,7 +28,7 @@ pub(in crate::encode) fn block(pixels: &Pixels) -> [u8; 8] {
     line::block(packed(high), packed(low), indices)
 }
 
-/// The corners of the box around all colours, each a sixteenth of the way inside.
+/// The corners of the bounding box of all colours, each moved inwards by a sixteenth.
 fn corners(pixels: &Pixels) -> ([u8; 3], [u8; 3]) {
     let (mut low, mut high) = ([255; 4], [0; 4]);
     for pixel in pixels {
@@ -61,7 +61,7 @@ fn weights(low: [u16; 3], high: [u16; 3]) -> [i32; 3] {
     [2 * difference(0), difference(1), 2 * difference(2)]
 }
 
-/// Where on the line a colour is.
+/// The position of a colour on the line.
 fn place(colour: [u8; 3], weights: [i32; 3]) -> i32 {
     colour.into_iter().zip(weights).map(|(channel, weight)| i32::from(channel) * weight).sum()
 }

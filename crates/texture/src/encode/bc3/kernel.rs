@@ -1,9 +1,9 @@
-//! BC3 over vectors, written once for all lengths: what `portable` does, in the same integers.
+//! BC3 with vectors of any length, in the same integer arithmetic as `portable`.
 
-/// The kernel for vectors of the length whose operations are in scope.
+/// The kernel for vectors whose operations are in scope.
 macro_rules! kernel {
     ($features:literal) => {
-        /// Encodes whole pairs of vectors; the rest is left.
+        /// Encodes whole pairs of vectors; the remaining blocks are not encoded.
         #[target_feature(enable = $features)]
         pub(crate) fn encode(strip: Strip<'_>, out: &mut [u8]) {
             let [a, b, c, d] = strip.map(|row| row.as_chunks().0);

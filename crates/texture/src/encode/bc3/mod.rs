@@ -1,4 +1,4 @@
-//! BC3: alpha in a block of its own, then colour as in BC1.
+//! BC3: a block of alpha, then colour as in BC1.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
@@ -14,7 +14,7 @@ use crate::InstructionSet;
 use crate::dispatch;
 use crate::encode::strip;
 
-/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 16 octets.
+/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 16 bytes.
 ///
 /// Nothing is written where `rgba` or `out` is too short.
 pub(crate) fn encode_block_row(

@@ -1,11 +1,11 @@
-//! BC3, one block after the other.
+//! BC3 without vector instructions, one block at a time.
 
 use crate::encode::bc1;
 use crate::encode::bc4;
 use crate::encode::strip;
 use crate::encode::strip::Strip;
 
-/// Alpha keeps its ends: what is opaque has to stay opaque beside what is not.
+/// Alpha keeps its ends: opaque pixels must stay opaque in a block with other alphas.
 const NO_INSET: u32 = 8;
 
 /// Encodes a strip of whole blocks.

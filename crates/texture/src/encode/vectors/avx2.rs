@@ -39,10 +39,10 @@ use crate::encode::vectors::AHEAD;
 /// A vector: two lanes of 128 bits, each for one block.
 pub(in crate::encode) type Vector = __m256i;
 
-/// Octets of a vector.
+/// Bytes of a vector.
 pub(in crate::encode) const WIDTH: usize = 32;
 
-/// The same octets in each lane.
+/// The same bytes in each lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::encode) fn lanes(octets: [u8; 16]) -> Vector {

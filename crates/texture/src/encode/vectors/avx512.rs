@@ -37,10 +37,10 @@ use crate::encode::vectors::AHEAD;
 /// A vector: four lanes of 128 bits, each for one block.
 pub(in crate::encode) type Vector = __m512i;
 
-/// Octets of a vector.
+/// Bytes of a vector.
 pub(in crate::encode) const WIDTH: usize = 64;
 
-/// The same octets in each lane.
+/// The same bytes in each lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn lanes(octets: [u8; 16]) -> Vector {
@@ -70,14 +70,14 @@ pub(in crate::encode) fn halves_apart(vector: Vector) -> Vector {
     _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), vector)
 }
 
-/// All bits of each 16 in which `a` is greater.
+/// A mask of the 16-bit elements in which `a` is greater.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn cmpgt_epi16(a: Vector, b: Vector) -> Vector {
     _mm512_movm_epi16(_mm512_cmpgt_epi16_mask(a, b))
 }
 
-/// All bits of each 32 in which `a` is greater.
+/// A mask of the 32-bit elements in which `a` is greater.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn cmpgt_epi32(a: Vector, b: Vector) -> Vector {

@@ -1,14 +1,18 @@
-//! What the vector kernels share. A lane of 128 bits is a block's: its row, or its sixteen values.
+//! Operations that the vector kernels share.
 //!
-//! Kernels are written once, as macros, over operations that have the same names for each length.
-//! What there is once or twice a block is gathered from two vectors, left and right, into one: in
-//! a lane, 32 bits of the left block's lesser end, of its greater, and the same of the right one's.
-//! Until it is known, the greater end is kept as its complement: one minimum then finds both.
+//! A lane of 128 bits belongs to one block: it holds one of its rows, or its sixteen values.
+//! Kernels are written once, as macros, over operations that have the same names for each vector
+//! length.
+//!
+//! Values that a block has once or twice are gathered from two vectors, left and right, into one: a
+//! lane holds 32 bits each for the left block's lesser end, its greater end, and the same of the
+//! right block. While the ends are being determined, the greater end is kept as its complement, so
+//! that a single minimum finds both.
 
-/// The functions that both lengths of vectors have alike.
+/// Functions that are the same for both vector lengths.
 macro_rules! shared {
     ($features:literal) => {
-        /// Zero.
+        /// The shuffle index that yields zero.
         pub(in crate::encode) const NOTHING: u8 = 0x80;
 
         /// The complement.
@@ -18,28 +22,28 @@ macro_rules! shared {
             xor(vector, set1_epi8(-1))
         }
 
-        /// All bits of the greater ends.
+        /// A mask of the greater ends.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn greater() -> Vector {
             lanes([0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 255, 255, 255, 255])
         }
 
-        /// Lesser ends for greater, and the other way round.
+        /// Exchanges lesser and greater ends.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn swap(ends: Vector) -> Vector {
             shuffle_epi32::<0b10_11_00_01>(ends)
         }
 
-        /// Sixteen times the same two octets of a lane.
+        /// Fills each lane with the same two of its bytes.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn repeat(vector: Vector, [a, b]: [u8; 2]) -> Vector {
             shuffle_epi8(vector, lanes([a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b]))
         }
 
-        /// The rows of two vectors' width: left, and right.
+        /// Loads four rows of the width of two vectors: left and right.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn rows(strip: [&[u8; 2 * WIDTH]; 4]) -> [[Vector; 4]; 2] {
@@ -53,7 +57,7 @@ macro_rules! shared {
             sides
         }
 
-        /// Halfway to the ends: eight octets of least values, eight of complements of greatest.
+        /// Folds rows towards the ends: eight bytes of minima, eight of complements of maxima.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn folded(least: Vector, greatest: Vector) -> Vector {
@@ -61,14 +65,14 @@ macro_rules! shared {
             min_epu8(unpacklo_epi64(least, greatest), unpackhi_epi64(least, greatest))
         }
 
-        /// The least and the complement of the greatest of each four octets with the same place.
+        /// Folds further: per block, four bytes of minima and four of complements of maxima.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn gathered(left: Vector, right: Vector) -> Vector {
             min_epu8(even(left, right), odd(left, right))
         }
 
-        /// Halfway between the ends' places, and a third of their distance in the upper 16 bits.
+        /// The middle between the ends' places, and a third of their distance in the upper 16 bits.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn middle_and_third(places: Vector) -> [Vector; 2] {
@@ -78,7 +82,7 @@ macro_rules! shared {
             [middle, slli_epi32::<16>(mulhi_epu16(distance, set1_epi32(21_846)))]
         }
 
-        /// Indices of sixteen places from the middle, each four of them in 32 bits' lowest octet.
+        /// Indices of sixteen places relative to the middle: four in the lowest byte of 32 bits.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn indices([upper, lower]: [Vector; 2], third: Vector) -> Vector {
@@ -93,7 +97,7 @@ macro_rules! shared {
 
         /// The ends of one channel, and its levels per step: `BC4`.
         ///
-        /// Of `ends`, the lowest octets count.
+        /// The four bytes of each end in `ends` are folded into its lowest byte.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn channel_ends<const INSET: i32>(ends: Vector) -> [Vector; 2] {
@@ -108,7 +112,7 @@ macro_rules! shared {
             [xor(add_epi32(ends, inset), and(greater(), octet)), scale]
         }
 
-        /// The codes of sixteen values in the third octet of a lane and the five behind it.
+        /// The codes of sixteen values, in bytes 2 to 7 of a lane.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn codes(values: Vector, least: Vector, scale: Vector) -> Vector {
@@ -130,10 +134,10 @@ macro_rules! shared {
     };
 }
 
-/// How far in front of what is loaded the memory is asked for what comes next, in octets.
+/// Prefetch distance ahead of loads, in bytes.
 ///
-/// The processor foresees four rows at once too late: at 2160p, without this, the encoders are a
-/// fifth to a third slower. 512 to 4096 are alike.
+/// The hardware prefetcher is too late for four rows at once: at 2160p, the encoders are a fifth to
+/// a third slower without this. Values from 512 to 4096 perform alike.
 const AHEAD: usize = 1024;
 
 pub(super) mod avx2;

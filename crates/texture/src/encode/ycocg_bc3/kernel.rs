@@ -1,10 +1,9 @@
-//! Scaled YCoCg in BC3 over vectors, written once for all lengths: what `portable` does, in the
-//! same integers.
+//! Scaled YCoCg in BC3 with vectors of any length, in the same integer arithmetic as `portable`.
 
-/// The kernel for vectors of the length whose operations are in scope.
+/// The kernel for vectors whose operations are in scope.
 macro_rules! kernel {
     ($features:literal) => {
-        /// Encodes whole pairs of vectors; the rest is left.
+        /// Encodes whole pairs of vectors; the remaining blocks are not encoded.
         #[target_feature(enable = $features)]
         pub(crate) fn encode(strip: Strip<'_>, out: &mut [u8]) {
             let [a, b, c, d] = strip.map(|row| row.as_chunks().0);
@@ -17,22 +16,22 @@ macro_rules! kernel {
             }
         }
 
-        /// Sixteen values a block of each channel.
+        /// Sixteen values per block of each channel.
         struct Channels {
             luma: Vector,
             orange: Vector,
             green: Vector,
         }
 
-        /// What two vectors' blocks have once, or once for each end.
+        /// Values that the blocks of two vectors have once, or once for each end.
         struct Ends {
             /// The quantised chroma and the scale, packed.
             colours: Vector,
             /// The direction of the line, 16 bits each for orange and green.
             weights: Vector,
-            /// The line's middle, and its third in the upper 16 bits.
+            /// The line's middle, and a third of its length in the upper 16 bits.
             limits: Vector,
-            /// What chroma is multiplied by.
+            /// The factor by which chroma is multiplied.
             scale: Vector,
         }
 
@@ -82,7 +81,7 @@ macro_rules! kernel {
             [left, or(or(shuffle_epi8(heads, head), luma), chroma)]
         }
 
-        /// Where sixteen chromas are, from the middle of the line.
+        /// The positions of sixteen chroma pairs on the line, relative to its middle.
         #[inline]
         #[target_feature(enable = $features)]
         fn places(
@@ -112,7 +111,7 @@ macro_rules! kernel {
             packed(ordered(quantised(scaled), covariance), scale)
         }
 
-        /// The corners of the boxes around the chromas, orange and green in 16 bits each.
+        /// The corners of the bounding boxes of chroma, 16 bits each for orange and green.
         #[inline]
         #[target_feature(enable = $features)]
         fn corners(left: &Channels, right: &Channels) -> Vector {
@@ -148,7 +147,7 @@ macro_rules! kernel {
             madd_epi16(add_epi16(even, odd), set1_epi16(1))
         }
 
-        /// What chroma can be multiplied by: 1, 2 or 4.
+        /// The factor by which chroma is multiplied: 1, 2 or 4.
         #[inline]
         #[target_feature(enable = $features)]
         fn scale(centred: Vector) -> Vector {
@@ -170,8 +169,9 @@ macro_rules! kernel {
             mulhi_epu16(steps, set1_epi32(64 << 16 | 32))
         }
 
-        /// The ends with their greens exchanged where orange differs and green falls while it
-        /// grows; where orange is the same, the first end stays the greater one.
+        /// Exchanges the greens of the ends if orange differs and the covariance is negative.
+        ///
+        /// If orange is the same, the first end stays the greater one.
         #[inline]
         #[target_feature(enable = $features)]
         fn ordered(steps: Vector, covariance: Vector) -> Vector {
@@ -194,7 +194,7 @@ macro_rules! kernel {
             let octets = srli_epi16::<6>(add_epi16(octets, set1_epi32(33 << 16 | 23)));
             let centred = sub_epi16(octets, set1_epi16(128));
             let [middle, third] = middle_and_third(madd_epi16(centred, weights));
-            // Pixels are not centred: their places are too great by the centre's.
+            // Pixels are not centred: their places include that of the centre.
             let centre = slli_epi32::<7>(madd_epi16(weights, set1_epi16(1)));
             let middle = add_epi16(middle, mullo_epi16(centre, scale));
             let limits = or(and(middle, set1_epi32(0xffff)), third);

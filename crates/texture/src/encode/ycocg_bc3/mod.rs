@@ -1,8 +1,8 @@
-//! Scaled YCoCg in BC3: luma where alpha is, chroma in red and green, its scale in blue.
+//! Scaled YCoCg in BC3: luma in alpha, chroma in red and green, its scale in blue.
 //!
-//! After J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007: chroma that
-//! varies little is multiplied by 2 or 4, and of the two diagonals of its box the one is taken
-//! along which Co and Cg go together.
+//! After J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007: small chroma
+//! is multiplied by 2 or 4, and the line follows the diagonal of the bounding box given by the sign
+//! of the covariance of Co and Cg.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
@@ -18,7 +18,7 @@ use crate::InstructionSet;
 use crate::dispatch;
 use crate::encode::strip;
 
-/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` octets apart, as `blocks` × 16 octets.
+/// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 16 bytes.
 ///
 /// Alpha is ignored. Nothing is written where `rgba` or `out` is too short.
 pub(crate) fn encode_block_row(

@@ -1,4 +1,4 @@
-//! Scaled YCoCg in BC3, one block after the other.
+//! Scaled YCoCg in BC3 without vector instructions, one block at a time.
 
 use crate::encode::bc4;
 use crate::encode::line;
@@ -25,7 +25,7 @@ fn mean(red: u8, blue: u8) -> u8 {
     red.midpoint(blue)
 }
 
-/// Half the sum, rounded up, as vectors have it.
+/// Half the sum, rounded up, as in the vector code.
 fn average(a: u8, b: u8) -> u8 {
     (u16::from(a) + u16::from(b)).div_ceil(2) as u8
 }
@@ -40,7 +40,7 @@ fn chroma_of([red, green, blue, _]: [u8; 4]) -> [u8; 2] {
     [average(red, !blue), average(green, !mean(red, blue))]
 }
 
-/// The ends of the chroma line, and by what they are multiplied.
+/// The ends of the chroma line, and the factor by which they are multiplied.
 struct Ends {
     /// Co and Cg in 5 and 6 bits.
     first: [u16; 2],
@@ -87,8 +87,8 @@ fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
         (low[channel], high[channel]) = (bottom + inset, top - inset);
     }
     let (mut first, mut second) = (quantised(high), quantised(low));
-    // With the same Co the line along Cg has both directions. The first end stays the greater one:
-    // some decoders give blocks of other order three colours, as in BC1.
+    // If Co is the same, the line along Cg has both directions. The first end stays the greater
+    // one: some decoders read blocks with the other order as having three colours, as in BC1.
     if covariance(chroma, middle) < 0 && first[0] != second[0] {
         std::mem::swap(&mut first[1], &mut second[1]);
     }
@@ -99,7 +99,7 @@ fn centred(octet: u8) -> i16 {
     i16::from(octet) - 128
 }
 
-/// The most that keeps all of the block's chroma within an octet: 1, 2 or 4.
+/// The greatest factor that keeps all of the block's chroma within 8 bits: 1, 2 or 4.
 fn scale(extent: i16) -> i16 {
     match extent {
         ..32 => 4,
@@ -108,7 +108,7 @@ fn scale(extent: i16) -> i16 {
     }
 }
 
-/// Whether Co and Cg grow together; no two pixels' products overflow 16 bits.
+/// The covariance of Co and Cg; the sum of any two pixels' products fits in 16 bits.
 fn covariance(chroma: &[[u8; 2]; 16], middle: [i16; 2]) -> i32 {
     let product = |&[orange, green]: &[u8; 2]| {
         i32::from(centred(orange) - middle[0]) * i32::from(centred(green) - middle[1])

@@ -1,10 +1,10 @@
-//! What a format is called by Vulkan, and how the Khronos Data Format Specification 1.3 says it.
+//! The `vkFormat` of a format, and its descriptor in the Khronos Data Format Specification 1.3.
 
 use crate::format::Format;
 
-/// `vkFormat` of a format: the one of sRGB colour where there is one.
+/// `vkFormat` of a format: the sRGB variant if there is one.
 ///
-/// `None` if it has several planes, which a KTX file must not have.
+/// `None` for formats with several planes, which a KTX file must not have.
 pub(super) fn vk_format(format: Format) -> Option<u32> {
     Some(match format {
         Format::Rgb24 => 29,
@@ -12,7 +12,7 @@ pub(super) fn vk_format(format: Format) -> Option<u32> {
         Format::Rgb565 => 4,
         Format::Bc1 => 132,
         Format::Bc3 => 138,
-        // Luma and chroma are no colours: the unit must not unfold their curve.
+        // Luma and chroma are not colours: the texture unit must not apply the sRGB curve to them.
         Format::YCoCgBc3 => 137,
         Format::Etc1 | Format::Etc2Rgb => 148,
         Format::Astc4x4 => 158,
@@ -27,7 +27,7 @@ pub(super) fn vk_format(format: Format) -> Option<u32> {
     })
 }
 
-/// The format of a `vkFormat`, with the curve of sRGB or without.
+/// The format of a `vkFormat`, with or without the sRGB curve.
 pub(super) fn of_vk_format(number: u32) -> Option<Format> {
     Some(match number {
         23 | 29 => Format::Rgb24,
@@ -48,7 +48,7 @@ pub(super) fn of_vk_format(number: u32) -> Option<Format> {
     })
 }
 
-/// Whether a `vkFormat` may be named so by the key.
+/// Whether the key may name this format for a `vkFormat`.
 pub(super) fn may_be(number: u32, format: Format) -> bool {
     match format {
         Format::YCoCgBc3 => of_vk_format(number) == Some(Format::Bc3),
@@ -57,7 +57,7 @@ pub(super) fn may_be(number: u32, format: Format) -> bool {
     }
 }
 
-/// `typeSize`: octets that are swapped together where memory is big-endian.
+/// `typeSize`: bytes that are swapped together on big-endian machines.
 pub(super) fn type_size(format: Format) -> u32 {
     if format == Format::Rgb565 { 2 } else { 1 }
 }
@@ -85,7 +85,7 @@ const fn sample(offset: u16, bits: u8, channel: u8) -> Sample {
     Sample { offset, bits, channel }
 }
 
-/// The model and the samples of a format of one plane, from the lowest bit.
+/// The colour model and the samples of a format of one plane, from the lowest bit.
 fn samples(format: Format) -> (u8, &'static [Sample]) {
     match format {
         Format::Rgb24 => {
@@ -114,7 +114,7 @@ fn samples(format: Format) -> (u8, &'static [Sample]) {
 pub(super) fn descriptor(format: Format) -> Vec<u8> {
     let (model, samples) = samples(format);
     let block = format.planes()[0].block;
-    // No format of ours without the curve has colours that need another than a straight line.
+    // The formats without an sRGB variant are described as linear.
     let curve = !matches!(format, Format::YCoCgBc3 | Format::Rgb565);
     let transfer = if curve { TRANSFER_SRGB } else { TRANSFER_LINEAR };
     let size = 24 + 16 * samples.len();
@@ -126,7 +126,7 @@ pub(super) fn descriptor(format: Format) -> Vec<u8> {
     out.extend([block.width as u8 - 1, block.height as u8 - 1, 0, 0]);
     out.extend([block.bytes as u8, 0, 0, 0, 0, 0, 0, 0]);
     for sample in samples {
-        // Alpha has no curve, and a colour with one says so of it.
+        // In sRGB formats, alpha is marked as linear.
         let straight = curve && sample.channel == CHANNEL_ALPHA;
         out.extend(sample.offset.to_le_bytes());
         out.extend([sample.bits - 1, sample.channel | if straight { DATATYPE_LINEAR } else { 0 }]);
@@ -155,7 +155,7 @@ mod tests {
     fn the_descriptor_of_bc3_is_the_one_that_khronos_tools_write() {
         let expected = [
             60, 0, 0, 0, 0, 0, 0, 0, 2, 0, 56, 0, 130, 1, 2, 0, 3, 3, 0, 0, 16, 0, 0, 0, 0, 0, 0,
-            0, // Alpha with the mark of a straight line, then colour.
+            0, // Alpha, marked as linear, then colour.
             0, 0, 63, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, //
             64, 0, 63, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255,
         ];

@@ -1,9 +1,9 @@
-//! KTX 2.0, the Khronos container, for frames that are encoded already.
+//! KTX 2.0, the Khronos container, for encoded frames.
 //!
 //! Frames are the layers of one array texture without mipmaps or supercompression, row 0 on top.
-//! `KTXanimData` says the rate: a frame lasts `duration / timescale` seconds. The key
-//! `RushesFormat` holds the format's name as text ended by a zero octet; it tells apart what
-//! Vulkan does not (`ycocg-bc3` from `bc3`, `etc1` from `etc2`) and need not be there for others.
+//! `KTXanimData` holds the rate: a frame lasts `duration / timescale` seconds. The key
+//! `RushesFormat` holds the format's name as zero-terminated text; it distinguishes formats with
+//! the same `vkFormat` (`ycocg-bc3` from `bc3`, `etc1` from `etc2`) and is optional for others.
 
 mod descriptor;
 mod reader;
@@ -12,49 +12,49 @@ mod writer;
 pub use reader::Ktx2Reader;
 pub use writer::Ktx2Writer;
 
-/// The first octets of every file.
+/// The first bytes of every file.
 const MAGIC: [u8; 12] = *b"\xABKTX 20\xBB\r\n\x1A\n";
 
-/// Octets of the header with the index of one level.
+/// Bytes of the header, including the index of one level.
 const HEADER: usize = 104;
 
-/// Where the header has the number of layers, in octets.
+/// Offset of the number of layers in the header, in bytes.
 const LAYERS_AT: u64 = 32;
 
-/// Where the index has the octets of level 0, in the file and without supercompression.
+/// Offset of the two lengths of level 0 in the index: in the file, and without supercompression.
 const LEVEL_BYTES_AT: u64 = 88;
 
-/// How long a frame is seen: duration, timescale and how often all is repeated.
+/// The key of the rate: duration, timescale and loop count.
 const KEY_RATE: &[u8] = b"KTXanimData";
 
-/// Which format it is.
+/// The key of the format's name.
 const KEY_FORMAT: &[u8] = b"RushesFormat";
 
-/// Octets of keys and values that are read.
+/// Maximum bytes of keys and values.
 const KEYS_MAX: u32 = 65_536;
 
-/// Why a KTX 2.0 file cannot be used.
+/// An invalid or unsupported KTX 2.0 file.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ktx2Error {
-    /// It does not begin as KTX 2.0 files do.
+    /// The file does not begin with the magic of KTX 2.0.
     #[error("this is no KTX 2.0 file")]
     Magic,
     /// The file ends within its header.
     #[error("the file ends within its header")]
     Header,
-    /// A `vkFormat` that is no format of ours; 0 is supercompressed.
+    /// An unsupported `vkFormat`; 0 stands for a supercompressed file.
     #[error("the file is of Vulkan's format {0}, which is not one of ours")]
     VkFormat(u32),
-    /// `RushesFormat` names nothing, or what `vkFormat` cannot be.
+    /// `RushesFormat` names no format, or one that does not match `vkFormat`.
     #[error("the key RushesFormat says {name:?}, which Vulkan's format {vk_format} is not")]
     Format {
-        /// What the key says.
+        /// The value of the key.
         name: String,
-        /// What the header says.
+        /// The `vkFormat` of the header.
         vk_format: u32,
     },
-    /// A value of the header that frames do not have.
+    /// A header field has a value that frames cannot have.
     #[error("{field} is {value}; frames are plain two-dimensional layers")]
     Field {
         /// The header's field.
@@ -65,16 +65,16 @@ pub enum Ktx2Error {
     /// Keys and values that lie outside the file, or are damaged.
     #[error("the keys and values are damaged at octet {0}")]
     Keys(u64),
-    /// The layers lie outside the file, or have another size than they must.
+    /// The layers lie outside the file, or have the wrong size.
     #[error("level 0 has {bytes} octets at {offset}, which are not {layers} frames of {frame}")]
     Level {
-        /// Where the header says it begins, in octets.
+        /// Offset of the level according to the header, in bytes.
         offset: u64,
-        /// Octets that the header says.
+        /// Bytes of the level according to the header.
         bytes: u64,
-        /// Frames that the header says.
+        /// Number of frames according to the header.
         layers: u32,
-        /// Octets of a frame.
+        /// Bytes of a frame.
         frame: usize,
     },
 }

@@ -28,7 +28,7 @@ pub struct Ktx2Reader<R> {
     frame: u64,
 }
 
-/// The header, of which every field is there.
+/// A complete header.
 struct Header([u8; HEADER]);
 
 impl Header {
@@ -54,9 +54,10 @@ impl Header {
         Ok(header)
     }
 
-    /// That each field is one that frames can have.
+    /// Checks that each field has a value that frames can have.
     fn check(&self) -> Result<(), Ktx2Error> {
-        // Name, place, least and most; smaller pictures behind the first are passed over.
+        // Name, offset, minimum and maximum; levels after the first, with smaller pictures, are
+        // ignored.
         let fields = [
             ("supercompressionScheme", 44, 0, 0),
             ("pixelDepth", 28, 0, 0),
@@ -80,7 +81,7 @@ fn read_or(reader: &mut impl Read, to: &mut [u8], short: Ktx2Error) -> Result<()
     })
 }
 
-/// The value of a key among keys and values; `at` is where they lie, for the error.
+/// The value of a key among keys and values; `at` is their offset in the file, for errors.
 fn value<'k>(mut keys: &'k [u8], key: &[u8], at: u64) -> Result<Option<&'k [u8]>, Ktx2Error> {
     let all = keys.len();
     while !keys.is_empty() {
@@ -98,7 +99,7 @@ fn value<'k>(mut keys: &'k [u8], key: &[u8], at: u64) -> Result<Option<&'k [u8]>
     Ok(None)
 }
 
-/// Reads the keys and values that the header says, if they are in the file.
+/// Reads the keys and values at the offset in the header, if they lie inside the file.
 fn read_keys(
     reader: &mut (impl Read + Seek),
     header: &Header,
@@ -142,7 +143,7 @@ impl<R: Read + Seek> Ktx2Reader<R> {
     ///
     /// # Errors
     ///
-    /// [`FileError`] with [`Ktx2Error`] if this is no KTX 2.0 file, or not one of frames.
+    /// [`FileError`] with [`Ktx2Error`] if this is not a KTX 2.0 file, or does not contain frames.
     pub fn new(mut reader: R) -> Result<Self, FileError> {
         let file = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
@@ -150,7 +151,7 @@ impl<R: Read + Seek> Ktx2Reader<R> {
         let keys = read_keys(&mut reader, &header, file)?;
         let layout = Layout::new(format(&header, &keys)?, header.word(20), header.word(24))?;
         let rate = rate(&header, &keys)?;
-        // A texture that is no array has one layer.
+        // The number of layers is 0 if the texture is not an array.
         let layers = header.word(32).max(1);
         let (offset, bytes) = (header.long(80), header.long(88));
         let frame = layout.bytes();
@@ -183,7 +184,7 @@ impl<R: Read + Seek + Send> FrameReader for Ktx2Reader<R> {
         let want = self.layout.bytes();
         let have = read_exactly(&mut self.reader, frame, want, self.file)?;
         if have < want {
-            // It was there when opened: somebody has cut it since.
+            // The layer was complete when opened; the file has been truncated since.
             return Err(FileError::Truncated { frame: self.frame, have, want });
         }
         self.frame += 1;

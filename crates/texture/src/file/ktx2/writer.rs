@@ -18,7 +18,7 @@ use crate::rate::Rate;
 
 /// Writes a KTX 2.0 file whose layers are frames.
 ///
-/// How many there are is written at the end, into the header.
+/// The number of frames is written into the header at the end.
 #[derive(Debug)]
 pub struct Ktx2Writer<W> {
     writer: W,
@@ -35,7 +35,7 @@ fn append_key(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// The keys and values, in the order of their octets, which the format wants.
+/// The keys and values, in byte order of the keys as the format requires.
 fn keys(layout: &Layout, rate: Rate) -> Vec<u8> {
     let mut out = Vec::new();
     // Never repeated: a loop count of 1 would show it twice.
@@ -51,12 +51,12 @@ fn keys(layout: &Layout, rate: Rate) -> Vec<u8> {
     out
 }
 
-/// Everything before the first frame; neither layers nor their octets are counted yet.
+/// Everything before the first frame; the number of layers and their bytes are still 0.
 fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
     let format = layout.format();
     let (descriptor, keys) = (descriptor::descriptor(format), keys(layout, rate));
     let keys_at = HEADER + descriptor.len();
-    // A level begins at a multiple of 4 and of the octets of a block.
+    // A level begins at a multiple of 4 and of the bytes of a block.
     let block = format.planes()[0].block.bytes;
     let alignment = (1..=4).map(|times| times * block).find(|bytes| bytes % 4 == 0).unwrap_or(4);
     let first = (keys_at + keys.len()).next_multiple_of(alignment);
@@ -66,7 +66,7 @@ fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
         layout.width(),
         layout.height(),
         0, // pixelDepth
-        0, // layerCount, at the end
+        0, // layerCount, written at the end
         1, // faceCount
         1, // levelCount
         0, // supercompressionScheme
@@ -77,9 +77,9 @@ fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
     ];
     let mut out = MAGIC.to_vec();
     out.extend(words.map(u32::to_le_bytes).as_flattened());
-    out.extend([0; 16]); // nothing that the supercompression of all layers shares
+    out.extend([0; 16]); // no global data of supercompression
     out.extend((first as u64).to_le_bytes());
-    out.extend([0; 16]); // octets of the level, at the end
+    out.extend([0; 16]); // bytes of the level, written at the end
     out.extend(descriptor);
     out.extend(keys);
     out.resize(first, 0);
@@ -87,7 +87,7 @@ fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
 }
 
 impl<W: Write + Seek> Ktx2Writer<W> {
-    /// Writes the header, at the place where `writer` stands, which must be its beginning.
+    /// Writes the header at the position of `writer`, which must be its beginning.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<W: Write + Seek> Ktx2Writer<W> {
         Ok(())
     }
 
-    /// Writes the number of frames, and hands back what was written to.
+    /// Writes the number of frames, and returns the underlying writer.
     ///
     /// # Errors
     ///

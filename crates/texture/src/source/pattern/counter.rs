@@ -1,8 +1,8 @@
-//! The frame's number in squares of black and white, which a program reads out of the picture.
+//! The frame number as black and white squares that a program can read from the picture.
 //!
-//! In the upper left corner: 32 squares of the number, the highest bit first, then eight that
-//! check it, in rows of 40, 20 or 10. Their sides are a multiple of 4 and at least 8 pixels, so
-//! that they lie on the blocks of texture formats and outlive halved chroma and noise.
+//! The upper left corner has 32 squares for the number, the highest bit first, then eight for a
+//! checksum, in rows of 40, 20 or 10. Their sides are a multiple of 4 and at least 8 pixels, so
+//! that they are aligned to the blocks of texture formats and survive halved chroma and noise.
 
 use crate::format::Format;
 use crate::layout::Layout;
@@ -21,7 +21,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// `None` if the frame has not 10 × 4 squares' pixels.
+    /// `None` if the frame has too few pixels for 10 × 4 squares.
     fn new(layout: &Layout) -> Option<Self> {
         [40, 20, 10].into_iter().find_map(|columns| {
             let rows = SQUARES / columns;
@@ -38,7 +38,7 @@ impl Grid {
     }
 }
 
-/// The number and eight bits that a picture without squares is unlikely to have with it.
+/// The number and its eight-bit checksum, which a picture without squares is unlikely to match.
 fn checked(number: u32) -> u64 {
     let check = number.wrapping_mul(0x9E37_79B1) >> 24 ^ 0x5A;
     u64::from(number) << 8 | u64::from(check)
@@ -54,7 +54,7 @@ pub(super) fn draw(layout: &Layout, frame: &mut [u8], number: u32, [black, white
     }
 }
 
-/// How bright a pixel is, from 0 to 255; `None` in formats of blocks.
+/// The brightness of a pixel, from 0 to 255; `None` for block formats.
 fn brightness(layout: &Layout, frame: &[u8], x: u32, y: u32) -> Option<u32> {
     let plane = &layout.planes()[0];
     let pixel = layout.format().planes()[0].block.bytes;
@@ -70,9 +70,9 @@ fn brightness(layout: &Layout, frame: &[u8], x: u32, y: u32) -> Option<u32> {
 
 /// Reads the number that a [`crate::source::Pattern`] drew into a frame, modulo 2³².
 ///
-/// `None` if there is none, be it that the squares are not to be made out, that the frame is too
-/// small for them (it needs 80×32, 160×16 or 320×8 pixels), that it has another size than its
-/// layout, or that it is made of blocks, which must be decoded first.
+/// `None` if the squares cannot be recognised, if the frame is too small for them (it needs 80×32,
+/// 160×16 or 320×8 pixels), if it does not have the size of its layout, or if it has a block format
+/// and must be decoded first.
 pub fn read_counter(layout: &Layout, frame: &[u8]) -> Option<u32> {
     let grid = Grid::new(layout)?;
     if frame.len() != layout.bytes() {
@@ -81,7 +81,7 @@ pub fn read_counter(layout: &Layout, frame: &[u8]) -> Option<u32> {
     let mut bits = 0;
     for square in 0..SQUARES {
         let Rect { x, y, .. } = grid.square(square);
-        // The middle, which the neighbours do not touch.
+        // The middle, which neighbouring squares do not affect.
         let (from, to) = (grid.side / 4, grid.side - grid.side / 4);
         let mut sum = 0;
         for y in y + from..y + to {

@@ -1,4 +1,4 @@
-//! Ten digits of five by seven dots, for people.
+//! Ten digits of five by seven dots, for human readers.
 
 use crate::layout::Layout;
 use crate::source::pattern::ink::Ink;
@@ -22,7 +22,7 @@ const DIGITS: [[u8; 7]; 10] = [
     [0b01110, 0b10001, 0b10001, 0b01111, 0b00001, 0b00010, 0b01100],
 ];
 
-/// Draws the lowest digits of a number from `(x, y)`, each dot a square of `scale` pixels.
+/// Draws digits from `(x, y)` on, each dot a square of `scale` pixels.
 pub(super) fn draw(
     layout: &Layout,
     frame: &mut [u8],

@@ -1,13 +1,13 @@
-//! Rectangles of one colour, in any format that is made of pixels.
+//! Rectangles of one colour, in any raw format.
 
 use crate::format::Format;
 use crate::layout::Layout;
 
-/// What a pixel of each plane holds to show one colour.
+/// The bytes of one colour in a pixel of each plane.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Ink([[u8; 4]; 3]);
 
-/// Pixels of the frame.
+/// A rectangle of the frame, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rect {
     pub(super) x: u32,
@@ -16,13 +16,13 @@ pub(super) struct Rect {
     pub(super) height: u32,
 }
 
-/// The nearest octet.
+/// The nearest 8-bit value.
 #[allow(clippy::cast_sign_loss, reason = "the cast ends at 0 and 255")]
 pub(super) fn octet(value: f32) -> u8 {
     value.round() as u8
 }
 
-/// Red, green and blue in BT.709 of limited range.
+/// Converts RGB to BT.709 of limited range.
 fn yuv([red, green, blue]: [u8; 3]) -> [u8; 3] {
     let [red, green, blue] = [red, green, blue].map(f32::from);
     let luma = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -39,7 +39,7 @@ fn ycocg([red, green, blue]: [u8; 3]) -> [u8; 3] {
 }
 
 impl Ink {
-    /// The ink of a colour; `None` in formats of blocks.
+    /// The ink of a colour; `None` for block formats.
     pub(super) fn new(format: Format, colour: [u8; 3]) -> Option<Self> {
         let [red, green, blue] = colour;
         let planes = |[luma, first, second]: [u8; 3]| {
@@ -58,13 +58,13 @@ impl Ink {
         })
     }
 
-    /// The octets of a pixel of a plane, of which as many count as its pixels have.
+    /// The bytes of a pixel of a plane; only as many as its pixels have are used.
     pub(super) fn plane(&self, plane: usize) -> &[u8; 4] {
         &self.0[plane]
     }
 }
 
-/// Fills what lies of a rectangle in the frame.
+/// Fills the part of a rectangle that lies inside the frame.
 pub(super) fn fill(layout: &Layout, frame: &mut [u8], rect: Rect, ink: &Ink) {
     for (at, (plane, shape)) in layout.planes().iter().zip(layout.format().planes()).enumerate() {
         let (across, down) = (shape.horizontal, shape.vertical);

@@ -1,4 +1,4 @@
-//! A picture that moves and says its number, for when there is no film.
+//! A moving test pattern with frame numbers.
 
 mod counter;
 mod font;
@@ -19,11 +19,12 @@ use crate::source::pattern::scene::Scene;
 pub use counter::read_counter;
 pub use spec::{PatternError, PatternSpec};
 
-/// A test pattern: bars of colour with the frame's number in large digits, two bands of colour
-/// that move against each other, a gradient and gratings, and the number again in squares that
-/// [`read_counter`] reads.
+/// A test pattern with moving parts and frame numbers.
 ///
-/// What stands still is drawn once; of each frame only what moves.
+/// It has colour bars with the frame number in large digits, two bands of colour that move in
+/// opposite directions, a gradient and gratings, and the number again in squares that
+/// [`read_counter`] reads. The static parts are drawn once; only the moving parts are drawn for
+/// each frame.
 #[derive(Debug)]
 pub struct Pattern {
     layout: Layout,
@@ -34,11 +35,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Draws what stands still.
+    /// Creates the pattern and draws its static parts.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] if the format is one of blocks, or there is no frame of the size.
+    /// [`PatternError`] if the format is a block format, or the size is invalid.
     pub fn new(spec: &PatternSpec) -> Result<Self, PatternError> {
         let layout = Layout::new(spec.format, spec.size.0, spec.size.1)?;
         let scene = Scene::new(&layout).ok_or(PatternError::Blocks(spec.format))?;

@@ -1,4 +1,4 @@
-//! What the pattern shows, and what of it moves.
+//! The static and the moving parts of the pattern.
 
 use crate::layout::Layout;
 use crate::source::pattern::counter;
@@ -8,7 +8,7 @@ use crate::source::pattern::ink::Rect;
 use crate::source::pattern::ink::fill;
 use crate::source::pattern::ink::octet;
 
-/// The bars from left to right, at three quarters of their brightness as television has them.
+/// The bars from left to right, at three quarters of full brightness as in television.
 const BARS: [[u8; 3]; 8] = [
     [191, 191, 191],
     [191, 191, 0],
@@ -20,31 +20,31 @@ const BARS: [[u8; 3]; 8] = [
     [16, 16, 16],
 ];
 
-/// Digits that are drawn of the number, the lowest.
+/// Number of digits that are drawn, the lowest of the frame number.
 const DIGITS: usize = 8;
 
-/// Pixels of the lines of each grating.
+/// Width in pixels of the lines of each grating.
 const GRATINGS: [u32; 4] = [1, 2, 4, 8];
 
-/// What is prepared once.
+/// The prepared parts of a pattern.
 #[derive(Debug)]
 pub(super) struct Scene {
     layout: Layout,
-    /// A frame with what stands still.
+    /// A frame with the static parts.
     still: Vec<u8>,
-    /// For each plane two rounds of the moving colours, one behind the other.
+    /// Two consecutive rounds of the moving colours, for each plane.
     rounds: [Vec<u8>; 3],
     ink: [Ink; 2],
 }
 
-/// A value that rises from 0 to 255 and falls again within `0.0..1.0`, over and over.
+/// A periodic value that rises from 0 to 255 and falls again within `0.0..1.0`.
 fn wave(at: f32) -> u8 {
     let at = at.fract();
     octet(if at < 0.5 { at * 510.0 } else { (1.0 - at) * 510.0 })
 }
 
 impl Scene {
-    /// `None` if the format is one of blocks.
+    /// `None` for block formats.
     pub(super) fn new(layout: &Layout) -> Option<Self> {
         let format = layout.format();
         let ink = [Ink::new(format, [0; 3])?, Ink::new(format, [255; 3])?];
@@ -56,7 +56,7 @@ impl Scene {
         Some(Self { layout: *layout, still, rounds, ink })
     }
 
-    /// Makes `frame` frame `number`, if it is empty or was made another of this scene.
+    /// Draws frame `number` into `frame`, which must be empty or another frame of this scene.
     pub(super) fn draw(&self, frame: &mut Vec<u8>, number: u64) {
         if frame.len() != self.still.len() {
             frame.clear();
@@ -67,11 +67,11 @@ impl Scene {
         counter::draw(&self.layout, frame, number as u32, &self.ink);
     }
 
-    /// Two bands under the bars: the upper goes to the left, the lower to the right.
+    /// Draws two bands under the bars: the upper moves to the left, the lower to the right.
     fn draw_bands(&self, frame: &mut [u8], number: u64) {
         let (width, height) = (self.layout.width(), self.layout.height());
         let round = u64::from(width.next_multiple_of(2));
-        // Even, so that halved chroma goes along.
+        // Even, so that halved chroma moves with luma.
         let step = u64::from((width / 240).next_multiple_of(2).max(2));
         let left = (number % round * step) % round;
         let (top, middle, bottom) = (height / 2, height * 5 / 8, height * 3 / 4);
@@ -90,7 +90,7 @@ impl Scene {
         }
     }
 
-    /// The number in the middle of the bars, if there is room for it to be read.
+    /// Draws the number in the middle of the bars, if there is room for legible digits.
     fn draw_digits(&self, frame: &mut [u8], number: u64) {
         let (width, height) = (self.layout.width(), self.layout.height());
         let across = font::CELL.0 * DIGITS as u32 + 1;
@@ -123,7 +123,7 @@ fn draw_bars(layout: &Layout, frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Below on the left: red grows to the right and green downwards.
+/// The lower left: red grows to the right and green downwards.
 fn draw_gradient(layout: &Layout, frame: &mut [u8]) -> Option<()> {
     let (right, top, bottom) = (layout.width() / 2, layout.height() * 3 / 4, layout.height());
     let share = |part: u32, whole: u32| (part * 255 / whole.max(1)) as u8;
@@ -137,7 +137,7 @@ fn draw_gradient(layout: &Layout, frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Below on the right: upright lines of 1, 2, 4 and 8 pixels.
+/// The lower right: vertical lines of 1, 2, 4 and 8 pixels.
 fn draw_gratings(layout: &Layout, frame: &mut [u8], ink: &[Ink; 2]) {
     let (left, top) = (layout.width() / 2, layout.height() * 3 / 4);
     let each = (layout.width() - left) / GRATINGS.len() as u32;

@@ -1,4 +1,4 @@
-//! What pattern is wanted, by a few words.
+//! The specification of a pattern as text.
 
 use std::str::FromStr;
 
@@ -8,38 +8,38 @@ use crate::layout::LayoutError;
 use crate::rate::Rate;
 use crate::rate::RateError;
 
-/// What a [`crate::source::Pattern`] is to be.
+/// The specification of a [`crate::source::Pattern`].
 ///
 /// As text: `pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PatternSpec {
-    /// What the frames are made of; not a format of blocks.
+    /// The format of the frames; not a block format.
     pub format: Format,
     /// Width and height in pixels.
     pub size: (u32, u32),
     /// Frames per second.
     pub rate: Rate,
-    /// Frames until the end; without, there is none.
+    /// Number of frames; `None` for an endless pattern.
     pub frames: Option<u64>,
 }
 
-/// Why a pattern cannot be drawn.
+/// An invalid pattern specification.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// Words that say no pattern.
+    /// Text that is not a pattern specification.
     #[error("{0:?} is no pattern; write pattern:3840x2160@60 and perhaps ,rgba8 or ,frames=300")]
     Text(String),
-    /// A rate that is none.
+    /// An invalid rate.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// A format that there is not.
+    /// An unknown format.
     #[error(transparent)]
     Unknown(#[from] UnknownFormat),
-    /// A format of blocks.
+    /// A block format.
     #[error("a pattern is drawn in pixels, and {0} is made of blocks")]
     Blocks(Format),
-    /// A size that no frame has.
+    /// An invalid frame size.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }
@@ -53,17 +53,17 @@ impl Default for PatternSpec {
 }
 
 impl PatternSpec {
-    /// Whether text is meant for a pattern, rather than for a file.
+    /// Whether a text names a pattern rather than a file.
     pub fn is_one(text: &str) -> bool {
         let rest = text.strip_prefix("pattern");
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@', ',']))
     }
 
-    /// Reads text; what it leaves out is taken from `unsaid`.
+    /// Parses a text; omitted parts are taken from `unsaid`.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] if it cannot be understood.
+    /// [`PatternError`] if the text cannot be parsed.
     pub fn parse(text: &str, unsaid: Self) -> Result<Self, PatternError> {
         let wrong = || PatternError::Text(text.to_owned());
         if !Self::is_one(text) {
