@@ -86,7 +86,7 @@ impl Security {
 
     /// A master key that nobody has had before, the same both ways; the peer must be told it in
     /// some safe way, such as a description over an encrypted channel
-    /// ([`StreamBuilder::description`]).
+    /// ([`StreamBuilder::description`](crate::StreamBuilder::description)).
     ///
     /// # Errors
     /// [`Error::Random`] if the operating system gives no random numbers.

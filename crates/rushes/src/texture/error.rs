@@ -28,7 +28,7 @@ pub enum TextureError {
     Codec(#[from] CodecError),
     /// A stream of RTP could not be opened.
     #[error(transparent)]
-    Stream(#[from] crate::Error),
+    Stream(#[from] crate::error::Error),
     /// The operating system could not start a thread.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),
