@@ -1,4 +1,4 @@
-//! What one end of a key agreement costs: making a pair, and agreeing.
+//! The cost of a key agreement at one end: generating a key pair, and agreeing.
 //!
 //! `cargo bench -p rushes-proto --features zrtp --bench agreement`
 
@@ -26,7 +26,7 @@ fn main() {
     divan::main();
 }
 
-/// Octets that count upwards: as good as others for the time they take.
+/// Octets that count upwards, which take as much time as others.
 fn counting() -> impl FnMut(&mut [u8]) {
     let mut next = 1_u8;
     move |out| {

@@ -1,5 +1,5 @@
-//! What protection costs, packet by packet, on one core: Rushes, beside libsrtp2's `srtp_protect`
-//! and beside `openssl speed` of the suite's parts, in turn in one run.
+//! The cost of protection for each packet on one core: Rushes, libsrtp2's `srtp_protect` and
+//! `openssl speed` of the suite's parts, measured in turn in one run.
 //!
 //! `cargo bench -p rushes-proto --features srtp --bench srtp`
 //!
@@ -32,7 +32,7 @@ const HEADER_LEN: usize = 12;
 /// Packets that are protected before they are unprotected.
 const PACKETS: usize = 64;
 const RUNS: usize = 7;
-/// How long one thing is measured in one run.
+/// The duration of one measurement in one run.
 const TIME: Duration = Duration::from_millis(300);
 
 /// Nanoseconds for each packet, run by run.
@@ -47,7 +47,7 @@ struct Row {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that it runs.
     let is_test = !std::env::args().any(|argument| argument == "--bench");
     let (runs, time) = if is_test { (1, Duration::from_millis(1)) } else { (RUNS, TIME) };
     let peer = if is_test { None } else { build_peer() };
@@ -128,7 +128,7 @@ fn protect(suite: Suite, time: Duration) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(n)
 }
 
-/// In place, one by one or together.
+/// Unprotects packets in place, one by one or together.
 fn unprotect(suite: Suite, time: Duration, together: bool) -> f64 {
     let (mut protector, mut unprotector) = (protector(suite), unprotector(suite));
     let mut packets = vec![Vec::new(); PACKETS];
@@ -155,7 +155,7 @@ fn unprotect(suite: Suite, time: Duration, together: bool) -> f64 {
     spent.as_nanos() as f64 / f64::from(n)
 }
 
-/// libsrtp2 in a program of its own; `None` where it or a C compiler is missing.
+/// Builds a program with libsrtp2; `None` where it or a C compiler is missing.
 fn build_peer() -> Option<PathBuf> {
     let flags =
         Command::new("pkg-config").args(["--cflags", "--libs", "libsrtp2"]).output().ok()?;
@@ -173,7 +173,7 @@ fn libsrtp(program: &PathBuf, suite: Suite, time: Duration) -> Option<f64> {
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()
 }
 
-/// What `openssl speed` says of the parts, one after the other, at this length.
+/// The time that `openssl speed` reports for the parts in sequence, at this length.
 fn openssl(suite: Suite) -> Option<f64> {
     let bits = 8 * suite.key_len();
     let cipher = format!("aes-{bits}-{}", if suite.is_aead() { "gcm" } else { "ctr" });
@@ -182,7 +182,7 @@ fn openssl(suite: Suite) -> Option<f64> {
     Some(cipher + tag)
 }
 
-/// Nanoseconds for so many octets.
+/// Nanoseconds for `PAYLOAD_LEN` octets.
 fn openssl_speed(what: &[&str]) -> Option<f64> {
     let mut command = Command::new("openssl");
     command.args(["speed", "-mr", "-seconds", "1", "-bytes", &PAYLOAD_LEN.to_string()]).args(what);

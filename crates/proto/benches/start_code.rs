@@ -1,4 +1,4 @@
-//! Start-code search: the library's, beside the two that it is made of and a plain loop.
+//! Start-code search: the library's, the two searches that it consists of, and a plain loop.
 //!
 //! `cargo bench -p rushes-proto --bench start_code`
 
@@ -10,7 +10,7 @@ fn main() {
     divan::main();
 }
 
-/// What is searched.
+/// The octets to search.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// A slice: any octets, with emulation prevention.
@@ -19,13 +19,13 @@ enum Kind {
     Zeros,
     /// As many false beginnings as fit.
     Teasing,
-    /// What the vector search takes for a start code and must look at again.
+    /// Octets that the vector search takes for a start code and must check again.
     NearMisses,
     /// As many start codes as fit.
     StartCodes,
     /// Units of 50 octets, as an encoder makes them at the lowest rates.
     ShortUnits,
-    /// The repository's H.265 stream of tiny units, again and again.
+    /// The repository's H.265 stream of tiny units, repeated.
     Stream,
 }
 
@@ -81,7 +81,7 @@ fn octet_by_octet(octets: &[u8]) -> usize {
     octets.windows(3).filter(|window| **window == [0, 0, 1]).count()
 }
 
-/// Blocks of 64 octets that the compiler turns into vectors, looked into only if two zeros meet.
+/// Searches blocks of 64 octets, which the compiler vectorises, and again where two zeros meet.
 fn in_blocks(octets: &[u8]) -> usize {
     let (mut count, mut at) = (0, 0);
     while let Some(block) = octets.get(at..).and_then(|rest| rest.first_chunk::<66>()) {

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::crypto::{Agreement, KeyPair, tags_are_equal};
 
-/// From here on dudect calls a difference found; below 5 it calls nothing certain.
+/// The t value from which dudect reports a difference, and the one below which it reports none.
 const FOUND: f64 = 10.0;
 const DOUBTFUL: f64 = 5.0;
 
-/// The slowest measurements are left out: interrupts and the like. So many in a hundred stay.
+/// The percentage of measurements kept. The slowest are left out: interrupts and the like.
 const KEPT_PERCENT: usize = 90;
 
 /// Octets without a pattern (`SplitMix64`).
@@ -71,7 +71,7 @@ fn report(name: &str, times: &[Vec<f64>; 2]) {
     println!("{name:24} {:>9} measurements  t = {t:>7.2}  {verdict}", times.concat().len());
 }
 
-/// Tags that differ in their first octet, beside tags that differ in their last.
+/// Compares tags that differ in their first octet with tags that differ in their last.
 fn tags(budget: Duration) {
     let mut random = Random(1);
     let times = measure(budget, |is_last| {
@@ -79,7 +79,7 @@ fn tags(budget: Duration) {
         random.fill(&mut tag);
         let mut other = tag;
         other[if is_last { 15 } else { 0 }] ^= 1;
-        // Once is too short for the clock.
+        // One comparison is too short for the clock.
         let start = Instant::now();
         for _ in 0..64 {
             black_box(tags_are_equal(black_box(&tag), black_box(&other)));
@@ -89,7 +89,7 @@ fn tags(budget: Duration) {
     report("comparison of tags", &times);
 }
 
-/// One private key always, beside another each time.
+/// Compares a fixed private key with a new one each time.
 fn agreement(name: &str, agreement: Agreement, budget: Duration) {
     let mut random = Random(2);
     let peer = KeyPair::generate(agreement, &mut |octets| random.fill(octets)).unwrap();

@@ -1,7 +1,7 @@
-//! Packets that ended other libraries' processes, each by name.
+//! Packets that crashed other libraries, each with its number.
 //!
-//! They were collected from a study of the field's best-known C++ library; here each is counted,
-//! or does what an honest packet would, and a good frame sent afterwards arrives.
+//! They were collected in a study of the best-known C++ library of the field. Here each is counted
+//! or handled like an honest packet, and a good frame sent afterwards arrives.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
@@ -34,7 +34,7 @@ fn fragment(sequence: u16, timestamp: u32, start_end: u8, body: &[u8]) -> Vec<u8
     packet(sequence, timestamp, start_end == 0b01, &payload)
 }
 
-/// A stream of `kind` that has been believed, ready for packet number 1000 at time 0.
+/// A receiver of `kind` without probation, and its clock.
 struct Victim {
     listener: Listener,
     clock: Duration,
@@ -57,7 +57,7 @@ impl Victim {
         self.listener.receiver.statistics().discards.get(reason)
     }
 
-    /// A good single NAL unit still comes through.
+    /// Checks that a good single NAL unit still arrives.
     fn still_works(&mut self, sequence: u16) {
         self.listener.frames.clear();
         self.take(&packet(sequence, 77_777, true, &[1 << 1, 1, 5, 6, 7]));
@@ -134,7 +134,7 @@ fn aggregates_that_claim_more_than_they_have_are_counted() {
     }
 }
 
-/// R5: fragments without a start, each with a timestamp of its own, for ever.
+/// R5: endless fragments without a start, each with a different timestamp.
 #[test]
 fn fragments_without_a_start_do_not_grow_memory() {
     let mut victim = Victim::new(Kind::H265);
@@ -219,8 +219,8 @@ fn bad_contributing_sources_and_padding_are_counted() {
     victim.still_works(1);
 }
 
-/// C3, for RTP: a thousand sources at once; later ones are refused no longer than it takes the
-/// old ones to fall silent.
+/// C3, for RTP: a thousand sources at once; later ones are refused only until the old ones fall
+/// silent.
 #[test]
 fn a_thousand_sources_are_bounded_and_give_way() {
     let mut victim = Victim::new(Kind::H265);
@@ -235,8 +235,8 @@ fn a_thousand_sources_are_bounded_and_give_way() {
     victim.still_works(1);
 }
 
-/// Packets in short runs, with bursts of losses of up to `burst_max` between: how many were sent and
-/// how many of them came.
+/// Sends short runs of packets, with losses of fewer than `burst_max` between them; returns how
+/// many were sent and how many arrived.
 fn run_with_bursts(victim: &mut Victim, burst_max: u64) -> (u64, u64) {
     let (mut sequence, mut sent, mut came) = (0_u16, 0, 0);
     let mut random = Seeded(7);
@@ -254,7 +254,7 @@ fn run_with_bursts(victim: &mut Victim, burst_max: u64) -> (u64, u64) {
     (sent + came, came)
 }
 
-/// Overload with honest traffic: most of the packets lost, in bursts up to a dropout.
+/// Overload with honest traffic: most packets are lost, in bursts just short of a dropout.
 #[test]
 fn bursts_of_loss_are_counted_and_survived() {
     let mut victim = Victim::new(Kind::H265);
@@ -264,8 +264,8 @@ fn bursts_of_loss_are_counted_and_survived() {
     assert_eq!(statistics.packets + statistics.packets_lost, sent);
 }
 
-/// A longer one cannot be told from a restart: nothing is counted as lost, and all that comes is
-/// delivered (RFC 3550 appendix A.1).
+/// A longer burst cannot be told from a restart: it is not counted as lost, and all packets that
+/// arrive are delivered (RFC 3550 appendix A.1).
 #[test]
 fn bursts_longer_than_a_dropout_are_survived() {
     let mut victim = Victim::new(Kind::H265);
@@ -275,7 +275,8 @@ fn bursts_longer_than_a_dropout_are_survived() {
     assert!(statistics.packets_lost < sent - came);
 }
 
-/// The sender's own: more than 5 000 packets for one NAL unit, and the caller's octets untouched.
+/// On the sender's side: more than 20 000 packets for one NAL unit, with the caller's octets
+/// unchanged.
 #[test]
 fn a_unit_of_twenty_thousand_packets_is_sent_and_received() {
     let mut random = Seeded(1);

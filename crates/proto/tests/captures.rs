@@ -1,4 +1,4 @@
-//! Captures of independent senders come out as the files that they sent.
+//! Captures of independent senders are received as the files that they sent.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -19,7 +19,7 @@ use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::opus::packet_duration;
 
-/// A test medium, or `None` (and a line that says so) where there are none.
+/// A test medium; `None`, with a message printed, if it is absent.
 fn medium(name: &str) -> Option<Vec<u8>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/media");
     let path = PathBuf::from(folder).join(name);
@@ -112,7 +112,7 @@ fn check(format: &dyn PayloadFormat, capture: &str, source: &str, access_units: 
     let expected = nal_units(&stream);
     let units = receive(format, Delivery::Unit, &packets);
     assert_eq!(units.len(), expected.len());
-    // FFmpeg gives the last NAL unit of an access unit a zero of the next start code.
+    // FFmpeg appends a zero of the next start code to the last NAL unit of an access unit.
     assert!(nal_units(&units.concat()) == expected, "{capture}: other NAL units than {source}");
     let frames = receive(format, Delivery::AccessUnit, &packets);
     assert_eq!(frames.len(), access_units);
@@ -144,8 +144,8 @@ fn gstreamer_h265_in_all_packet_types() {
     check(&H265::default(), "gst_hevc_aggr_max_640x360", "hevc_640x360_60f_s4_b4_aud_sei.265", 60);
 }
 
-/// Sends the access units of a capture again, in packets of the same size, and expects the same
-/// payloads, octet by octet.
+/// Packetises the access units of a capture again, in packets of the same size, and expects the
+/// same payloads, octet by octet.
 fn check_resent(format: &dyn PayloadFormat, capture: &str) {
     let Some(pcap) = medium(&format!("captures/{capture}.pcap")) else { return };
     let packets = rtp_packets(&pcap);

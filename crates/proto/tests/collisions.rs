@@ -1,4 +1,4 @@
-//! What proves that another participant has our SSRC, and what does not (RFC 3550 section 8.2).
+//! Proof that another participant has our SSRC (RFC 3550 section 8.2), and packets without proof.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod world;
@@ -14,7 +14,7 @@ use world::reports::{Session, WALL};
 const MS: Duration = Duration::from_millis(1);
 const OWN: Ssrc = Ssrc(10);
 
-/// What writes a datagram.
+/// A function that writes a datagram.
 type Write<'w> = &'w dyn Fn(&mut Writer);
 
 /// A sender of media under the SSRC 10.
@@ -31,7 +31,7 @@ fn stranger(host: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, host], 5005))
 }
 
-/// Gives the sender what `write` writes, from `from`, and lets 50 ms pass.
+/// Gives the sender the datagram that `write` writes, from `from`, and lets 50 ms pass.
 fn give(session: &mut Session, from: SocketAddr, write: impl FnOnce(&mut Writer)) {
     let mut writer = Writer::new();
     write(&mut writer);
@@ -88,7 +88,7 @@ fn feedback_under_our_own_ssrc_is_taken_and_is_no_collision() {
             other => panic!("{name}: {other:?}"),
         });
         assert_eq!(taken.count(), 3, "{name}");
-        // We are no peer of ourselves.
+        // The sender is not its own peer.
         assert_eq!(session.parties[0].participant.remotes().len(), 0, "{name}");
     }
 }
@@ -98,7 +98,7 @@ fn one_report_under_our_ssrc_changes_nothing_and_two_of_one_address_do() {
     let mut session = sender();
     give(&mut session, stranger(9), stolen_report);
     assert_eq!((changes(&session), session.parties[0].participant.ssrc()), (0, OWN));
-    // The same from another address: each was heard once.
+    // The same from another address: one report from each is not enough.
     give(&mut session, stranger(8), stolen_report);
     assert_eq!((changes(&session), session.parties[0].participant.ssrc()), (0, OWN));
     give(&mut session, stranger(9), stolen_report);

@@ -1,4 +1,4 @@
-//! A frame that is begun and not finished is seen as broken by every receiver.
+//! Every receiver detects a frame that was begun and not finished.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -42,7 +42,7 @@ fn sources(kind: Kind) -> Vec<Source> {
     (0..4).map(&mut source).collect()
 }
 
-/// The datagrams of `frame`, of at most so many batches.
+/// Sends at most `batches` batches of `frame`; returns the datagrams.
 fn push(sender: &mut Sender, frame: &Source, at: Option<u32>, batches: usize) -> Vec<Vec<u8>> {
     let (mut batch, mut datagrams) = (Batch::new(), Vec::new());
     let mut outgoing = sender.push(&frame.frame, at.map(RtpTimestamp)).unwrap();
@@ -67,8 +67,8 @@ fn is_secured(listener: &mut Listener, kind: Kind) {
     listener.receiver = Receiver::new(kind.format(), config).unwrap().secured(unprotector);
 }
 
-/// What comes of four frames the second of which is cut after its first batch; the third has the
-/// timestamp `third`.
+/// The frames delivered of four, of which the second is cut after its first batch and the third has
+/// the timestamp `third`.
 fn delivered(kind: Kind, secured: bool, third: Option<u32>) -> Vec<Vec<u8>> {
     let sources = sources(kind);
     let mut sender = sender(kind, 65_100);
@@ -139,7 +139,7 @@ fn a_sequence_number_is_left_out_where_a_key_was_used_up() {
     assert_eq!(push(&mut sender, source, None, usize::MAX).len(), 5);
     assert_eq!(sender.push(&source.frame, None).err(), Some(FrameError::KeyExpired));
     sender.set_master_key(&master(SUITE, 8, &[])).unwrap();
-    // 65 530 to 65 534 are of the frame that was cut.
+    // 65 530 to 65 534 belong to the frame that was cut.
     assert_eq!(sequence(&push(&mut sender, source, None, usize::MAX)[0]), 0);
     assert_eq!(sender.statistics().frames_cut, 1);
 }

@@ -1,4 +1,4 @@
-//! Frames put together from packets that come late, twice, in any order or not at all.
+//! Frames assembled from packets that are late, duplicated, reordered or lost.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
@@ -35,7 +35,7 @@ fn claim(assembly: &mut Assembly, now: Instant, frame: u8, index: u32) -> Claim 
     assembly.claim(now, UnitHeader { frame, index }, octets)
 }
 
-/// Takes a packet in, whole; whether a frame is ready then.
+/// Takes a whole packet; returns whether a frame is ready then.
 fn take(assembly: &mut Assembly, now: Instant, frame: u8, index: u32) -> bool {
     match claim(assembly, now, frame, index) {
         Claim::Place(place) => assembly.land(place.slot, place.unit, 1).ended,
@@ -255,7 +255,7 @@ fn nothing_is_ended_where_nothing_is_lost() {
     assert!(matches!(claim(&mut assembly, now, 2, 0), Claim::Place(_)));
 }
 
-/// So many packets of a frame ahead, which are not believed.
+/// Claims this many packets of a frame far ahead, all of which are discarded.
 fn believe(assembly: &mut Assembly, now: Instant, frame: u8, packets: u32) {
     for index in 0..packets {
         assert_eq!(claim(assembly, now, frame, index % 6), Claim::Discard(Discard::Jump));
@@ -266,7 +266,7 @@ fn believe(assembly: &mut Assembly, now: Instant, frame: u8, packets: u32) {
 fn one_packet_from_the_future_does_not_end_the_present() {
     let plan = Plan::new(&[(400, 400)], 10).unwrap();
     let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
-    // Any bit of the frame's number may be wrong; the lowest one names the next.
+    // Any bit of the frame number may be wrong, except the lowest, which names the next frame.
     for (frame, bit) in (0..60_u8).zip((1..7).cycle()) {
         for index in 0..40 {
             take(&mut assembly, now, frame, index);
@@ -292,7 +292,7 @@ fn a_large_frame_after_a_lost_one_is_believed_with_its_third_packet() {
     take(&mut assembly, deadline, 3, 2);
 }
 
-/// A packet ahead that is not believed, nor forgotten at once.
+/// Claims a packet ahead, which is discarded at once or after 2 ms.
 fn doubt(assembly: &mut Assembly, now: Instant, frame: u8) {
     let claimed = claim(assembly, now, frame, 0);
     if claimed == Claim::Blocked {
@@ -434,7 +434,7 @@ fn a_frame_of_which_all_is_taken_back_is_lost() {
 }
 
 proptest! {
-    /// Whatever comes: frames in order, each at most once, and only what was placed is not a gap.
+    /// Any packets give frames in order, each at most once, with gaps wherever nothing was placed.
     #[test]
     fn any_packets_in_any_order_give_frames_in_order(
         packets in prop::collection::vec((any::<u8>(), 0_u32..8, 0_usize..12, 0_u64..30), 0..400),

@@ -16,12 +16,12 @@ use world::{Kind, Listener, Seeded, arrivals, path, send, sources};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What came out: frames with the events between them, and what was counted.
+/// The outcome: frames, events, requests and counters.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     frames: Vec<(Vec<u8>, RtpTimestamp, u32, bool)>,
     events: Vec<String>,
-    /// Packets asked for, and when others came.
+    /// Requested packets, and the reported times of arrival.
     asked: Vec<SequenceNumber>,
     arrived: Vec<Option<Duration>>,
     counted: String,
@@ -71,7 +71,7 @@ impl Outcome {
     }
 }
 
-/// Makes of a packet one that its sender would not have made.
+/// Changes a packet into one that its sender would not have made.
 fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     let at = random.below(16) as usize;
     match random.below(5) {
@@ -84,7 +84,7 @@ fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     }
 }
 
-/// Makes the fragments of three packets in a row say that they begin a unit.
+/// Sets the start bit in the fragments of three consecutive packets.
 fn begin_again(kind: Kind, packets: &mut [Vec<u8>], random: &mut Seeded) {
     let at = 4 + random.below(packets.len() as u64 - 8) as usize;
     let header = if kind == Kind::H264 { 13 } else { 14 };
@@ -102,7 +102,7 @@ fn wrap(packet: &mut Vec<u8>) {
     packet.splice(12..14, head);
 }
 
-/// The packets of a stream, `odd` in a thousand of them disturbed.
+/// The packets of a stream, each disturbed with probability `odd`.
 fn sent(kind: Kind, odd: f64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     let first = (SequenceNumber(65_500), RtpTimestamp(9));
     let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, 20, 5020, random), 300, first)
@@ -123,7 +123,7 @@ fn sent(kind: Kind, odd: f64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     packets
 }
 
-/// Lets two receivers take the same datagrams; how many frames came out.
+/// Compares two receivers of the same datagrams; returns the number of frames.
 fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> usize {
     let mut random = Seeded(seed);
     let packets = sent(kind, odd, seed, &mut random);
@@ -149,7 +149,7 @@ fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> 
         let (now_taken, later) = rest.split_at(len);
         let from = homes[usize::from(random.chance(odd))];
         for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
-            // A collision with an SSRC of our own, in the middle of the stream.
+            // A collision with our own SSRC in the middle of the stream.
             if odd > 0.0 && run == 30 && seed.is_multiple_of(4) {
                 listener.receiver.set_own_ssrc(own);
             }

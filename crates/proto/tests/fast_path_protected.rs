@@ -19,7 +19,7 @@ use world::{Kind, Listener, Seeded, arrivals, path, send, sources};
 
 const SUITES: [Suite; 2] = [Suite::AeadAes128Gcm, Suite::AeadAes256Gcm];
 
-/// Makes of a clear packet one that its sender would not have made, but that is authentic.
+/// Changes a clear packet into one that its sender would not have made, before it is protected.
 fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     let at = 12 + random.below(4) as usize;
     match random.below(4) {

@@ -1,5 +1,5 @@
-//! Senders that interleave NAL units, over a network that loses, repeats and reorders packets: access
-//! units come in decoding order, whole or not at all.
+//! Senders that interleave NAL units, over a network that loses, duplicates and reorders packets:
+//! access units are delivered in decoding order, whole or not at all.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -72,7 +72,7 @@ proptest! {
         let path = path(0.0, duplication, reordering);
         let delivered = case.run(&arrivals(case.lens(), &path, &mut random));
         let sent = case.sent();
-        // No unit that waits is further than 64 from the last one.
+        // Only units within 64 of the last one may still be waiting.
         prop_assert!(delivered.len() >= sent.len() / 4, "{} of {}", delivered.len(), sent.len());
         prop_assert!(sent.starts_with(&delivered));
     }
@@ -86,7 +86,7 @@ proptest! {
         let case = case(kind, &mut random);
         let path = path(loss, duplication, reordering);
         let mut arrivals = arrivals(case.lens(), &path, &mut random);
-        // Nobody can tell what was lost before anything came.
+        // A loss before the first arrival cannot be detected.
         arrivals.splice(..0, (0..4).map(|n| (Duration::ZERO, n)));
         let mut sent = case.sent().into_iter();
         for frame in case.run(&arrivals) {

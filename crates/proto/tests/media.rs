@@ -1,4 +1,4 @@
-//! Real bitstreams through the NAL layer: units and access units as the files' makers counted.
+//! Real bitstreams through the NAL layer: units and access units as counted by the files' makers.
 //!
 //! The project's own few files are always read; the larger set only where it lies beside the
 //! project.

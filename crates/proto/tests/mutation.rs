@@ -1,6 +1,6 @@
 //! A million broken packets per format: no panic, no growth.
 //!
-//! The packets begin as real ones of the format, so that the mutations reach its depths.
+//! The packets are mutations of real ones, so that they reach deep into each format.
 
 mod world;
 
@@ -43,7 +43,7 @@ fn seeds(kind: Kind, random: &mut Seeded) -> Vec<Vec<u8>> {
     datagrams.into_iter().map(|datagram| datagram.octets).collect()
 }
 
-/// Breaks `packet` in one of the ways that networks and attackers do.
+/// Breaks `packet` in ways that networks and attackers do.
 fn mutate(packet: &mut Vec<u8>, random: &mut Seeded) {
     for _ in 0..=random.below(3) {
         let len = packet.len() as u64;
@@ -80,7 +80,7 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
     for n in 0..PACKETS {
         packet.clear();
         packet.extend_from_slice(&seeds[(n + random.below(3) as usize) % seeds.len()]);
-        // Each time round it is another source's stream: of the same one it would be duplicates.
+        // Each round uses another SSRC: under the same one, the packets would be duplicates.
         packet[8..12].copy_from_slice(&((n / seeds.len()) as u32).to_be_bytes());
         if random.chance(0.5) {
             mutate(&mut packet, &mut random);
@@ -98,7 +98,7 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
     }
     let statistics = listener.receiver.statistics();
     assert!(statistics.discards.total() > PACKETS as u64 / 100, "the mutations did not bite");
-    // Few interleaved access units are whole where packets of one in two are repeated or missing.
+    // Few interleaved access units are whole when half of the packets are repeated or missing.
     let least = if kind.is_interleaved() && delivery == Delivery::AccessUnit { 1 } else { 1000 };
     assert!(statistics.frames >= least, "the packets never came through: {}", statistics.frames);
 }

@@ -1,8 +1,8 @@
 //! Sessions over the simulated network: delay, loss in bursts, reordering over hundreds of places,
 //! duplication; with and without retransmission, clear and secured.
 //!
-//! Every unit is delivered at most once, in order and as it was sent; what came and what was lost
-//! add up to what was sent.
+//! Every unit is delivered at most once, in order and as it was sent; packets received and lost add
+//! up to those sent.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -31,7 +31,7 @@ fn sources(kind: Kind, frames: u32, random: &mut Seeded) -> Vec<Source> {
     };
     let frames = (0..frames).map(|_| 1 + random.below(4));
     let units: Vec<u64> = frames.collect();
-    // A stream begins with a delimiter or parameter sets, three times out of four here.
+    // A stream begins with a delimiter or parameter sets, here in three of four cases.
     let mut first = kind.delimiter().filter(|_| random.below(4) > 0);
     units
         .into_iter()
@@ -46,14 +46,14 @@ fn round_trip(setting: &Setting) -> Duration {
     setting.conditions.there.path.delay + setting.conditions.back.path.delay
 }
 
-/// How much of what was sent was delivered.
+/// The number of units sent, and of those delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ratio {
     sent: usize,
     came: usize,
 }
 
-/// Runs a session and checks all that must hold; how many units (or frames) were delivered.
+/// Runs a session, checks all that must hold, and returns how many units (or frames) arrived.
 fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
     let mut random = Seeded(setting.seed ^ 0xabcd);
     let sources = sources(setting.kind, frames, &mut random);
@@ -75,7 +75,7 @@ fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
     for (n, frame) in outcome.frames.iter().enumerate() {
         let mut place = places.get(frame.data());
         if n == 0 && place.is_none() {
-            // The first access unit may lack its beginning where what is left of it begins as one.
+            // The first access unit may lack its beginning if the rest looks like a whole one.
             let is_rest = |unit: &Vec<u8>| unit.ends_with(frame.data());
             place = expected
                 .iter()
@@ -99,15 +99,15 @@ fn check_counts(setting: &Setting, outcome: &Outcome) {
     assert_eq!(counted, expected, "{received:?} of {setting:?}");
     let sent = outcome.packets_sent;
     assert!(counted <= sent, "{counted} of {sent}: {received:?} of {setting:?}");
-    // Nobody can know of packets lost before the first that came, nor of those after the last unless
-    // a report tells of them.
+    // Packets lost before the first received one are unknown, and so are those after the last
+    // unless a report counts them.
     let unknown = outcome.packets_sent - counted;
     let known = outcome.outside + received.discards.get(Discard::Late);
     assert!(unknown <= known, "{unknown} of {known} unknown: {received:?} of {setting:?}");
     assert!(outcome.held_max <= 64 << 20, "{} octets held", outcome.held_max);
 }
 
-/// A case that follows from `seed`.
+/// A case derived from `seed`.
 fn case(seed: u64) -> Setting {
     let mut random = Seeded(seed);
     let conditions = Conditions::random(seed);
@@ -136,27 +136,27 @@ fn a_thousand_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_se
     }
 }
 
-/// What retransmission (RFC 4588) brings.
+/// The effect of retransmission (RFC 4588).
 #[derive(Clone, Copy, Debug)]
 struct Recovered {
-    /// Units delivered, of those sent.
+    /// The share of units delivered.
     came: f64,
-    /// Requests for each packet lost.
+    /// Requests per lost packet.
     requests: f64,
 }
 
-/// The latency that the library has where it is told none.
+/// The library's default latency.
 fn default_latency(_: Duration) -> Duration {
     RequestTiming::default().latency_max
 }
 
-/// As much latency as three round trips take.
+/// A latency of three round trips and 60 ms.
 fn three_round_trips(round_trip: Duration) -> Duration {
     3 * round_trip + 60 * MS
 }
 
-/// Sessions with RTX at one rate of loss both ways, one by one and in bursts, over paths of a delay
-/// that is drawn for each.
+/// Runs sessions with RTX at one rate of loss in both directions, independent or in bursts, each
+/// over a path with a delay drawn at random.
 fn recovered(
     loss: f64,
     delay: impl Fn(&mut Seeded) -> Duration,
@@ -212,7 +212,7 @@ fn with_three_round_trips_of_latency_nearly_everything_is_delivered_at_twenty_pe
     assert!(recovered.came >= 0.995, "{recovered:?}");
 }
 
-/// The default is half a second: enough for two requests and more at round trips up to 200 ms.
+/// The default is half a second: enough for at least two requests at round trips up to 200 ms.
 #[test]
 fn at_the_default_latency_nearly_everything_is_delivered_where_the_round_trip_is_short_enough() {
     for (round_trip, loss, least) in [

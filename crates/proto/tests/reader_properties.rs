@@ -38,7 +38,7 @@ fn units(octets: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
     Ok(units.into_iter().map(|unit| octets[unit].to_vec()).collect())
 }
 
-/// An empty NAL unit or a short one with any header, in which no two zeros meet.
+/// An empty NAL unit, or a short one with any header and no two adjacent zeros.
 fn nal_unit() -> impl Strategy<Value = Vec<u8>> {
     let rest = prop::collection::vec(prop_oneof![1..=255_u8, Just(0x80)], 0..6);
     (any::<u8>(), rest).prop_flat_map(|(first, rest)| {

@@ -13,7 +13,7 @@ use world::{Kind, Listener, PAYLOAD_TYPE, SSRC};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Generic packets to a listener; each is a frame of its own unless told otherwise.
+/// Packets of H.265 for a listener, with one unit each unless stated otherwise.
 struct Case {
     listener: Listener,
     clock: Duration,
@@ -24,7 +24,7 @@ impl Case {
         Self { listener: Listener::with(Kind::H265, delivery, adjust), clock: Duration::ZERO }
     }
 
-    /// By units, from a source that is believed at once.
+    /// Delivers units, from a source that needs no probation.
     fn believing(adjust: impl FnOnce(&mut ReceiverConfig)) -> Self {
         Self::new(Delivery::Unit, |config| {
             config.probation = 1;
@@ -32,7 +32,7 @@ impl Case {
         })
     }
 
-    /// A packet `sequence` with one slice that tells its number, `len` octets long.
+    /// Takes packet `sequence` with one slice of `len` octets, which contains the number.
     fn take(&mut self, sequence: u16, len: usize) {
         self.take_from(SSRC, sequence, u32::from(sequence), true, &unit(sequence, len));
     }
@@ -47,7 +47,7 @@ impl Case {
         self.listener.take(self.clock, &datagram);
     }
 
-    /// The numbers of the units that came so far, once each.
+    /// Removes the units delivered so far, and returns their numbers.
     fn came(&mut self) -> Vec<u16> {
         let frames = self.listener.frames.drain(..);
         frames.map(|frame| u16::from_be_bytes([frame[7], frame[8]])).collect()
@@ -257,7 +257,7 @@ fn statistics_follow_the_rfc() {
     assert_eq!(source.highest.sequence(), SequenceNumber(5));
 }
 
-/// Access units of two packets each, told by the second slice; the times are the frames' numbers.
+/// Access units of two packets each, with the frame's number in the first slice and the timestamp.
 struct Frames(Case);
 
 impl Frames {

@@ -1,5 +1,5 @@
-//! How streams begin and end: the first and the last packets are asked for too, and the last frame
-//! is delivered if it is whole.
+//! The beginning and end of streams: the first and the last packets are requested too, and the last
+//! frame is delivered if it is whole.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod world;
@@ -55,7 +55,7 @@ impl Case {
         self.listener.receiver.handle_datagram_from(now, Some(host()), &datagram);
     }
 
-    /// Lets time pass; the packets asked for meanwhile.
+    /// Lets time pass; returns the packets requested meanwhile.
     fn pass(&mut self, time: Duration) -> Vec<u16> {
         let end = self.clock + time;
         let mut asked = Vec::new();
@@ -68,7 +68,7 @@ impl Case {
         asked.iter().map(|sequence| sequence.0).collect()
     }
 
-    /// A sender report, as it is when `packets` have been sent, the last of them in `frame`.
+    /// Handles a sender report for `packets` packets, the last of them in `frame`.
     fn report(&mut self, packets: u32, frame: u32) {
         let now = self.listener.epoch + self.clock;
         let sent = SentSoFar { packets, at: RtpTimestamp(3000 * frame) };
@@ -80,7 +80,7 @@ impl Case {
         self.listener.receiver.handle_bye(now, SSRC, from);
     }
 
-    /// The slices of each frame that came, by their last octets.
+    /// The slices of each frame delivered, by their last octets.
     fn came(&mut self) -> Vec<Vec<u8>> {
         let frames = std::iter::from_fn(|| self.listener.receiver.poll_frame());
         frames
@@ -106,7 +106,7 @@ fn a_first_packet_that_is_lost_is_asked_for() {
 
 #[test]
 fn a_first_report_that_counts_no_packet_more_ends_the_wait_for_the_first() {
-    // Whether or not packets that are sent again are counted, and packets after the report too.
+    // With RTX and with verbatim retransmissions, which may be counted; packets follow the report.
     for mut case in
         [Case::asking(), Case::new(|config| config.requests = Some(RequestTiming::default()))]
     {
@@ -255,7 +255,7 @@ fn the_last_frame_without_a_marker_is_delivered_after_silence_or_a_goodbye() {
         if leaves {
             continue;
         }
-        // What comes of it later is no frame of its own.
+        // Later packets of that frame are not delivered as a frame.
         case.take(103, 2, true, &FIRST_SLICE);
         case.take(104, 3, true, &FIRST_SLICE);
         case.pass(100 * MS);
@@ -277,12 +277,12 @@ fn a_goodbye_from_another_host_ends_nothing() {
 fn reports_from_amid_a_frame_and_those_that_count_twice_make_nothing_lost() {
     for counts_twice in [false, true] {
         let mut case = Case::new(|config| {
-            // Sent again as they were: some senders count that.
+            // Verbatim retransmissions, which some senders count.
             config.requests = counts_twice.then(RequestTiming::default);
         });
         case.take(101, 0, false, &VPS);
         case.take(102, 0, true, &FIRST_SLICE);
-        // It was sent when one packet was, and came when both had.
+        // This report was sent after one packet, and arrived after both.
         case.report(1, 0);
         case.take(103, 1, true, &FIRST_SLICE);
         case.report(if counts_twice { 9 } else { 3 }, 1);

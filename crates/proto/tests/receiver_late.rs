@@ -13,7 +13,7 @@ use world::{Kind, Listener, PAYLOAD_TYPE, SSRC};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Single-packet units, one each 3 ms, to a listener that believes its source at once.
+/// A listener without probation, for units of one packet each, 3 ms apart.
 struct Case {
     listener: Listener,
     clock: Duration,
@@ -44,7 +44,7 @@ impl Case {
         self.listener.take(self.clock, &datagram);
     }
 
-    /// The numbers of the units that came so far, once each.
+    /// Removes the units delivered so far, and returns their numbers.
     fn came(&mut self) -> Vec<u32> {
         let frames = self.listener.frames.drain(..);
         frames.map(|frame| u32::from_be_bytes(*frame[7..].first_chunk().unwrap())).collect()

@@ -1,4 +1,4 @@
-//! Who is followed: strangers neither lock a source out nor hold memory, and sources end.
+//! Which sources are followed: strangers neither lock one out nor hold memory, and sources end.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod world;
@@ -23,7 +23,7 @@ struct Case {
     now: Instant,
 }
 
-/// One packet of somebody's.
+/// One packet of a source.
 #[derive(Clone, Copy)]
 struct Sent<'a> {
     from: SocketAddr,
@@ -62,7 +62,7 @@ impl Case {
         self.receiver.handle_datagram_from(self.now, Some(from), &datagram);
     }
 
-    /// Two frames of one packet each, which end a probation.
+    /// Sends two frames of one packet each, which end the probation.
     fn greet(&mut self, from: SocketAddr, ssrc: u32, sequence: u16) {
         for n in 0..2 {
             let sequence = sequence.wrapping_add(n);
@@ -130,7 +130,7 @@ fn a_source_whose_media_or_reports_are_live_keeps_its_place() {
     let sources: Vec<u32> =
         case.receiver.statistics().sources.iter().map(|source| source.ssrc.0).collect();
     assert_eq!(sources, [1, 2]);
-    // Reports under its name from another host say nothing of it.
+    // Reports under its SSRC from another host do not keep its place.
     case.pass(10_000 * MS);
     case.receiver.handle_report(case.now, Ssrc(2), host(66).ip(), None);
     case.pass(15_000 * MS);
@@ -159,7 +159,7 @@ fn a_source_ends_after_its_goodbye_and_late_packets_do_not_bring_it_back() {
     let mut case = Case::new(|_| {});
     case.greet(host(1), 1, 100);
     case.receiver.handle_bye(case.now, Ssrc(1), host(1).ip());
-    // What was under way with the goodbye still comes.
+    // Packets under way with the goodbye still arrive.
     let next = Sent {
         from: host(1),
         ssrc: 1,
@@ -201,7 +201,7 @@ fn unfinished_frames_of_strangers_are_bounded_together_and_in_time() {
             };
             case.take(sent);
         }
-        // A frame of 100 packets of the camera's, with the flood.
+        // The camera sends frames of 100 packets during the flood.
         let time = 1_000_000 + 3000 * u32::from(step / 100);
         let marker = step % 100 == 99;
         let sent =

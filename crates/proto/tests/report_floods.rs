@@ -1,4 +1,4 @@
-//! Floods of RTCP: what strangers send makes nothing grow and pushes nobody out.
+//! Floods of RTCP from strangers: nothing grows without bound, and no peer is pushed out.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod world;
@@ -68,7 +68,7 @@ fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
         session.receive_media(1, Ssrc(10), packets, packets);
         session.run(50 * MS);
     }
-    // Its peer is known, with its clocks and the round trip, and is still reported to.
+    // Its peer is still known, with its clock and name, and still gets reports.
     let remotes = session.parties[1].participant.remotes();
     let peer = remotes.iter().find(|remote| remote.ssrc == Ssrc(10)).unwrap();
     assert!(!peer.left && peer.clock.is_some() && peer.cname == "party0", "{peer:?}");

@@ -14,12 +14,12 @@ use world::reports::{PACKET_LEN_MAX, Session, WALL};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A sender, 10, and a receiver, 20, that have heard each other.
+/// A sender (SSRC 10) and a receiver (SSRC 20) that know each other, over a path of this delay.
 fn two(delay: Duration) -> Session {
     over(Path { delay, ..Path::default() })
 }
 
-/// The same over such paths.
+/// The same over this path.
 fn over(path: Path) -> Session {
     let mut session = Session::over(path);
     session.join(10, |_| {});
@@ -75,7 +75,7 @@ fn a_bad_network_makes_no_round_trip_shorter_or_longer_than_it_is() {
     };
     let mut session = over(path);
     media(&mut session, 400);
-    // What is held back by places goes on after a time of its own.
+    // Datagrams held back by places are released after `HOLD_IDLE` at the latest.
     let most = 2 * (20 * MS + 10 * MS + 200 * MS + HOLD_IDLE) + MS;
     for n in 0..2 {
         let round_trips = events(&mut session, n, |event| match event {
@@ -157,7 +157,7 @@ fn requests_arrive_as_they_were_meant() {
     // Feedback did not wait for the next report.
     let first = session.parties[1].datagrams.iter().find(|(at, _)| *at > start).unwrap().0;
     assert!(first < start + 30 * MS, "{start:?} {first:?}");
-    // The request for a bit rate was answered with whose it is.
+    // The bit-rate request was answered with its owner.
     let owned = BitRateLimit { ssrc: Ssrc(20), ..limit };
     let limits = vec![owned];
     let notified = ControlEvent::BitRateNotified { from: Ssrc(10), limits };
@@ -177,7 +177,7 @@ fn a_repeated_full_intra_request_is_told_once() {
             matches!(event, ControlEvent::KeyFrameRequested { .. }).then_some(())
         };
         told += events(&mut session, 0, is).len();
-        // The same datagram again, as networks do.
+        // The same datagram again, as a network may deliver it.
         let now = session.now();
         let datagrams: Vec<Vec<u8>> =
             session.parties[1].datagrams.iter().map(|(_, octets)| octets.clone()).collect();
@@ -204,7 +204,7 @@ fn a_goodbye_is_told_and_whoever_comes_again_is_heard() {
     });
     assert_eq!(goodbye, [(Ssrc(10), "the end".to_owned())]);
     assert!(session.parties[1].participant.remotes()[0].left);
-    // Its last report counts what it sent.
+    // Its last report counts all that it sent.
     let (_, last) = session.parties[0].datagrams.last().unwrap();
     let compound = Compound::parse(last).unwrap();
     let Some(Ok(Packet::SenderReport(report))) = compound.packets().next() else { panic!() };
@@ -221,7 +221,7 @@ fn a_goodbye_is_told_and_whoever_comes_again_is_heard() {
 fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
     let mut session = Session::new(5 * MS);
     session.join(10, |config| config.retransmission = Some(Ssrc(11)));
-    // A receiver sends nothing again.
+    // A receiver retransmits nothing.
     session.join(20, |config| config.retransmission = Some(Ssrc(21)));
     media(&mut session, 40);
     let named = |session: &Session, n: usize| -> Vec<(Ssrc, String)> {
@@ -231,7 +231,7 @@ fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
     let name = || "party0".to_owned();
     assert_eq!(named(&session, 1), [(Ssrc(10), name()), (Ssrc(11), name())]);
     assert_eq!(named(&session, 0), [(Ssrc(20), "party1".to_owned())]);
-    // It reports once it has sent something.
+    // The retransmission source reports once it has sent something.
     let reported = |session: &Session| session.parties[1].participant.remotes()[1].sender;
     assert_eq!(reported(&session), None);
     session.parties[0].sent.retransmitted = 3;
@@ -240,7 +240,7 @@ fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
     let (info, of_media) = (reported(&session).unwrap(), session.parties[1].participant.remotes());
     assert_eq!((info.packets, info.octets), (3, 306));
     assert_eq!((info.ntp, info.rtp), of_media[0].sender.map(|info| (info.ntp, info.rtp)).unwrap());
-    // Our own coming back is nobody's.
+    // A reflected report of its own adds no remote.
     let echo = session.parties[0].datagrams[0].1.clone();
     let now = session.now();
     session.parties[0].participant.handle_datagram(now, None, &echo).unwrap();
@@ -346,7 +346,7 @@ fn every_datagram_is_a_compound_that_fits() {
         }
         assert!(datagrams.len() > 20);
         assert_eq!(reduced > 0, reduced_size);
-        // Every source had its turn.
+        // Every source was reported on.
         let mut reported = BTreeSet::new();
         for (_, datagram) in datagrams {
             for packet in Compound::parse(datagram).unwrap().packets().flatten() {

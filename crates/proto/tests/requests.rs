@@ -1,5 +1,5 @@
-//! What participants ask of each other: requests of many datagrams, limits and their end, round
-//! trips of those that send nothing.
+//! Requests between participants: requests of many datagrams, limits and their end, and the round
+//! trips of participants that send no media.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod world;
@@ -15,7 +15,7 @@ use world::reports::{PACKET_LEN_MAX, Session};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A sender, 10, and a receiver, 20, of datagrams of at most `len_max` octets.
+/// A sender (SSRC 10) and a receiver (SSRC 20) whose datagrams have at most `len_max` octets.
 fn two(len_max: usize) -> Session {
     let mut session = Session::new(5 * MS);
     session.join(10, |_| {});
@@ -114,7 +114,7 @@ fn an_estimate_for_many_sources_does_not_block_what_comes_after_it() {
     assert_eq!(session.parties[0].events.iter().filter(|event| **event == told).count(), 1);
 }
 
-/// The owner of the limit in each notification that party `n` heard; `None` for no limit.
+/// The owner of the limit in each notification that party `n` received; `None` for no limit.
 fn owners(session: &mut Session, n: usize) -> Vec<Option<Ssrc>> {
     let owner = |event| match event {
         ControlEvent::BitRateNotified { limits, .. } => Some(limits.first().map(|of| of.ssrc)),

@@ -49,7 +49,7 @@ pub fn everything() -> Vec<u8> {
 #[test]
 fn a_million_broken_packets_are_read_to_the_end_or_refused() {
     let seed = everything();
-    // Three more than kinds: the 33 blocks, and those written as a report of their own.
+    // One for each call of the writer, and a receiver report for the last of the 33 blocks.
     assert_eq!(read_all(&seed), Some(16));
     let mut random = Seeded(0x5254_4350);
     let mut read = 0;
@@ -78,7 +78,7 @@ proptest! {
         shape in 0_u8..4,
     ) {
         let mut octets = octets;
-        // Half of them with a header that leads further.
+        // Three in four have a valid header, so that parsing goes further.
         if shape > 0 && octets.len() >= 4 {
             octets.truncate(octets.len() & !3);
             octets[0] = 0x80 | octets[0] & 0x3f;

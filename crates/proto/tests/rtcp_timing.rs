@@ -1,9 +1,9 @@
-//! Whole sessions of timers in virtual time: what RFC 3550 section 6.2 promises of RTCP's load.
+//! Whole sessions of timers in virtual time, against the limits of RTCP's load in RFC 3550
+//! section 6.2.
 //!
-//! Every member is a real [`Timer`] with tables of its own; nothing is shared. The network is
-//! multicast with a constant delay and no loss. In the sessions of thousands each table holds 64
-//! members only, so that all the others are counted by SSRC sampling: the bounds hold for
-//! estimates as well.
+//! Every member is a real [`Timer`] with separate tables; nothing is shared. The network is
+//! multicast with a constant delay and no loss. In the sessions of thousands each table holds only
+//! 64 members, and all others are counted by SSRC sampling: the bounds hold for estimates as well.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ use rushes_netsim::{Link, Path, Seeded};
 
 const LEN: usize = 100;
 const DELAY: Duration = Duration::from_millis(50);
-/// How often a sender's media are taken note of; each sends its first at the start.
+/// The interval at which a sender's media are noted; the first is at the start.
 const MEDIA: Duration = Duration::from_secs(8);
 
 /// A packet on its way, or one that was sent.
@@ -30,7 +30,7 @@ struct Packet {
     sent: Duration,
     from: usize,
     due: Due,
-    /// Whether an SR: `from` was a sender.
+    /// Whether it is an SR, so `from` was a sender.
     sender: bool,
 }
 
@@ -45,7 +45,7 @@ struct Session {
     next_media: Duration,
     flying: Link<Packet>,
     sent: Vec<Packet>,
-    /// When, by whom, and who timed out.
+    /// The timeouts: when, at which member, and of which member.
     timed_out: Vec<(Duration, usize, usize)>,
 }
 
@@ -54,7 +54,7 @@ fn ssrc(member: usize) -> Ssrc {
 }
 
 impl Session {
-    /// `members` that all join at once, `senders` of which send media.
+    /// A session of `members` that all join at once, of which `senders` send media.
     fn join(config: TimerConfig, members: usize, senders: usize) -> Self {
         let start = Instant::now();
         let timer = |member| Timer::new(config, ssrc(member), member as u64 * 7919 + 1, start);
@@ -154,13 +154,13 @@ impl Session {
         }
     }
 
-    /// Packets that `of` picks, per second, from `from` to `to`.
+    /// The packets that `of` selects, per second, from `from` to `to`.
     fn rate(&self, from: Duration, to: Duration, of: impl Fn(&Packet) -> bool) -> f64 {
         let sent = self.sent.iter().filter(|packet| (from..to).contains(&packet.sent));
         sent.filter(|packet| of(packet)).count() as f64 / to.saturating_sub(from).as_secs_f64()
     }
 
-    /// The most packets that `of` picks in any `window`.
+    /// The most packets that `of` selects in any `window`.
     fn peak(&self, window: Duration, of: impl Fn(&Packet) -> bool) -> usize {
         let sent: Vec<Duration> =
             self.sent.iter().filter(|packet| of(packet)).map(|packet| packet.sent).collect();
@@ -180,7 +180,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// RTCP's bandwidth is `rate` packets a second.
+/// A configuration whose RTCP bandwidth is `rate` packets a second.
 fn config(rate: u64) -> TimerConfig {
     let bandwidth = rate * LEN as u64 * 8 * 20;
     TimerConfig { packet_len: LEN, multiparty: true, ..TimerConfig::new(bandwidth) }
@@ -204,7 +204,7 @@ fn assert_within(measured: f64, expected: f64, tolerance: f64) {
     assert!((ratio - 1.0).abs() <= tolerance, "{measured} instead of {expected}");
 }
 
-/// The times between the packets of `from` that `of` picks.
+/// The times between the packets of `from` that `of` selects, in seconds.
 fn gaps(session: &Session, from: usize, of: impl Fn(&Packet) -> bool) -> Vec<f64> {
     let mine = session.sent.iter().filter(|packet| packet.from == from && of(packet));
     let sent: Vec<f64> = mine.map(|packet| packet.sent.as_secs_f64()).collect();
@@ -254,10 +254,10 @@ fn crowd(reconsideration: bool) -> Session {
     Session::join(TimerConfig { members_max: 64, rules, ..config(40) }, 5_000, 100)
 }
 
-/// In any second: what 5 000 members that spread over 2 s send before a delay of 50 ms lets them
-/// hear the first of it (122), twice over.
+/// The limit for any second: twice the 122 packets that 5 000 members, spread over 2 s, send before
+/// the first of them arrives after 50 ms.
 const STORM_1S: usize = 250;
-/// In any five seconds: three times the bandwidth.
+/// The limit for any five seconds: three times the bandwidth.
 const STORM_5S: usize = 600;
 
 #[test]
@@ -266,12 +266,12 @@ fn five_thousand_that_join_at_once_make_no_storm_and_settle_at_their_bandwidth()
     session.run(seconds(400));
     let peaks = (session.peak(seconds(1), any), session.peak(seconds(5), any));
     assert!(peaks.0 <= STORM_1S && peaks.1 <= STORM_5S, "{peaks:?}");
-    // All are known after one interval of a receiver, 163 s.
+    // All members are known after one receiver's interval, 163 s.
     let rate = |of: fn(&Packet) -> bool| session.rate(seconds(240), seconds(400), of);
     assert_within(rate(any), 40.0, 0.05);
     assert_within(rate(|packet| packet.sender), 10.0, 0.07);
     assert_within(rate(|packet| !packet.sender), 30.0, 0.07);
-    // Each counts by a sample of its own: single estimates err by a tenth, all together do not.
+    // Each member counts by its own sample: single estimates err by a tenth, their mean does not.
     let estimates: Vec<f64> = session.members.iter().map(|timer| timer.members() as f64).collect();
     assert_within(mean(&estimates), 5_000.0, 0.02);
     assert!(session.members.iter().all(|timer| timer.senders() == 100));
@@ -289,7 +289,7 @@ fn without_reconsideration_five_thousand_that_join_at_once_make_a_storm() {
 
 const STAY: usize = 100;
 
-/// The session 250 s after they left at 500 s.
+/// The session 250 s after most members left at 500 s.
 fn left_behind(reverse_reconsideration: bool, bye_back_off: bool) -> Session {
     let rules = Rules { reverse_reconsideration, bye_back_off, ..Rules::default() };
     let mut session = Session::join(TimerConfig { rules, ..config(8) }, 1_000, 20);
@@ -300,16 +300,16 @@ fn left_behind(reverse_reconsideration: bool, bye_back_off: bool) -> Session {
     session
 }
 
-/// How many of the 100 times 99 times that one who stayed could be taken for gone it was.
+/// The share of the 100 times 99 pairs of remaining members in which one timed the other out.
 fn premature(session: &Session) -> f64 {
     let wrong = session.timed_out.iter().filter(|(_, _, who)| *who < STAY);
     wrong.count() as f64 / (STAY * (STAY - 1)) as f64
 }
 
-/// In any second: what 900 leavers that spread over 2 s send within a delay of 50 ms (22), twice
-/// over.
+/// The limit for any second: twice the 22 goodbyes that 900 members, spread over 2 s, send within
+/// the delay of 50 ms.
 const BYES_1S: usize = 45;
-/// In any five seconds: three times the bandwidth.
+/// The limit for any five seconds: three times the bandwidth.
 const BYES_5S: usize = 120;
 
 #[test]
@@ -344,8 +344,8 @@ fn avpf(regular_interval_min: Duration) -> Session {
     Session::join(TimerConfig { feedback, multiparty: false, ..config(8) }, 2, 2)
 }
 
-/// Runs for 1 000 s with events at `member` about every `spacing`; the delays, in seconds, of
-/// those for which feedback was promised, and how many there were in all.
+/// Runs for 1 000 s with events at `member` about every `spacing` seconds. Returns the delays of
+/// those for which feedback was promised, in seconds, and the number of all events.
 fn with_events(session: &mut Session, member: usize, spacing: f64) -> (Vec<f64>, usize) {
     let mut random = Seeded(11);
     let mut wait = || -spacing * ((random.below(1 << 32) + 1) as f64 / 2f64.powi(32)).ln();
@@ -384,14 +384,14 @@ fn feedback_keeps_its_delay_and_its_bandwidth_however_many_the_events() {
     let mut session = avpf(Duration::ZERO);
     let (delays, events) = with_events(&mut session, 0, 0.05);
     assert!(events > 19_000);
-    // Reconsideration may put off the report that feedback waits for, by 1.23 Td at most.
+    // Reconsideration may delay the report that feedback waits for, by 1.23 Td at most.
     let late = delays.iter().filter(|delay| **delay > FEEDBACK_MAX.as_secs_f64()).count();
     assert!(late * 5 < delays.len(), "{late} of {}", delays.len());
     let limit = FEEDBACK_MAX.as_secs_f64() + 1.2313 * 0.25;
     assert!(delays.iter().all(|delay| *delay < limit));
     let rate = session.rate(seconds(10), seconds(1_000), any);
-    // A tenth more for the one with events: the report that an early packet replaces is counted
-    // at T_rr, which the compensation for reconsideration has made shorter than Td.
+    // The member with events sends a tenth more: the report that an early packet replaces is
+    // counted at T_rr, which the compensation for reconsideration has made shorter than Td.
     assert!(rate < 8.0 * 1.07, "{rate}");
     assert!(session.rate(seconds(10), seconds(1_000), |p| p.due == Due::Feedback) > 1.0);
 }

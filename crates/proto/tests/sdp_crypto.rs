@@ -1,4 +1,4 @@
-//! Keys in descriptions (RFC 4568): its examples, and what it forbids.
+//! Keys in descriptions (RFC 4568): the examples of the RFC, and lines that it forbids.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is wrong with a description, and in which line.
+//! Errors in descriptions, and the lines that they name.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use rushes_proto::PayloadType;
@@ -8,7 +8,7 @@ use rushes_proto::sdp::{
     Unsupported, WARNINGS_MAX, Warning,
 };
 
-/// Parses `v=0`, a media line with payload type 96, and `lines`, which begin with line 3.
+/// Parses `v=0`, a media line with payload type 96, and `lines`, the first of which is line 3.
 fn video(lines: &str) -> (Media, Vec<Warning>) {
     let text = format!("v=0\nm=video 5004 RTP/AVP 96\n{lines}\n");
     let (mut description, warnings) = parse(&text).unwrap();
@@ -23,7 +23,7 @@ fn session(text: &str) -> Result<Description, SdpError> {
     Description::parse(text.as_bytes())
 }
 
-/// That the only warning is of `line`, names `part` and says that `left_out` is.
+/// Asserts that there is one warning, for `line`, that names `part` and reports `left_out`.
 #[track_caller]
 fn assert_warned(warnings: &[Warning], line: usize, part: &str, left_out: &LeftOut) {
     let [warning] = warnings else { panic!("{warnings:?}") };
@@ -42,7 +42,7 @@ fn what_is_no_description_is_told_from_an_odd_one() {
     assert_warned(&warnings, 1, "=", &LeftOut::Line);
 }
 
-/// Otherwise it would hold in what is written, where the first is not, if the format is left out.
+/// Otherwise it would apply in the written text, which lacks the first if the format is left out.
 #[test]
 fn a_second_mapping_of_a_payload_type_is_left_out_and_named() {
     let second = "a=rtpmap:96 opus/48000/2";

@@ -1,4 +1,4 @@
-//! Broken and arbitrary descriptions: no panic, no growth, and what is read can be written.
+//! Broken and arbitrary descriptions: no panic, no growth, and what is parsed can be written.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use rushes_proto::sdp::{
     Attribute, Crypto, DESCRIPTION_LEN_MAX, Description, LeftOut, Media, SdpError, WARNINGS_MAX,
 };
 
-/// What any octets must keep to; whether they were a description without an odd line.
+/// Checks what holds for any octets; returns whether they are a description without warnings.
 fn check(octets: &[u8]) -> bool {
     let Ok((description, warnings)) = Description::parse_with_warnings(octets) else {
         return false;
@@ -19,12 +19,12 @@ fn check(octets: &[u8]) -> bool {
     }
     let written = description.write();
     match Description::parse_with_warnings(written.as_bytes()) {
-        // A wildcard feedback is written once for each format, which may grow too long.
+        // Wildcard feedback is written once for each format, which may become too long.
         Ok((_, warnings)) if warnings.iter().any(|one| one.left_out == LeftOut::Rest) => {}
         Err(SdpError::TooLong { .. }) => {}
         Ok((read, warnings)) => {
             assert_eq!(read, description, "{written}");
-            // Of lines that cannot be used only those with keys are written again.
+            // Of unusable lines, only those with keys are written again.
             let keys = |media: &Media| media.attribute("crypto").is_some();
             assert!(warnings.is_empty() || description.media.iter().any(keys), "{warnings:?}");
         }
@@ -33,7 +33,7 @@ fn check(octets: &[u8]) -> bool {
     warnings.is_empty()
 }
 
-/// A line that is valid means the same when it is written from what it means.
+/// Checks that a valid line keeps its meaning when it is written from its parts and parsed again.
 fn check_crypto(line: &Crypto) {
     let Ok(valid) = line.valid() else { return };
     let written = Crypto::new(line.tag, &line.suite, &valid.keys, &valid.session).unwrap();
@@ -52,7 +52,7 @@ const SEEDS: [&[u8]; 8] = [
     include_bytes!("sdp/h266.sdp"),
 ];
 
-/// What a mutation may put in: characters that have a meaning, and values at the edges.
+/// Text that a mutation may insert: characters with a meaning, and values at the limits.
 const PIECES: [&str; 24] = [
     "=",
     ":",
@@ -110,7 +110,7 @@ fn a_hundred_thousand_broken_descriptions_do_no_harm() {
         mutate(&mut text, &mut random);
         read += usize::from(check(&text));
     }
-    // Both ways must be tried: what is still right, and what no longer is.
+    // Both outcomes must occur: valid descriptions and broken ones.
     assert!((10_000..90_000).contains(&read), "{read} of 100 000 were right");
 }
 
@@ -127,7 +127,7 @@ fn the_longest_lines_are_read_or_refused() {
     }
 }
 
-/// Lines that cannot be used wherever they stand below `v=0`.
+/// Lines that are unusable anywhere below `v=0`.
 const ODD: [&str; 19] = [
     "b=AS:",
     "b=nothing",
@@ -150,7 +150,7 @@ const ODD: [&str; 19] = [
     "a=x\u{1}",
 ];
 
-/// Whether `attribute` stands for `line`: at the session's level, most names are kept as written.
+/// Whether `attribute` is `line`, kept as written, as most names are at the session level.
 fn is_kept(line: &str, attribute: &Attribute) -> bool {
     let text = line.strip_prefix("a=").unwrap_or_default();
     let (name, value) = text.split_once(':').unwrap_or((text, ""));

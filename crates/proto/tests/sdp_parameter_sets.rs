@@ -11,7 +11,7 @@ use rushes_proto::sdp::{
 };
 use rushes_proto::{PayloadType, Ssrc};
 
-/// The NAL units of a file beside the project, or of one of the project's own.
+/// The NAL units of a media file of the project, or of one beside it.
 fn units(name: &str) -> Option<Vec<Vec<u8>>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let own = root.join("vectors/media").join(name);
@@ -25,7 +25,7 @@ fn units(name: &str) -> Option<Vec<Vec<u8>>> {
     Some(units.into_iter().map(|unit| octets[unit].to_vec()).collect())
 }
 
-/// The first of `units` whose header octet `place` gives `value` after `decode`.
+/// The first of `units` for which `decode` returns `value`, if any.
 fn first(units: &[Vec<u8>], value: u8, decode: fn(&[u8]) -> u8) -> Vec<&[u8]> {
     units.iter().find(|unit| decode(unit) == value).map(Vec::as_slice).into_iter().collect()
 }

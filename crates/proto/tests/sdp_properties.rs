@@ -18,7 +18,7 @@ fn word() -> impl Strategy<Value = String> {
     "[a-z][a-zA-Z0-9.@]{0,8}".prop_map(|word| "x".to_owned() + &word)
 }
 
-/// Text that has its first and last character, as lines have.
+/// Text that neither begins nor ends with a space.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "[a-z!-:é]([ a-z:=;/|é]{0,12}[a-z:=é])?"]
         .prop_filter("a dash is no name", |text| text != "-")
@@ -204,7 +204,7 @@ fn profile() -> impl Strategy<Value = Profile> {
     ]
 }
 
-/// Where media goes: port, number of ports, address, number of addresses, TTL, RTCP.
+/// The place of media: port, number of ports, address, number of addresses, TTL, RTCP.
 type Place = (u16, u16, Option<Address>, u16, Option<u8>, RtcpPort);
 
 fn place() -> impl Strategy<Value = Place> {

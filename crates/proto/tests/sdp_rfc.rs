@@ -8,7 +8,7 @@ use rushes_proto::sdp::{
     Address, Description, Encoding, Feedback, Media, MediaKind, Profile, RtcpPort, Unsupported,
 };
 
-/// The description of `lines`, as an RFC shows them: perhaps without what must precede.
+/// Parses `lines` as an RFC shows them, perhaps without `v=0`.
 fn parse(lines: &str) -> Description {
     let lines = lines.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let start = if lines.trim_start().starts_with("v=0") { "" } else { "v=0\n" };

@@ -1,4 +1,4 @@
-//! Who sends: sources that a description announces (RFC 5576), and their addresses (RFC 4570).
+//! Sources that a description announces (RFC 5576), and their senders' addresses (RFC 4570).
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::net::IpAddr;

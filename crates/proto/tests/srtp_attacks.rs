@@ -1,5 +1,5 @@
-//! What somebody on the path can do to protected packets: change, cut, lengthen, repeat and forge
-//! them. None of it is accepted, none is remembered, and what is genuine still comes through.
+//! Attacks on protected packets by someone on the path: changed, cut, lengthened, repeated and
+//! forged packets. None is accepted or remembered, and genuine packets still arrive.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -11,12 +11,12 @@ use rushes_netsim::Seeded;
 use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, Policy, Protector, Suite};
 use rushes_proto::srtp::{UnprotectError, Unprotector};
 
-/// Forged packets for each suite and each way in.
+/// Forged packets for each suite and group size.
 const FORGED: u64 = 1_000_000;
 
 const MKIS: [&[u8]; 2] = [&[], &[1, 2, 3, 4]];
 
-/// Every suite that authenticates, with each of the options that change what a packet looks like.
+/// Every suite that authenticates, with each of the options that change the form of packets.
 fn policies() -> Vec<Policy> {
     let of = |suite: Suite| {
         let plain = Policy::new(suite);
@@ -32,7 +32,7 @@ fn policies() -> Vec<Policy> {
     authenticating().flat_map(of).collect()
 }
 
-/// `packet` with each of its bits turned over, one at a time.
+/// `packet` with each of its bits flipped, one at a time.
 fn flips(packet: &[u8]) -> Vec<Vec<u8>> {
     let flip = |bit: usize| {
         let mut flipped = packet.to_vec();
@@ -42,7 +42,7 @@ fn flips(packet: &[u8]) -> Vec<Vec<u8>> {
     (0..8 * packet.len()).map(flip).collect()
 }
 
-/// `packet` cut to each length, and with one octet and more after it.
+/// `packet` cut to each length, and lengthened by 1 to 32 octets.
 fn other_lengths(packet: &[u8]) -> Vec<Vec<u8>> {
     let cut = (0..packet.len()).map(|len| packet[..len].to_vec());
     let added = (1..=32).flat_map(|more| {
@@ -52,7 +52,7 @@ fn other_lengths(packet: &[u8]) -> Vec<Vec<u8>> {
     cut.chain(added).collect()
 }
 
-/// Gives a receiver what `changes` makes of the second of three packets; the three still arrive.
+/// Gives a receiver the `changes` of the second of three packets; all three must still arrive.
 fn check_changes(changes: fn(&[u8]) -> Vec<Vec<u8>>) {
     for (policy, mki) in policies().iter().flat_map(|policy| MKIS.map(|mki| (policy, mki))) {
         let (mut sender, mut receiver) = pair(policy, mki);
@@ -163,10 +163,10 @@ fn each_of_the_last_ten_thousand_reports_is_accepted_once() {
     }
 }
 
-/// Somebody who sees packets go by and does not have the key.
+/// An attacker that sees packets pass but does not have the key.
 struct Forger {
     random: Seeded,
-    /// The genuine packet that went by last.
+    /// The last genuine packet seen.
     seen: Vec<u8>,
 }
 
@@ -181,12 +181,12 @@ impl Forger {
             packet[2..4].copy_from_slice(&sequence.wrapping_add(ahead).to_be_bytes());
         };
         match random.below(7) {
-            // Garbage, of a length that may be no packet's.
+            // Garbage of any length.
             0 => {
                 packet.resize(random.below(90) as usize, 0);
                 packet.fill_with(|| random.roll() as u8);
             }
-            // Ahead and behind, near and as far as can be.
+            // Another sequence number, near or far.
             1 => with(packet, 1 + random.below(200) as u16),
             2 => with(packet, 1 + random.below(65_535) as u16),
             // Another source.
@@ -207,7 +207,7 @@ impl Forger {
     }
 }
 
-/// Genuine packets among forged ones, about one in a hundred, on their way to one receiver.
+/// Genuine packets among forged ones, about one in a hundred, for one receiver.
 struct Attack {
     sender: Protector,
     receiver: Unprotector,
@@ -220,14 +220,14 @@ struct Attack {
 impl Attack {
     fn new(suite: Suite) -> Self {
         let (mut sender, mut receiver) = pair(&Policy::new(suite), &[]);
-        // An even SSRC, which the forger's others never are.
+        // This SSRC is even; the forger's other SSRCs are odd.
         let first = protected(&mut sender, &plain(SSRC, 60_000, 40));
         assert!(opened(&mut receiver, &first).is_ok());
         let forger = Forger { random: Seeded(0xf0_45ed), seen: first };
         Self { sender, receiver, forger, sequence: 60_000, forged: 0, genuine: 0 }
     }
 
-    /// The next packet to arrive; whether it is genuine.
+    /// Makes the next packet to arrive; returns whether it is genuine.
     fn next(&mut self, packet: &mut Vec<u8>) -> bool {
         if !self.forger.random.chance(0.01) {
             self.forged += 1;
@@ -248,7 +248,7 @@ impl Attack {
         true
     }
 
-    /// Takes `forged` more forged packets, and the genuine ones between them, in groups of
+    /// Receives `forged` more forged packets, and the genuine ones between them, in groups of
     /// `group`.
     fn run(&mut self, forged: u64, group: usize, packets: &mut [Vec<u8>; BATCH_MAX]) {
         let end = self.forged + forged;

@@ -1,5 +1,5 @@
-//! SRTP and SRTCP against libsrtp2 (interop/srtp/peer.c): both make the same of every packet, and
-//! each accepts from the other, over a bad network, what it should, once.
+//! SRTP and SRTCP against libsrtp2 (interop/srtp/peer.c): both protect every packet in the same
+//! way, and each accepts the other's genuine packets, over a bad network, once.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
@@ -19,7 +19,7 @@ use rushes_proto::srtp::{Protector, SrtcpProtector, SrtcpUnprotector, Unprotecto
 const SOURCES: [(u32, u16); 5] =
     [(0xcafe_babe, 65_000), (1, 0x1000), (0xffff_ffff, 0x7fe0), (0x8000_0000, 40_000), (0, 64_000)];
 
-/// What libsrtp answers for a packet that it refuses, in the place of a length.
+/// The answer of libsrtp's program for a refused packet, in place of a length.
 const REFUSED: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Protocol {
         }
     }
 
-    /// libsrtp's for SRTCP is fixed.
+    /// The replay window; libsrtp's for SRTCP is fixed.
     fn window(self) -> usize {
         match self {
             Self::Rtp => 1024,
@@ -82,7 +82,7 @@ impl Random {
     }
 }
 
-/// Clear packets: the same ones each time.
+/// Clear packets, the same in each run.
 struct Packets {
     protocol: Protocol,
     random: Random,
@@ -146,22 +146,22 @@ impl Iterator for Packets {
     }
 }
 
-/// A secured packet that arrives, and what must come of it.
+/// A secured packet that arrives, and its expected outcome.
 struct Arrival {
     packet: Vec<u8>,
-    /// The clear packet, or nothing if this one must be refused.
+    /// The clear packet; `None` if this one must be refused.
     expected: Option<Vec<u8>>,
 }
 
-/// A network that loses, delays and repeats packets, and someone on it who changes some.
+/// A network that loses, delays, repeats and forges packets.
 struct Network {
     random: Random,
     window: usize,
     forges: bool,
     sent: usize,
-    /// By when they arrive.
+    /// Ordered by arrival.
     delayed: BTreeMap<(usize, usize), Copy>,
-    /// Which packets arrived before, by number.
+    /// Which packets have arrived, by number.
     arrived: Vec<bool>,
 }
 
@@ -181,7 +181,7 @@ impl Network {
         Self { random: Random(2), window, forges, sent: 0, delayed: BTreeMap::new(), arrived }
     }
 
-    /// Sends one packet; what arrives meanwhile is handed to `arrive`.
+    /// Sends one packet, and hands packets that arrive meanwhile to `arrive`.
     fn send(&mut self, packet: &[u8], clear: &[u8], mut arrive: impl FnMut(Arrival)) {
         let number = self.sent;
         self.sent += 1;
@@ -194,7 +194,7 @@ impl Network {
         let (lost, late, very_late) =
             (random.one_in(40), random.one_in(20), is_main && random.one_in(400));
         let (again, forged) = (random.one_in(20), self.forges && random.one_in(50));
-        // Fewer steps than the window has packets, so that a delayed one is still in it.
+        // Fewer steps than the window has packets, so that a delayed packet is still in it.
         let delay = |random: &mut Random, is_delayed| {
             if is_delayed { 1 + random.below(self.window - 20) } else { 0 }
         };
@@ -237,7 +237,7 @@ impl Sender {
         }
     }
 
-    /// libsrtp gives a source's first report index 1; RFC 3711 section 3.4, and we, give it 0.
+    /// Starts at index 1 like libsrtp; RFC 3711 section 3.4 and Rushes start at 0.
     fn count_as_libsrtp(&mut self) {
         if let Self::Rtcp(sender) = self {
             for (ssrc, _) in SOURCES {
@@ -255,7 +255,7 @@ impl Sender {
     }
 }
 
-/// Receivers that look at packets one by one and, of RTP, at many at once.
+/// Receivers that unprotect packets one by one and, for RTP, also in batches.
 enum Receiver {
     Rtp {
         one: Box<Unprotector>,
@@ -316,7 +316,7 @@ fn check(packet: &[u8], outcome: Result<usize, UnprotectError>, expected: Option
     assert!(received.ok() == expected, "{outcome:?}, expected to come: {}", expected.is_some());
 }
 
-/// libsrtp in a process of its own.
+/// libsrtp in another process.
 struct Peer {
     process: Child,
     input: BufWriter<ChildStdin>,
@@ -369,7 +369,7 @@ fn agreed(protocol: Protocol, suite: Suite) -> (Policy, MasterKey) {
     (policy, MasterKey::new(suite, &key(suite)).unwrap())
 }
 
-/// The peer, built from its source; `None`, with a reason printed, where it cannot be.
+/// The peer's program, built from its source; `None`, with a reason printed, if that fails.
 fn peer() -> Option<&'static Path> {
     static PEER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match PEER.get_or_init(build_peer) {
@@ -412,14 +412,14 @@ fn accepted_by_libsrtp(program: &Path, protocol: Protocol, suite: Suite) {
         for clear in Packets::new(protocol) {
             let packet = sender.protect(clear.clone());
             network.send(&packet, &clear, |Arrival { packet, expected }| {
-                // If the peer is gone, the other end tells.
+                // If the peer has ended, reading its output fails.
                 let _ = write(&mut input, &packet);
                 let _ = expectations.send(expected);
             });
         }
     };
     thread::scope(|scope| {
-        // Closed when a packet is not as it should be: the peer ends then.
+        // Dropped when an assertion fails: the peer ends then.
         let mut output = output;
         scope.spawn(write_all);
         let (mut accepted, mut refused) = (0, 0);
@@ -458,8 +458,8 @@ fn equal_and_accepted_here(program: &Path, protocol: Protocol, suite: Suite) {
     assert!(process.wait().unwrap().success());
 }
 
-/// Both ways, both protocols. The suites with AES-192 are not among the tests: libsrtp 2.5 derives
-/// their session keys in another way than RFC 6188 section 3 has it.
+/// Tests both directions and both protocols. Suites with AES-192 are left out: libsrtp 2.5 derives
+/// their session keys differently from RFC 6188 section 3.
 fn agree(suite: Suite) {
     let Some(program) = peer() else { return };
     for protocol in [Protocol::Rtp, Protocol::Rtcp] {

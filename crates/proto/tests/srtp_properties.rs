@@ -1,5 +1,5 @@
-//! Whatever the suite, the options and the packets: what was protected comes out as it was, and
-//! nothing else comes out; many at a time and one by one are the same.
+//! For any suite, options and packets: protected packets are restored and nothing else is accepted,
+//! with the same outcomes for packets in batches and one by one.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -14,7 +14,7 @@ use rushes_proto::srtp::{
     Protector, SrtcpProtector, SrtcpUnprotector, UnprotectError, Unprotector,
 };
 
-/// What both ends agree on, the master key identifiers' length included.
+/// The policy of both ends, and the length of the master key identifiers.
 fn agreements() -> impl Strategy<Value = (Policy, usize)> {
     let suites = prop::sample::select(Suite::ALL.to_vec());
     let rates = prop_oneof![Just(None), (0..=5_u8).prop_map(Some), (0..=24_u8).prop_map(Some)];
@@ -33,7 +33,7 @@ fn agreements() -> impl Strategy<Value = (Policy, usize)> {
     })
 }
 
-/// Those under which packets carry tags.
+/// Agreements under which packets carry tags.
 fn authentic() -> impl Strategy<Value = (Policy, usize)> {
     let has_tags = |(policy, _): &(Policy, usize)| policy.suite.rtp_tag_len() > 0;
     agreements().prop_filter("packets must carry tags", has_tags)
@@ -48,7 +48,7 @@ fn octets(random: &mut Seeded, len: u64) -> Vec<u8> {
     (0..len).map(|_| random.roll() as u8).collect()
 }
 
-/// A header extension of any kind that is not broken.
+/// A well-formed header extension of any kind.
 fn extension(random: &mut Seeded) -> Vec<u8> {
     let two_byte = random.chance(0.5);
     let mut data = Vec::new();
@@ -76,7 +76,7 @@ fn extension(random: &mut Seeded) -> Vec<u8> {
     [&profile.to_be_bytes()[..], &words.to_be_bytes(), &data].concat()
 }
 
-/// A clear packet with contributing sources, an extension and padding, or without.
+/// A clear packet with or without contributing sources, an extension and padding.
 fn packet(ssrc: u32, sequence: u16, random: &mut Seeded) -> Vec<u8> {
     let sources = if random.chance(0.5) { random.below(16) as u8 } else { 0 };
     let mut packet = vec![0x80 | sources, random.roll() as u8];
@@ -99,8 +99,8 @@ fn packet(ssrc: u32, sequence: u16, random: &mut Seeded) -> Vec<u8> {
     packet
 }
 
-/// What a receiver sees of `clear`: cryptex gives an empty extension to a packet that has
-/// contributing sources and none (RFC 9335 section 5.1).
+/// `clear` as a receiver sees it: cryptex gives an empty extension to a packet that has
+/// contributing sources and no extension (RFC 9335 section 5.1).
 fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
     let mut seen = clear.to_vec();
     let end = 12 + 4 * usize::from(clear[0] & 15);
@@ -133,7 +133,7 @@ fn mutate(packet: &mut [u8], random: &mut Seeded) {
     }
 }
 
-/// A few packets earlier or later.
+/// Moves packets a few places.
 fn shuffle<T>(list: &mut [T], random: &mut Seeded) {
     for n in 0..list.len() {
         let other = (n + random.below(12) as usize).min(list.len() - 1);
@@ -215,7 +215,7 @@ proptest! {
             let clear = packet(7, first.wrapping_add(u16::from(n)), &mut random);
             arrivals.push((protected(&mut sender, &clear), as_seen(&policy, &clear)));
         }
-        // Not the first: from a packet of the next round nobody learns this one's.
+        // Not the first: a packet of the next round would not show this round.
         shuffle(&mut arrivals[1..], &mut random);
         receiver.add_master_key(&key(1)).unwrap();
         receiver.add_master_key(&key(2)).unwrap();

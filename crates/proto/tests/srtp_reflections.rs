@@ -1,4 +1,4 @@
-//! What an attacker on the path can do without a key: send back, copy, and come first.
+//! Attacks on the path without a key: reflections, copies, and packets that arrive first.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
@@ -177,7 +177,7 @@ fn a_key_does_not_begin_its_life_again() {
     assert_eq!(reporter.set_master_key(&key(7)), Err(PolicyError::SameKey));
 }
 
-/// Everything under a key that is used up stays refused, and no key stream runs twice.
+/// A used-up key stays refused, and no key stream is used twice.
 #[test]
 fn a_key_never_comes_back_after_another() {
     let limited = |octet| key(octet).with_lifetime(2, 2).unwrap();
@@ -256,7 +256,8 @@ fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
         reporter.protect(&mut report).unwrap();
         report
     };
-    // Its second round: a receiver that knew nothing of it would take it for another.
+    // The last two are in the second round, which a receiver without memory of the source would
+    // not know.
     let recorded: Vec<_> = [0, 30_000, 60_000, 20, 21].map(|n| send(3, n)).into();
     for packet in &recorded {
         receiver.unprotect(&mut packet.clone()).unwrap();
@@ -267,7 +268,7 @@ fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
         receiver.unprotect(&mut send(1, sequence)).unwrap();
         reports.unprotect(&mut report(1)).unwrap();
     }
-    // Another takes the place of the third.
+    // Source 2 takes the place of source 3.
     receiver.unprotect(&mut send(2, 0)).unwrap();
     reports.unprotect(&mut report(2)).unwrap();
     for sequence in 200..400 {
@@ -286,7 +287,7 @@ fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
     assert_eq!(reports.unprotect(&mut told.clone()), Err(UnprotectError::Replayed));
 }
 
-/// As far as a receiver remembers: then nobody new is let in.
+/// A receiver remembers a limited number of sources; beyond it, no new ones are accepted.
 #[test]
 fn a_receiver_that_remembers_as_many_sources_as_it_may_lets_no_others_in() {
     let policy = Policy { sources_max: 2, window: 128, ..policy() };

@@ -1,5 +1,5 @@
-//! Packet indices where they are hard to tell: around roll-overs, after long losses, and after a
-//! sender has begun again (RFC 3711 section 3.3.1).
+//! Packet indices in difficult cases: around roll-overs, after long losses, and after a sender has
+//! begun again (RFC 3711 section 3.3.1).
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -19,11 +19,11 @@ use rushes_proto::srtp::{
 /// Octets of payload of every packet here.
 const LEN: usize = 24;
 
-/// All suites' policies, with the largest window, so that lateness is no reason to refuse.
+/// Policies of all suites with tags, with the largest window, so that no packet is too late.
 fn policies() -> impl Iterator<Item = Policy> {
     authenticating().flat_map(|suite| {
         let plain = Policy { window: 32_768, ..Policy::new(suite) };
-        // Epochs of 2¹⁶ packets end where rounds do, and those of 2⁵ often.
+        // Epochs of 2¹⁶ packets end with the rounds, and those of 2⁵ end often.
         let rates = [None, Some(5), Some(16)];
         rates.map(|key_derivation_rate| Policy { key_derivation_rate, ..plain })
     })
@@ -42,8 +42,8 @@ fn packets(policy: &Policy, indices: impl IntoIterator<Item = u64>) -> BTreeMap<
     indices.map(|index| (index, protected(&mut sender, &clear(index)))).collect()
 }
 
-/// A receiver takes the packets of `range` in the order of `arrivals`: the first copy of each is
-/// accepted, every other refused.
+/// Gives a receiver the packets of `range` in the order of `arrivals`: the first copy of each must
+/// be accepted, every other refused.
 fn check(range: Range<u64>, arrivals: &[u64]) {
     for policy in policies() {
         let packets = packets(&policy, range.clone());
@@ -111,7 +111,7 @@ fn two_roll_overs_with_65535_and_0_lost_are_counted() {
         let is_near = |index: u64| index % 1000 == 7 || (index + 50) % 65_536 < 100;
         let all = packets(&policy, (65_000..200_000).filter(|index| is_near(*index)));
         let (_, mut receiver) = pair(&policy, &[]);
-        // No other receiver is told the round of its first packet.
+        // The receiver is not told the round of its first packet.
         for (index, packet) in &all {
             let sequence = *index as u16;
             if sequence != 65_535 && sequence != 0 {
@@ -134,7 +134,7 @@ fn half_a_round_may_be_lost_at_a_roll_over() {
     }
 }
 
-/// What becomes of each packet when a source has come back after `lost` packets.
+/// Whether each packet is accepted when a source comes back after `lost` packets.
 fn come_back(policy: &Policy, lost: u64, group: usize) -> Vec<bool> {
     let begin = 66_000;
     // The sender skips nothing: its own index moves by less than half a round at a time.
@@ -253,7 +253,7 @@ fn a_sender_that_forgot_its_round_is_refused_and_the_receiver_cannot_be_sent_bac
             let packet = protected(&mut sender, &clear(index));
             assert!(opened(&mut receiver, &packet).is_err(), "{policy:?}: {index}");
         }
-        // What was recorded of the round would be accepted again.
+        // Recorded packets of the round would be accepted again.
         let outcome = receiver.set_roll_over_counter(Ssrc(SSRC), 0);
         assert_eq!(outcome, Err(UnprotectError::Replayed), "{policy:?}");
     }
@@ -270,7 +270,7 @@ fn no_key_stream_is_used_twice_by_a_sender() {
             let outcome = sender.protect(&mut clear(index));
             assert_eq!(outcome, Err(ProtectError::Repeated), "{policy:?}: {index}");
         }
-        // Late, but never used; then too late to tell.
+        // The first is late but was never used; the second is too late to tell.
         assert_eq!(sender.protect(&mut clear(65_997)), Ok(()));
         assert_eq!(sender.protect(&mut clear(65_001)), Err(ProtectError::Repeated));
     }

@@ -1,4 +1,4 @@
-//! Secured streams and participants: nothing clear leaves, nothing clear is taken.
+//! Secured streams and participants: nothing is sent in the clear, and nothing clear is accepted.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -18,7 +18,7 @@ use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 use world::reports::{Party, Session};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC, Seeded, Source, send};
 
-/// Octets in a row that no datagram may share with what it carries.
+/// The length of a run of octets that no datagram may share with its media.
 const TELLTALE: usize = 12;
 
 const MS: Duration = Duration::from_millis(1);
@@ -50,7 +50,7 @@ fn sender(kind: Kind, key: &MasterKey, suite: Suite, rtx: Retransmission) -> Sen
     sender.secured(protector).unwrap()
 }
 
-/// The datagrams of `sources`, a keep-alive and, of the first packets, retransmissions.
+/// Sends `sources`, a keep-alive and retransmissions of the first packets; returns the datagrams.
 fn datagrams(sender: &mut Sender, sources: &[Source]) -> Vec<Vec<u8>> {
     let mut batch = Batch::with_history(1 << 20);
     let mut datagrams = Vec::new();
@@ -121,7 +121,7 @@ fn what_a_secured_sender_sends_arrives_at_a_secured_receiver() {
         let frames: Vec<&[u8]> = listener.frames.iter().map(|frame| &frame[..]).collect();
         let mut expected: Vec<_> = sources.iter().map(|source| source.delivered(kind)).collect();
         if kind.is_numbered() && frames.len() < expected.len() {
-            // The last one waits until it is known that none comes before it.
+            // The last unit waits until no other can precede it.
             expected.pop();
         }
         assert_eq!(frames, expected, "{suite} {kind:?}");
@@ -175,13 +175,13 @@ fn a_clear_packet_is_not_authentic_to_a_secured_receiver() {
         assert_eq!((statistics.packets, statistics.sources.len()), (0, 0), "{suite} {kind:?}");
         assert!(listener.frames.is_empty() && listener.receiver.poll_frame().is_none());
 
-        // Nor does it keep out what is genuine, whose source and sequence numbers are the same.
+        // Nor does it keep out genuine packets with the same source and sequence numbers.
         let mut sender = sender(kind, &master(suite, 7, &[]), suite, Retransmission::Verbatim);
         for datagram in datagrams(&mut sender, &sources) {
             listener.take(2 * MS, &datagram);
         }
         listener.finish();
-        // The last of numbered units waits until it is known that none comes before it.
+        // The last of numbered units waits until no other can precede it.
         let waiting = sources.len() - listener.frames.len();
         assert!(waiting <= usize::from(kind.is_numbered()), "{suite} {kind:?}: {waiting}");
     }
@@ -206,7 +206,7 @@ fn clear_control_packets_and_garbage_reach_nothing_in_a_secured_receiver() {
     }
 }
 
-/// Two participants, those named by `secured` with protection; each says that it sends media.
+/// Two participants, of which those in `secured` are protected.
 fn session(suite: Suite, secured: &[usize], lifetime: u64) -> Session {
     let mut session = Session::new(5 * MS);
     for n in 0..2 {
@@ -270,10 +270,10 @@ fn a_clear_report_is_not_authentic_to_a_secured_participant() {
         run(&mut session, 50);
         let sent = session.parties[0].datagrams.len() as u64;
         let secured = &session.parties[1].participant;
-        // The last may still be on its way.
+        // The last report may still be on its way.
         let refused = secured.statistics().unauthentic;
         assert!(sent > 5 && (sent - 1..=sent).contains(&refused), "{suite}: {refused} of {sent}");
-        // That there is such a source is known from its media, and nothing else of it.
+        // The source is known from its media only, and nothing of its reports.
         for remote in secured.remotes() {
             assert!(remote.cname.is_empty() && remote.sender.is_none(), "{suite}");
             assert!(remote.clock.is_none() && remote.reported.is_none(), "{suite}");

@@ -1,8 +1,8 @@
-//! Whatever happens between sender and receiver: nothing damaged is delivered, and everything
-//! whose packets arrived in time is delivered, once and in order.
+//! Whatever the network does: nothing damaged is delivered, and everything whose packets arrived in
+//! time is delivered, once and in order.
 //!
-//! Corruption of octets is not among what happens here, because RTP cannot notice it: UDP's
-//! checksum does, or SRTP. See `mutation.rs` for what corrupted packets may not do.
+//! Octets are not corrupted here, because RTP cannot detect that: UDP's checksum does, or SRTP.
+//! Corrupted packets are tested in `mutation.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -18,7 +18,7 @@ use rushes_proto::SequenceNumber;
 use rushes_proto::payload::Delivery;
 use world::{Datagram, Kind, Listener, Seeded, Source, arrivals, path, send};
 
-/// Sources of `frames` frames, of sizes around packet sizes and of all others.
+/// `frames` frames, with sizes around packet sizes and all others.
 fn sources(kind: Kind, frames: usize, random: &mut Seeded) -> Vec<Source> {
     let mut number = 0;
     let mut unit = |random: &mut Seeded| {
@@ -48,14 +48,14 @@ struct Case {
     kind: Kind,
     sources: Vec<Source>,
     datagrams: Vec<Datagram>,
-    /// When each arrives, and which.
+    /// The time and number of each arriving datagram.
     arrivals: Vec<(Duration, usize)>,
 }
 
 fn case(kind: Kind, seed: u64, mtu: usize, path: &Path) -> Case {
     let mut random = Seeded(seed);
     let sources = sources(kind, 30, &mut random);
-    // Close to both wraps, so that they happen in the middle.
+    // Close to both wraps, so that they occur in the middle.
     let first = (
         SequenceNumber(65_535_u16.wrapping_sub(random.below(200) as u16)),
         RtpTimestamp(u32::MAX - random.below(50_000) as u32),
@@ -67,7 +67,7 @@ fn case(kind: Kind, seed: u64, mtu: usize, path: &Path) -> Case {
 }
 
 impl Case {
-    /// What is delivered.
+    /// Delivers the datagrams to a listener.
     fn run(&self, delivery: Delivery) -> Listener {
         let mut listener = Listener::new(self.kind, delivery);
         for (time, n) in &self.arrivals {
@@ -79,7 +79,7 @@ impl Case {
         listener
     }
 
-    /// Which arrive, in their order.
+    /// The numbers of arriving datagrams, in order of arrival.
     fn arrived(&self) -> impl Iterator<Item = usize> {
         self.arrivals.iter().map(|(_, n)| *n)
     }
@@ -89,8 +89,8 @@ impl Case {
         (0..self.datagrams.len()).filter(|n| !arrived.contains(n)).collect()
     }
 
-    /// A source is believed after two packets. What is older than both and comes later is late, and
-    /// the properties below do not speak of it.
+    /// Whether the oldest packet is among the first two to arrive, which make a source believed.
+    /// Otherwise it is late, a case that the properties below leave out.
     fn is_believed(&self) -> bool {
         let mut seen = HashSet::new();
         let first_two: Vec<_> = self.arrived().filter(|n| seen.insert(*n)).take(2).collect();
@@ -98,7 +98,7 @@ impl Case {
     }
 }
 
-/// Every unit whose packets all arrived, in order, and no other.
+/// Checks that every unit whose packets all arrived is delivered, in order, and no other.
 fn check_units(case: &Case) {
     if !case.is_believed() {
         return;
@@ -123,7 +123,8 @@ fn check_units(case: &Case) {
     assert_eq!(delivered.len(), expected.len());
 }
 
-/// No frame with a missing packet, every frame that also has its predecessor, in order.
+/// Checks that delivered frames are whole and in order, and that no frame is missing if all its
+/// packets and the one before them arrived.
 fn check_frames(case: &Case) {
     if !case.is_believed() {
         return;
@@ -134,7 +135,7 @@ fn check_frames(case: &Case) {
     let first_arrived = case.arrived().min().unwrap();
     let joined = case.datagrams[first_arrived].frame;
     if first_arrived > 0 && case.datagrams[first_arrived - 1].frame == joined {
-        // Nobody can tell packets lost before anything came from a late start, so what is left of
+        // Packets lost before the first arrival cannot be told from a late start, so the rest of
         // this frame may be taken for a frame.
         let whole = case.sources[joined].delivered(case.kind);
         delivered.next_if(|first| whole.ends_with(first));
@@ -155,7 +156,7 @@ fn check_frames(case: &Case) {
     assert_eq!(delivered.next(), None, "something that was never sent");
 }
 
-/// Units that travel with decoding order numbers have rules of their own: see `interleaved.rs`.
+/// Units with decoding order numbers follow other rules: see `interleaved.rs`.
 fn kinds() -> impl Strategy<Value = Kind> {
     let kinds = Kind::ALL.into_iter().filter(|kind| !kind.is_numbered());
     prop::sample::select(kinds.collect::<Vec<_>>())

@@ -22,7 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const SPACING: Duration = Duration::from_millis(2051);
 const SPACING_INITIAL: Duration = Duration::from_millis(1025);
 
-/// One packet of `LEN` octets a second is RTCP's whole bandwidth.
+/// A configuration whose RTCP bandwidth is one packet of `LEN` octets a second.
 fn slow() -> TimerConfig {
     TimerConfig { packet_len: LEN, ..TimerConfig::new(16_000) }
 }
@@ -160,7 +160,7 @@ fn in_a_large_session_a_goodbye_waits_its_turn_among_the_goodbyes() {
     let now = start + 20 * SECOND;
     timer.want_bye(now, LEN);
     assert!(timer.poll_timeout().unwrap() - now >= SPACING_INITIAL);
-    // Unknown sources count; their reports do not, nor does the length of these.
+    // Goodbyes of unknown sources count; reports do not, nor do their lengths.
     (1000..1300).for_each(|ssrc| timer.handle_bye(now, Ssrc(ssrc)));
     timer.handle_compound(100_000, false);
     timer.handle_cname(now, Ssrc(1));
@@ -256,7 +256,7 @@ fn a_flood_of_sources_and_goodbyes_leaves_the_peer_and_the_schedule_alone() {
         let mut timer = Timer::new(TimerConfig::new(1_000_000), US, 1, start);
         timer.handle_rtp(start, peer);
         let mut reports = Vec::new();
-        // 10⁶ sources over 100 s; every tenth says BYE under yet another name.
+        // 10⁶ sources over 100 s; with every tenth comes a BYE of yet another SSRC.
         for packet in 0..1_000_000u32 {
             let now = start + 100 * MS / 1000 * packet;
             if packet % 1000 == 0 {
@@ -288,7 +288,7 @@ fn a_flood_of_sources_and_goodbyes_leaves_the_peer_and_the_schedule_alone() {
     }
 }
 
-/// What may happen to a participant; the number picks an SSRC or a length.
+/// An event at a participant; the number is an SSRC, a length or milliseconds.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Rtp(u32),
@@ -361,7 +361,7 @@ proptest! {
         let config = TimerConfig { members_max, ..slow() };
         let mut timer = Timer::new(config, US, seed, start);
         let mut now = start;
-        // Until a first report has really been sent, half the minimum is in force.
+        // Until a first report has been sent, half the minimum applies.
         let (mut last, mut initial) = (start, true);
         for step in steps {
             let due = apply(&mut timer, &mut now, step);
@@ -420,7 +420,7 @@ proptest! {
         let mut timer = Timer::new(config, US, seed, start);
         let (mut now, mut gone) = (start, false);
         for step in steps {
-            // "Never" is a year away: going there again and again would leave the clock's range.
+            // "Never" is a year away; reached again and again, it would leave the clock's range.
             if timer.poll_timeout().is_some_and(|timeout| timeout - start > 1_000_000 * SECOND) {
                 break;
             }

@@ -1,7 +1,7 @@
-//! Somebody on the link who changes, repeats and invents messages. Each test says what finds it.
+//! An attacker on the link that changes, repeats and invents messages, and what detects it.
 //!
-//! What is certain of every run: two ends are only ever secure together with the same keys and the
-//! same string, or with different strings.
+//! In every run, two ends are secure together only with the same keys and the same string, or with
+//! different strings.
 #![cfg(feature = "zrtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -39,7 +39,7 @@ fn octets(hex: &str) -> Vec<u8> {
     hex.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// What is certain of every run.
+/// Asserts what holds in every run.
 fn assert_safe(world: &World, what: &str) {
     if !world.are_secure() {
         return;
@@ -52,13 +52,14 @@ fn assert_safe(world: &World, what: &str) {
     }
 }
 
-/// What found the change: the error of one end, and which end.
+/// The end that detected the change, and its error.
 fn found(world: &World) -> Option<(usize, ErrorCode)> {
     [0, 1].into_iter().find_map(|end| Some((end, world.ends[end].error(false)?)))
 }
 
-/// Every octet of every message of an exchange is changed on the way, each in a run of its own,
-/// each time it is sent: nobody is secure then whose peer saw another exchange.
+/// Changes every octet of every message of an exchange, each in a separate run, whenever it is
+/// sent: no end becomes secure if its peer saw another exchange. Returns how often each outcome
+/// occurred.
 fn every_octet_changed(agreement: KeyAgreement, step: usize) -> BTreeMap<String, usize> {
     let mut lens: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for (from, datagram) in record(&mut fresh(agreement, 1)) {
@@ -88,16 +89,16 @@ fn every_octet_changed(agreement: KeyAgreement, step: usize) -> BTreeMap<String,
 fn no_changed_octet_goes_unnoticed_with_diffie_hellman() {
     let outcomes = every_octet_changed(X25519, 1);
     let count = |outcome: &str| outcomes.get(outcome).copied().unwrap_or_default();
-    // What finds what: the MAC of a Hello, when its key comes with Commit or DHPart1.
+    // A change in a Hello is detected by its MAC, whose key comes with Commit or DHPart1.
     assert!(count("Hello: Critical software error by 0") > 50, "{outcomes:#?}");
     assert!(count("Hello: Critical software error by 1") > 50, "{outcomes:#?}");
-    // The MACs of Commit and the parts are not even needed: s0 has all of them in its hash, so
-    // that Confirm1 is not what the initiator expects. DHPart2 is committed to by hvi.
+    // The MACs of Commit and the DH parts are not even needed: s0 hashes all of them, so that
+    // Confirm1 is not what the initiator expects. hvi commits to DHPart2.
     assert!(count("DHPart1: Auth Error: Bad Confirm pkt MAC by 0") > 30, "{outcomes:#?}");
     assert!(count("DHPart2: DH Error: hvi != hashed data by 1") > 50, "{outcomes:#?}");
     assert!(count("Confirm1: Auth Error: Bad Confirm pkt MAC by 0") >= 48, "{outcomes:#?}");
     assert!(count("Confirm2: Auth Error: Bad Confirm pkt MAC by 1") >= 48, "{outcomes:#?}");
-    // The MAC of a Confirm is not over the initialisation vector: a wrong one garbles H0.
+    // The MAC of a Confirm does not cover the initialisation vector: a wrong one garbles H0.
     assert_eq!(count("Confirm1: Critical software error by 0"), 16, "{outcomes:#?}");
     println!("{outcomes:#?}");
 }
@@ -108,7 +109,7 @@ fn no_changed_octet_goes_unnoticed_with_key_encapsulation() {
     println!("{:#?}", every_octet_changed(kem, 3));
 }
 
-/// The one place where a change is found by H0 and nothing else.
+/// The only change that is detected by H0 and nothing else.
 #[test]
 fn another_initialisation_vector_is_found_by_the_hash_chain() {
     for (from, name) in [(1, "Confirm1"), (0, "Confirm2")] {
@@ -119,7 +120,7 @@ fn another_initialisation_vector_is_found_by_the_hash_chain() {
     }
 }
 
-/// Two whole exchanges, with the attacker as the other end of each, under the names of the ends.
+/// Two whole exchanges, in each of which the attacker takes the name of the other end.
 #[test]
 fn a_man_in_the_middle_who_agrees_with_both_ends_has_two_strings() {
     for agreement in [X25519, KeyAgreement::Kem(Kem::X25519_ML_KEM_768)] {
@@ -154,7 +155,7 @@ fn a_man_in_the_middle_of_a_second_session_does_not_have_the_secret_of_the_first
         assert_eq!(end.warnings(), [Warning::VerifiedBefore]);
         assert!(!end.session.sas().unwrap().is_verified);
     }
-    // Nothing of it was kept: the next session without the attacker continues the first.
+    // Nothing of that session was kept: the next one without the attacker continues the first.
     let mut third = world(configs(X25519), &stores, 1, 3);
     third.settle(&mut pass);
     assert!(third.ends.iter().all(|end| end.session.sas().unwrap().is_verified));
@@ -175,7 +176,7 @@ fn a_hello_that_the_signalling_did_not_announce_is_not_used() {
     genuine.assert_agreed();
 }
 
-/// The responder's Hello without its best algorithms: its MAC tells, and hvi would.
+/// The responder's Hello without its best algorithms is detected by its MAC, and would be by hvi.
 #[test]
 fn fewer_algorithms_in_the_responders_hello_are_noticed() {
     let weaken = |octets: &mut Vec<u8>| {
@@ -189,8 +190,8 @@ fn fewer_algorithms_in_the_responders_hello_are_noticed() {
     assert_eq!(found(&world), Some((0, ErrorCode::CriticalSoftware)));
 }
 
-/// The initiator's Hello is in no hash, and the key of its MAC comes with Commit: who holds the
-/// Hello back until then can change it. What the initiator selects is its own choice.
+/// The initiator's Hello is in no hash, and the key of its MAC comes with Commit: an attacker that
+/// holds the Hello back until then can change it. The initiator still selects the algorithms.
 #[test]
 fn fewer_algorithms_in_the_initiators_hello_change_nothing_that_is_agreed_on() {
     let mut configs = configs(X25519);
@@ -229,7 +230,7 @@ fn fewer_algorithms_in_the_initiators_hello_change_nothing_that_is_agreed_on() {
     assert_eq!((choice.cipher, choice.key_agreement), (Cipher::Aes3, X25519));
 }
 
-/// Public values that lead to a secret known to all, in the place of the responder's.
+/// Public values that lead to a publicly known secret, in place of the responder's.
 #[test]
 fn a_degenerate_value_of_the_responder_is_refused() {
     let prime = octets(PRIME);
@@ -262,7 +263,7 @@ fn a_degenerate_value_of_the_responder_is_refused() {
     }
 }
 
-/// An initiator that commits to such a value, and has every MAC right.
+/// An initiator that commits to a degenerate value, with valid MACs.
 #[test]
 fn a_degenerate_value_of_the_initiator_is_refused() {
     let honest = record(&mut fresh(X25519, 1));
@@ -288,7 +289,7 @@ fn a_degenerate_value_of_the_initiator_is_refused() {
     assert_eq!(found(&world), Some((1, ErrorCode::BadPublicValue)));
 }
 
-/// Messages of an earlier session: their images are not those of this one's chain.
+/// Messages of an earlier session: their hash images are not in this session's chain.
 #[test]
 fn messages_of_an_earlier_session_are_found_by_their_images() {
     let earlier = record(&mut fresh(X25519, 1));
@@ -314,8 +315,8 @@ fn messages_of_an_earlier_session_are_found_by_their_images() {
     assert!(world.ends[0].was_warned(Warning::Forged) && world.ends[1].was_warned(Warning::Forged));
 }
 
-/// A Confirm carries no image in clear, so one of an earlier session is known by its MAC only. It
-/// does not end the exchange: the peer's own comes as well.
+/// A Confirm has no clear hash image, so one of an earlier session is detected by its MAC only. It
+/// does not end the exchange, because the peer's own Confirm arrives too.
 #[test]
 fn a_confirm_of_an_earlier_session_changes_nothing() {
     let earlier = record(&mut fresh(X25519, 1));
@@ -339,7 +340,7 @@ fn repeating_every_message_of_the_session_at_every_time_changes_nothing() {
         let mut sent: Vec<(usize, Vec<u8>)> = Vec::new();
         let mut world = world(configs(X25519), &Default::default(), streams, 1);
         world.settle(&mut |from, datagram| {
-            // Each message once again before each new one: answers to repeats are not repeated.
+            // Repeats each message before each new one; answers to repeats are not repeated.
             let is_new = !sent.iter().any(|(_, old)| message(old) == message(datagram));
             let same = |(sender, old): &&(usize, Vec<u8>)| {
                 is_new && *sender == from && old[8..12] == datagram[8..12]
@@ -356,8 +357,8 @@ fn repeating_every_message_of_the_session_at_every_time_changes_nothing() {
     }
 }
 
-/// Own messages sent back: under the own number a collision (section 4.1), under another one the
-/// own name (0x90) or, once somebody is known, the own chain. The peer comes all the same.
+/// Reflected messages: under this end's SSRC a collision (section 4.1), under another one its own
+/// ZID (0x90) or, once a peer is known, its own hash chain. The peer is not kept out.
 #[test]
 fn what_is_sent_back_is_not_taken_for_the_peers() {
     for ssrc in [100, 999] {
@@ -382,7 +383,7 @@ fn what_is_sent_back_is_not_taken_for_the_peers() {
     world.assert_agreed();
 }
 
-/// Everything of the first stream is also given to the second, and the other way round.
+/// Everything of the first stream is also given to the second, and vice versa.
 #[test]
 fn messages_of_one_stream_are_not_taken_for_those_of_another() {
     let mut world = world(configs(X25519), &Default::default(), 2, 1);
@@ -399,7 +400,7 @@ fn messages_of_one_stream_are_not_taken_for_those_of_another() {
         }
         all
     });
-    // The harness hands datagrams to the stream that sent them, whatever their number.
+    // The test gives datagrams to the stream that sent them, whatever their SSRC.
     world.assert_agreed();
 }
 
@@ -464,7 +465,7 @@ fn nothing_that_anybody_can_invent_disturbs_a_secure_stream() {
         {
             world.inject(end, 0, &pack(9, &written(&message)));
         }
-        // Not even its own number counts any more.
+        // Not even a message under its own SSRC counts any more.
         world.inject(end, 0, &pack(100 + 100 * end as u32, &written(&Message::HelloAck)));
         assert_eq!(events_of(&world, end), before);
     }
@@ -486,7 +487,7 @@ fn a_go_clear_that_is_not_the_peers_is_told_and_not_followed() {
         world.inject(end, 0, &pack(9, &written(&Message::GoClear { clear_mac: [0; 8] })));
         assert_eq!(world.ends[end].warnings(), [Warning::ForgedGoClear]);
     }
-    // Nor is one's own.
+    // Nor is its own, reflected.
     let (now, stream) = (world.now, world.ends[0].streams[0]);
     assert!(world.ends[0].session.go_clear(now, stream));
     let (_, _, own) = world.ends[0].session.poll_datagram().unwrap();
@@ -498,7 +499,7 @@ fn a_go_clear_that_is_not_the_peers_is_told_and_not_followed() {
 }
 
 /// `Conf2ACK` proves nothing (section 5.8): a forged one makes the initiator stop sending Confirm2.
-/// If that was lost, the responder gives up. What is kept of either end still finds the other's.
+/// If that was lost, the responder gives up. The secrets that both ends retain still match.
 #[test]
 fn a_forged_conf2ack_costs_the_exchange_at_most_and_not_the_secrets() {
     let stores = [Kept::default(), Kept::default()];
@@ -526,8 +527,8 @@ fn a_forged_conf2ack_before_its_time_is_not_taken() {
     world.assert_agreed();
 }
 
-/// Both commit at once. Equal hvi cannot come from two chains; somebody who makes them equal in one
-/// direction only delays, and the hash over Commit tells.
+/// Both commit at once. Two chains cannot give equal hvi; an attacker that makes them equal in one
+/// direction only causes a delay, and the hash over Commit detects it.
 #[test]
 fn equal_commitments_lead_to_no_keys() {
     let mut configs = configs(X25519);
@@ -548,15 +549,15 @@ fn equal_commitments_lead_to_no_keys() {
     assert!(world.ends.iter().all(|end| end.failure().is_some()));
 }
 
-/// Users who compare strings of a session whose secrets are not to be kept vouch for that session,
-/// not for an older secret that it did not continue.
+/// Comparing the strings of a session whose secrets are not kept verifies that session, not an
+/// older secret that it did not continue.
 #[test]
 fn a_comparison_does_not_vouch_for_a_secret_that_the_session_did_not_continue() {
     let stores = [Kept::default(), Kept::default()];
-    // With an attacker: end 0 keeps a secret of it.
+    // A session with an attacker: end 0 keeps a secret of it.
     let attacker = [stores[0].clone(), Kept::default()];
     world(configs(X25519), &attacker, 1, 1).settle(&mut pass);
-    // With the peer, which keeps nothing; the strings are equal.
+    // A session with the peer, which keeps nothing; the strings are equal.
     let mut configs_without = configs(X25519);
     configs_without[1].expiration_interval = 0;
     let mut second = world(configs_without, &stores, 1, 2);

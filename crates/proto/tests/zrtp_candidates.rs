@@ -1,5 +1,5 @@
-//! Strangers beside an endpoint that waits for its peer: what they send costs the peer nothing, and
-//! what they get is at most three times what they sent.
+//! Strangers beside an endpoint that waits for its peer: their packets cost the peer nothing, and
+//! they receive at most three times as much as they sent.
 #![cfg(feature = "zrtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -19,7 +19,7 @@ use zrtp_world::middle::{configs, fresh, kind, message, pack, pass, record, writ
 use zrtp_world::{End, Kept, World, address, zid};
 
 const X25519: KeyAgreement = KeyAgreement::X255;
-/// The end that knows where the other is, and the one that waits for whoever says Hello.
+/// The end that knows the other's address, and the one that waits for a Hello from any address.
 const CALLER: usize = 0;
 const WAITING: usize = 1;
 
@@ -46,7 +46,7 @@ fn waiting(agreement: KeyAgreement, seed: u64) -> World {
     world(configs(agreement), Path::default(), seed)
 }
 
-/// Everything that was sent in an earlier session.
+/// All datagrams of an earlier session.
 fn recorded(agreement: KeyAgreement) -> Vec<Vec<u8>> {
     record(&mut fresh(agreement, 77)).into_iter().map(|(_, datagram)| datagram).collect()
 }
@@ -75,7 +75,7 @@ fn one_packet_from_anybody_ends_nothing() {
     }
 }
 
-/// It reads this end's number in its Hello, and sends it back from elsewhere.
+/// The stranger reads this end's SSRC in its Hello, and uses it from another address.
 #[test]
 fn a_stranger_under_our_number_collides_with_nobody_but_itself() {
     let mut world = waiting(X25519, 1);
@@ -89,7 +89,7 @@ fn a_stranger_under_our_number_collides_with_nobody_but_itself() {
     world.assert_agreed();
 }
 
-/// What comes under the peer's own address may be forged as well: it ends the exchange only if the
+/// Messages under the peer's own address may be forged as well: they end the exchange only if the
 /// peer does not go on.
 #[test]
 fn forged_messages_under_the_peers_address_end_nothing_while_the_peer_goes_on() {
@@ -128,7 +128,7 @@ fn an_address_gets_at_most_three_times_what_it_sent() {
         let mut sent: BTreeMap<SocketAddr, usize> = BTreeMap::new();
         let mut got: BTreeMap<SocketAddr, usize> = BTreeMap::new();
         let mut world = waiting(X25519, seed);
-        // The caller is never heard.
+        // The caller's datagrams are all lost.
         let mut middle = |from: usize, datagram: &[u8]| match from {
             CALLER => Vec::new(),
             _ => pass(from, datagram),
@@ -156,7 +156,7 @@ fn an_address_gets_at_most_three_times_what_it_sent() {
     }
 }
 
-/// A Hello from an address that nobody owns, with a name of its own.
+/// The Hello of an invented endpoint, with a random ZID and SSRC.
 fn invented(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     let mut hello = hello.to_vec();
     // H3 and the ZID.
@@ -221,7 +221,7 @@ fn the_announced_hello_from_other_addresses_keeps_nobody_out() {
     world.assert_agreed();
 }
 
-/// Two callers: the first whose Confirm is right gets the keys, and the other none.
+/// Of two callers, the first whose Confirm is valid gets the keys, and the other none.
 #[test]
 fn the_first_that_confirms_is_the_peer() {
     let mut world = waiting(X25519, 1);
@@ -283,7 +283,7 @@ fn who_is_refused_does_not_end_the_waiting() {
     assert!(!failures(&world.ends[WAITING]).is_empty(), "the first one's end is told");
 }
 
-/// What a stranger leaves unfinished does not keep the caller from agreeing meanwhile.
+/// A stranger's unfinished exchange does not keep the caller from agreeing meanwhile.
 #[test]
 fn a_stranger_who_stops_half_way_delays_nobody() {
     for stops_after in ["Hello", "Commit", "DHPart2"] {
@@ -303,7 +303,7 @@ fn a_stranger_who_stops_half_way_delays_nobody() {
                 }
                 Vec::new()
             });
-            // Collects what the waiting end says to the stranger; the caller is not there yet.
+            // Collects the waiting end's datagrams to the stranger; the caller is not there yet.
             world.step(&mut |_, _| Vec::new());
         }
         assert!(has_stopped, "{stops_after}");
@@ -321,7 +321,7 @@ fn a_stranger_who_stops_half_way_delays_nobody() {
     }
 }
 
-/// Peers that do not answer a Ping, whoever commits, also where packets are lost.
+/// Peers that do not answer a Ping, where packets are lost too.
 #[test]
 fn peers_that_do_not_answer_a_ping_agree_all_the_same() {
     for agreement in [X25519, KeyAgreement::Dh3k, KeyAgreement::Kem(Kem::X25519_ML_KEM_768)] {
@@ -343,7 +343,7 @@ fn peers_that_do_not_answer_a_ping_agree_all_the_same() {
     }
 }
 
-/// An address that answers a Ping may get more, and gets in where there is no room.
+/// An address that answers its Ping may be sent more, and is accepted when all places are taken.
 #[test]
 fn only_the_answer_to_its_own_ping_proves_an_address() {
     let hello = message(&recorded(X25519)[0]).to_vec();
@@ -378,11 +378,11 @@ fn only_the_answer_to_its_own_ping_proves_an_address() {
     };
     let cookies = [1, 8].map(|n| cookie(&mut world, stranger(n)));
     assert_ne!(cookies[0], cookies[1]);
-    // Somebody else's.
+    // The cookie of another address.
     world.inject_from(stranger(8), WAITING, 0, &proof(cookies[0]));
     world.inject_from(stranger(8), WAITING, 0, &invented(&hello, &mut random));
     assert_eq!(discovered(&world), 8);
-    // Its own.
+    // Its own cookie.
     world.inject_from(stranger(8), WAITING, 0, &proof(cookies[1]));
     world.inject_from(stranger(8), WAITING, 0, &invented(&hello, &mut random));
     assert_eq!(discovered(&world), 9);

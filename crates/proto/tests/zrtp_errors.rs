@@ -1,8 +1,9 @@
-//! Each code of RFC 6189 section 5.9: how it comes about here, and that it is understood.
+//! Each error code of RFC 6189 section 5.9: its cause here, and that it is understood.
 //!
-//! Two codes are never sent, only understood: 0x40, for what differs from an earlier Hello counts
-//! as another endpoint's, and 0xA0, for there is nothing that an endpoint could be out of. 0x100 is
-//! tested beside its code (`zrtp/session.rs`), for a peer of ours does not ask for what is not allowed.
+//! Two codes are understood but never sent: 0x40, because a Hello that differs from an earlier one
+//! counts as another endpoint's, and 0xA0, because an endpoint has nothing that could run out.
+//! 0x100 is tested beside its code (`zrtp/session.rs`), because Rushes does not send a GoClear that
+//! is not allowed.
 #![cfg(feature = "zrtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -28,7 +29,7 @@ fn edited_of(mut world: World, from: usize, named: &str, edit: impl FnMut(&mut V
     world
 }
 
-/// `by` found the error, told the other end, and neither is secure.
+/// Asserts that end `by` detected the error and reported it, and that neither end is secure.
 fn assert_error(world: &World, by: usize, error: ErrorCode) {
     assert_eq!(world.ends[by].error(false), Some(error));
     assert_eq!(world.ends[1 - by].error(true), Some(error), "the other end");
@@ -40,7 +41,7 @@ fn every_code_is_understood_while_keys_are_agreed_on_and_only_then() {
     for (n, code) in ErrorCode::ALL.iter().chain(&[ErrorCode::Other(0x57)]).enumerate() {
         let mut world = fresh(KeyAgreement::X255, n as u64);
         let error = pack(200, &written(&Message::Error(*code)));
-        // Before anybody is known there is nothing to end.
+        // Before a peer is known there is no exchange to end.
         world.inject(0, 0, &error);
         assert_eq!(world.ends[0].error(true), None);
         let mut answers = 0;
@@ -110,7 +111,7 @@ fn a_lower_version_is_refused_and_a_higher_one_ignored() {
     assert_eq!(world.ends[1].error(false), Some(ErrorCode::UnsupportedVersion));
     let world = edited(0, "Hello", |message| message[12..16].copy_from_slice(b"2.00"));
     assert_eq!(world.ends[1].failure().unwrap(), "no peer");
-    // The fourth octet does not count (section 4.1.1); it is the MAC that ends this one.
+    // The fourth octet does not count (section 4.1.1); the wrong MAC ends this exchange.
     let world = edited(0, "Hello", |message| message[15] = b'a');
     assert_error(&world, 1, ErrorCode::CriticalSoftware);
 }
@@ -216,7 +217,7 @@ fn a_nonce_that_was_used_before_in_the_session_ends_the_stream() {
     });
     assert_eq!(world.ends[1].error(false), Some(ErrorCode::NonceReuse));
     assert_eq!(world.ends[0].error(true), Some(ErrorCode::NonceReuse));
-    // The first two streams are as they were.
+    // The first two streams are unchanged.
     assert_eq!(world.ends.each_ref().map(|end| end.secure.clone()), [[true, true, false]; 2]);
 }
 
@@ -275,8 +276,8 @@ fn silence_after_each_message_is_a_timeout_in_the_end() {
     }
 }
 
-/// One stream of three goes clear. Whichever of its messages are lost, each end hears of an end of
-/// it within the time-outs of section 6, and the other streams stay as they are.
+/// One stream of three goes clear. Whichever of its messages are lost, each end that knows of it
+/// reports an outcome within the time-outs of section 6, and the other streams are unchanged.
 #[test]
 fn a_stream_that_goes_clear_has_a_named_end_whatever_is_lost() {
     for lost in ["", "GoClear", "ClearACK", "Commit", "Confirm1", "Confirm2", "Conf2ACK"] {

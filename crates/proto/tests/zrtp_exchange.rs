@@ -105,16 +105,16 @@ fn every_cipher_hash_tag_and_string_is_carried_through() {
     }
 }
 
-/// Ten thousand runs over a bad link, with all algorithms in turn. Each ends, within the time that
-/// the schedules of RFC 6189 section 6 leave, in the same keys and strings; or, as that link may
-/// have it, in an error.
+/// Ten thousand runs over a bad link, with all algorithms in turn. Each ends within the time of the
+/// schedules of RFC 6189 section 6, with the same keys and strings at both ends or, because of the
+/// link, with an error.
 #[test]
 fn ten_thousand_runs_over_a_bad_link_end_in_the_same_keys() {
     let agreements = agreements();
     let mut random = Seeded(2026);
     let (mut agreed, mut runs) = (0, 0);
     for run in 0..10_000_u64 {
-        // The slow ones every now and then.
+        // The slow algorithms in one of twenty runs.
         let quick = [KeyAgreement::X255, KeyAgreement::Ec25];
         let agreement = if run % 20 == 0 {
             agreements[(run / 20) as usize % agreements.len()]
@@ -167,8 +167,8 @@ fn both_roles_occur_and_contention_is_settled() {
     assert!(initiators.iter().all(|count| *count > 5), "{initiators:?}");
 }
 
-/// The ends commit on different streams, and the Commit that loses arrives when the other stream
-/// is secure, before what its sender says next on its stream.
+/// The ends commit on different streams, and the losing Commit arrives when the other stream is
+/// secure, before its sender's next message on its stream.
 #[test]
 fn a_commit_that_another_stream_overtook_stops_nothing() {
     let mut overtaken = 0;
@@ -181,7 +181,7 @@ fn a_commit_that_another_stream_overtook_stops_nothing() {
         world.run(LIMIT, &mut |from, datagram| {
             let n = usize::from(datagram[11] % 2);
             let kind = kind(datagram);
-            // The first that each end learns of is the stream with its own number, from the other.
+            // Drops one Hello each way: each end first learns of the stream with its own number.
             if kind == "Hello" && n == from && !std::mem::replace(&mut hellos[n], true) {
                 return Vec::new();
             }
@@ -306,7 +306,7 @@ fn a_secret_by_other_means_is_used_and_its_difference_told() {
     }
 }
 
-/// Why each end refused the other, if it did.
+/// The reason for which each end refused the other, if it did.
 fn refusals(configs: [Config; 2], stores: &[Kept; 2], seed: u64) -> [Option<PeerRefusal>; 2] {
     let mut world = world(configs, stores, 1, Path::default(), seed);
     world.run_alone(LIMIT);
@@ -338,7 +338,7 @@ fn a_peer_without_the_secret_gets_no_key_where_one_is_required() {
         let both = [end(1, Some(7), required), end(2, Some(7), required)];
         let stores = stores();
         for session in 0..2 {
-            // The second could be in Preshared mode, which does not show the secret.
+            // The second could use Preshared mode, which does not prove that a peer has the secret.
             assert_eq!(refusals(both.clone(), &stores, seed + session), [None; 2]);
         }
         for secret in [None, Some(8)] {
@@ -371,7 +371,7 @@ fn peers_that_were_never_compared_or_have_changed_are_refused_as_the_policy_says
         assert!(compared.ends.iter_mut().all(|end| end.session.verify_sas(true)));
         assert_eq!(refusals(strict(), &stores, seed), [None; 2]);
         assert_eq!(refusals(lenient(), &stores, seed), [None; 2]);
-        // The second end loses what it kept, or somebody has taken its place.
+        // The second end has lost its secrets, or an attacker has taken its place.
         let lost = [stores[0].clone(), Kept::default()];
         for configs in [strict(), lenient()] {
             assert_eq!(refusals(configs, &lost, seed)[0], Some(PeerRefusal::Changed));

@@ -1,4 +1,4 @@
-//! Strangers who send a lot, and a million changed messages in every state.
+//! Floods from strangers, and a million changed messages in every state.
 #![cfg(feature = "zrtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -12,7 +12,7 @@ use zrtp_world::{World, address};
 const X25519: KeyAgreement = KeyAgreement::X255;
 const FLOOD: u64 = 100_000;
 
-/// Hellos of as many endpoints as one likes, made from a genuine one.
+/// The Hello of an invented endpoint, made from a genuine one.
 fn stranger(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     let mut hello = hello.to_vec();
     // H3 and the ZID.
@@ -20,7 +20,7 @@ fn stranger(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     pack(random.roll() as u32 | 1 << 31, &hello)
 }
 
-/// What `flood` takes of memory at most, and keeps.
+/// The most memory that `flood` takes, and the memory that it keeps, in bytes.
 fn memory(flood: impl FnOnce()) -> (u64, i64) {
     let counted = allocation_counter::measure(flood);
     (counted.bytes_max, counted.bytes_current)
@@ -30,8 +30,8 @@ fn genuine_hello() -> Vec<u8> {
     message(&record(&mut fresh(X25519, 1))[0].1).to_vec()
 }
 
-/// A stream takes one peer, so it is the Hello hash of the signalling that keeps strangers out who
-/// come first (RFC 6189 section 9).
+/// A stream has one peer, so the Hello hash from the signalling keeps out strangers that come first
+/// (RFC 6189 section 9).
 #[test]
 fn a_hundred_thousand_strangers_before_the_agreement_do_not_prevent_it() {
     let hello = genuine_hello();
@@ -91,13 +91,13 @@ fn a_hundred_thousand_strangers_during_the_agreement_do_not_disturb_it() {
     assert_same_string(&world);
 }
 
-/// Both ends agreed. (The flood took their events.)
+/// Asserts that both ends agreed. (Their events were removed during the flood.)
 fn assert_same_string(world: &World) {
     let sas = world.ends.each_ref().map(|end| end.session.sas().unwrap().sas_hash);
     assert_eq!(sas[0], sas[1]);
 }
 
-/// A packet of a fragment of a message that never becomes whole.
+/// A packet with a fragment of a message that is never completed.
 fn fragment(random: &mut Seeded) -> Vec<u8> {
     let total = 2 + random.below(5119) as u16;
     let len = 1 + random.below(u64::from(total.min(300)) - 1) as u16;
@@ -130,7 +130,7 @@ fn a_flood_of_fragments_takes_bounded_memory_and_leaves_whole_messages_alone() {
     assert_same_string(&world);
 }
 
-/// A message of the exchange, changed, with a right checksum.
+/// A changed message of the exchange, with a valid checksum.
 fn changed(recorded: &[(usize, Vec<u8>)], random: &mut Seeded) -> Vec<u8> {
     let (_, datagram) = &recorded[random.below(recorded.len() as u64) as usize];
     let mut octets = message(datagram).to_vec();
@@ -152,7 +152,7 @@ fn a_million_changes(agreement: KeyAgreement, rounds: u64, each: u64) {
     let (mut fed, mut secure) = (0, 0);
     for round in 0..rounds {
         let steps = round % (2 * recorded.len() as u64);
-        // The same chains as those of the recorded messages, so that they are looked at closely.
+        // The same hash chains as in the recorded messages, so that those pass the first checks.
         let mut world = fresh(agreement, 1);
         for _ in 0..steps {
             world.step(&mut pass);

@@ -1,4 +1,4 @@
-//! Two peers that send and receive at once: each stream is split for two threads.
+//! Two peers that send and receive at once: each stream is split between two threads.
 
 use std::thread;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn open(session: &Session, local: u16, remote: u16) -> Result<MediaStream, Error
     session.stream(Codec::Opus).local_port(local).remote_port(remote).open()
 }
 
-/// Sends fifty packets of 20 ms and hears fifty.
+/// Sends fifty packets of 20 ms and receives fifty.
 fn talk(name: &str, stream: MediaStream) -> Result<(), Error> {
     let (mut sender, mut receiver) = stream.split()?;
     let sending = thread::spawn(move || -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Timestamps of one's own: capture times in ticks of the stream's clock.
+//! Timestamps set by the application: capture times in ticks of the stream's clock.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port = receiver.local_address().port();
     let mut sender = session.stream(Codec::H266).remote_port(port).open()?;
 
-    // A camera without a steady rate: each frame says when it was captured.
+    // A camera without a steady rate: each frame carries its capture time.
     let clock = ClockRate::VIDEO;
     let start = Instant::now();
     for number in 0..5_u8 {

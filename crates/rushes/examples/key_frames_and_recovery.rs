@@ -1,5 +1,4 @@
-//! A viewer asks for a key frame, lost packets come again, and each side says what it knows of the
-//! other.
+//! A viewer requests a key frame, lost packets are sent again, and each side reports on the other.
 //!
 //! Run with: `cargo run -p rushes --example key_frames_and_recovery`
 
@@ -9,12 +8,12 @@ use rushes::{Codec, Context, ControlEvent, KeyFrameRequest, Recovery};
 
 fn main() -> Result<(), rushes::Error> {
     let session = Context::new().session("127.0.0.1")?;
-    // Both sides must agree on recovery; with it, requests go out at once.
+    // Both sides must agree on recovery; with it, requests are sent at once.
     let stream = || session.stream(Codec::H265).recovery(Recovery::On);
     let mut viewer = stream().open()?;
     let mut camera = stream().remote_port(viewer.local_address().port()).open()?;
 
-    // A hook, called on whichever thread reads the camera's port; `poll_event` would do as well.
+    // A hook, called on the thread that reads the camera's port; `poll_event` would also do.
     let wanted = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let want = wanted.clone();
     camera.rtcp().on_event(move |event| {
@@ -29,7 +28,7 @@ fn main() -> Result<(), rushes::Error> {
     let mut asked = false;
     while !wanted.load(std::sync::atomic::Ordering::Relaxed) && start.elapsed().as_secs() < 5 {
         camera.push_frame(access_unit, None)?;
-        // An application that only sends waits like this, and so answers requests meanwhile.
+        // An application that only sends waits like this, and so answers requests.
         camera.wait_until(Instant::now() + Duration::from_millis(5))?;
         while viewer.pull_frame(Duration::from_millis(5))?.is_some() {
             if !asked {

@@ -1,4 +1,4 @@
-//! A picture and its sound, on two streams of one context, presented together.
+//! Picture and sound on two streams of one context, presented together.
 //!
 //! Run with: `cargo run -p rushes --example lip_sync`
 
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rushes::{Codec, Context, FrameRate, LipSync, MediaStream, Ssrc};
 
-/// The sender's wall clock at which a frame of `stream` was captured, once a report came.
+/// When a frame of `stream` was captured, by the sender's wall clock; `None` before a report.
 fn captured(stream: &MediaStream, ssrc: Ssrc, at: rushes::RtpTimestamp) -> Option<rushes::NtpTime> {
     let peers = stream.rtcp().peers();
     let peer = peers.iter().find(|peer| peer.ssrc == ssrc)?;

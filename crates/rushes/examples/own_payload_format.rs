@@ -1,4 +1,4 @@
-//! A payload format of one's own: lines of text, as many to a packet as fit, none ever cut.
+//! A custom payload format: lines of text, as many per packet as fit, none ever split.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rushes::payload::{
 };
 use rushes::{ClockRate, Context, PayloadType};
 
-/// Text of several lines. A frame is a text, a packet some of its lines.
+/// Text of several lines: a frame is a text, a packet holds some of its lines.
 #[derive(Debug)]
 struct Lines;
 

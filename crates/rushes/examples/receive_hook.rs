@@ -1,4 +1,4 @@
-//! Receives frames by a function that is called for each, on a thread of the stream's own.
+//! Receives frames through a hook, which is called for each on a thread of the stream.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         session.stream(Codec::Generic).remote_port(receiver.local_address().port()).open()?;
 
     let (frames, played) = mpsc::channel();
-    // Losses are told at the moment they are known; an encoder could be asked for a key frame.
+    // Losses are reported as soon as they are known; one could request a key frame here.
     receiver.on_event(|event| {
         if let Event::PacketsLost { packets, .. } = event {
             println!("{packets} packets lost");
         }
     })?;
     receiver.on_frame(move |frame| {
-        // If nobody listens any more, there is nothing to be done about it.
+        // Fails only if the receiver of the channel is gone.
         let _ = frames.send(frame.len());
     })?;
 

@@ -1,4 +1,4 @@
-//! Receives frames by asking for them.
+//! Receives frames by polling.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut frames = 0;
     while let Some(frame) = stream.pull_frame(Duration::from_millis(500))? {
-        // A decoder would take `&frame[..]` here; dropping the frame gives its memory back.
+        // A decoder would take `&frame[..]` here; dropping the frame returns its memory.
         frames += 1;
         if frames % 10 == 0 {
             println!("frame {frames}: {} octets at {:?}", frame.len(), frame.timestamp());
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Somebody who sends thirty frames.
+/// Sends thirty frames to `port`.
 fn play(port: u16) -> Result<(), rushes::Error> {
     let mut stream =
         Context::new().session("127.0.0.1")?.stream(Codec::H264).remote_port(port).open()?;

@@ -1,4 +1,4 @@
-//! Sends frames to a port; here a few H.265 access units made up on the spot.
+//! Sends frames to a port; here a few made-up H.265 access units.
 //!
 //! Run a receiver first: `rushes recv --from 5004 --codec h265 -o copy.265`, then
 //! `cargo run --example send 127.0.0.1 5004`.

@@ -1,11 +1,11 @@
-//! A texture server of noise, or a client that compares every octet of it: for trials on networks
-//! that lose.
+//! A texture server of noise, or a client that checks every octet of it: for trials on lossy
+//! networks.
 //!
 //! `cargo run --example texture_peer -- serve 127.0.0.1:7000 rgb24 640 360 4 30 100` serves a
 //! hundred pictures of four units at 30 a second to one client, and
-//! `cargo run --example texture_peer -- view 127.0.0.1:7000 udp 100` checks them and prints what it
-//! saw as JSON; a deadline in milliseconds behind it is how long packets
-//! are waited for at least. Without arguments both meet here.
+//! `cargo run --example texture_peer -- view 127.0.0.1:7000 udp 100` checks them and prints a
+//! report as JSON. A further argument is the time to wait for missing packets, in milliseconds.
+//! Without arguments, a server and a client run in this process.
 
 #[path = "../tests/texture_world/noise.rs"]
 #[allow(dead_code, reason = "tests use the rest")]
@@ -31,7 +31,7 @@ use rushes::texture::Transport;
 use witness::Pictures;
 use witness::Witness;
 
-/// How long a stream may take.
+/// The longest time that a stream may take.
 const LONGEST: Duration = Duration::from_secs(30);
 
 const USAGE: &str = "usage: texture_peer serve ADDRESS FORMAT WIDTH HEIGHT UNITS FPS FRAMES\n\
@@ -66,13 +66,13 @@ fn serve(arguments: &[&str]) -> Result<TextureServer, Error> {
     let layout = Layout::new(format.parse::<Format>()?, width.parse()?, height.parse()?)?;
     let mut options = ServerOptions::default();
     (options.units, options.timing) = (units.parse()?, Timing::EveryFrame);
-    // What the buffers of any network hold.
+    // Fits in the buffers of any network.
     (options.bit_rate, options.in_flight) = (400_000_000, 64 << 10);
     let noise = Noise::new(layout, fps.parse()?, frames.parse()?);
     Ok(TextureServer::serve(address.parse()?, noise, options)?)
 }
 
-/// Serves until its input ends.
+/// Serves until the standard input ends.
 fn wait(server: &TextureServer) -> Result<bool, Error> {
     println!("{}", server.local_address());
     std::io::stdin().read_to_end(&mut Vec::new())?;

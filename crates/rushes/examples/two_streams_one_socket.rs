@@ -1,4 +1,4 @@
-//! Two streams on one socket, told apart by SSRC: picture and sound of one source.
+//! Two streams on one socket, told apart by SSRC: picture and sound of one sender.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     camera.push_frame(&[0, 0, 0, 1, 0x26, 0x01, 0x80, 0x55], None)?;
     microphone.push_frame(&[0x08, 0x55], None)?;
 
-    // Whoever pulls reads for both; neither thread nor order matters.
+    // A pull on either stream reads for both; neither thread nor order matters.
     let second = Duration::from_secs(1);
     let heard = sound.pull_frame(second)?.ok_or("no sound")?;
     let seen = picture.pull_frame(second)?.ok_or("no picture")?;

@@ -1,10 +1,10 @@
-//! A ZRTP endpoint for tests against others: agrees on keys on a port, tells the keys and the short
-//! authentication string in JSON, and sends media under them.
+//! A ZRTP endpoint for tests against others: it agrees on keys, prints the keys and the short
+//! authentication string as JSON, and sends media under them.
 //!
-//! Without arguments two of them meet here. Against another program on this machine:
+//! Without arguments two endpoints run in this process. Against another program on this machine:
 //! `cargo run --example zrtp_peer -- --local 6000 --remote 6002 --kex X255 --srtp 10`.
 //!
-//! It prints its keys: not for calls between people.
+//! It prints its keys, so it must not be used for real calls.
 
 #[path = "zrtp_peer/mod.rs"]
 mod peer;
@@ -19,7 +19,7 @@ use peer::options::{Options, Ports, USAGE};
 /// The exit status of options that cannot be understood.
 const MISUSED: u8 = 2;
 
-/// Media packets that each end sends where two meet here.
+/// Media packets that each end sends when both run here.
 const DEMONSTRATED: u32 = 20;
 
 fn main() -> ExitCode {
@@ -69,7 +69,7 @@ fn demonstrate() -> Result<bool, String> {
         .collect::<Result<Vec<_>, _>>()?;
     let are_well = std::thread::scope(|scope| {
         let threads: Vec<_> = ends.iter_mut().map(|end| scope.spawn(|| end.run())).collect();
-        // All threads are joined, whatever the first says.
+        // All threads are joined, whatever the first returns.
         let results: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
         results.iter().all(|is_well| matches!(is_well, Ok(true)))
     });

@@ -1,4 +1,4 @@
-//! In steady state no packet allocates, going out or coming in.
+//! In steady state, sending and receiving packets allocates nothing.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rushes::{Codec, Context, Delivery, MediaStream, Pacing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Frames before counting: buffers find their sizes.
+/// Frames before counting starts, while buffers grow to their sizes.
 const WARM_UP: usize = 20;
 
 /// Frames that are counted.
@@ -15,7 +15,7 @@ const FRAMES: usize = 50;
 
 fn pair(codec: Codec, delivery: Delivery, zero_copy: bool) -> (MediaStream, MediaStream) {
     let session = Context::new().session("127.0.0.1").unwrap();
-    // A report allocates, and where the machine is busy one may fall due while frames are counted.
+    // RTCP is off: a report allocates, and may fall due while frames are counted.
     let stream = || session.stream(codec).rtcp(false);
     let receiver = stream().delivery(delivery).probation(1).open().unwrap();
     let port = receiver.local_address().port();
@@ -24,7 +24,7 @@ fn pair(codec: Codec, delivery: Delivery, zero_copy: bool) -> (MediaStream, Medi
     (sender, receiver)
 }
 
-/// Allocations and packets while frames go round, `per_frame` pulled for each pushed.
+/// Counts allocations and packets of round trips, with `per_frame` pulls for each push.
 fn count(codec: Codec, delivery: Delivery, frame: &[u8], per_frame: usize) -> (u64, u64) {
     count_in(pair(codec, delivery, false), frame, per_frame)
 }
@@ -46,7 +46,7 @@ fn count_in(
     let before = round(WARM_UP);
     let mut packets = 0;
     let counted = allocation_counter::measure(|| packets = round(FRAMES) - before);
-    // Taking the statistics allocates the list of sources.
+    // Reading the statistics allocates the list of sources.
     (counted.count_total.saturating_sub(8), packets)
 }
 

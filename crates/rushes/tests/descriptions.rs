@@ -1,4 +1,4 @@
-//! Streams that are set up from descriptions, and described.
+//! Streams set up from session descriptions, and descriptions of streams.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use rushes::{
     Codec, Context, Discard, Error, MediaStream, PayloadType, Recovery, Ssrc, StreamBuilder,
 };
 
-/// Much more than loopback needs.
+/// Much longer than loopback needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The Opus stream of a camera at SSRC 7, whose retransmissions are at 8.
@@ -45,7 +45,7 @@ fn a_stream_is_described_with_its_sources() {
     ] {
         assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
     }
-    // One that is random may change, and that of retransmissions alone would be taken for it.
+    // A random SSRC may change; that of the retransmissions alone would be taken for it.
     let session = Context::new().session("127.0.0.1").unwrap();
     let random = session.stream(Codec::Opus).remote_port(5004).recovery(Recovery::On);
     assert!(!described(&random).contains("a=ssrc"));
@@ -77,7 +77,7 @@ fn retransmissions_that_cannot_be_told_from_their_media_are_refused() {
     }
 }
 
-/// A stream that receives what the camera describes, on a free port.
+/// A stream that receives what the camera's description names, on a free port.
 fn monitor() -> (MediaStream, UdpSocket) {
     let mut description = Description::parse(described(&camera()).as_bytes()).unwrap();
     let media: &mut Media = &mut description.media[0];
@@ -93,7 +93,7 @@ fn monitor() -> (MediaStream, UdpSocket) {
     (stream, socket)
 }
 
-/// A packet of one octet of Opus, the number itself.
+/// An RTP packet with timestamp 0 and the given payload.
 fn packet(payload_type: u8, sequence: u16, ssrc: u32, payload: &[u8]) -> Vec<u8> {
     let header = [&[0x80, payload_type][..], &sequence.to_be_bytes(), &[0; 4], &ssrc.to_be_bytes()];
     [&header.concat(), payload].concat()
@@ -104,7 +104,7 @@ fn only_the_sources_that_a_description_names_are_heard() {
     let (mut stream, socket) = monitor();
     let media = |sequence: u16| packet(111, sequence, 7, &[0xf8, sequence as u8]);
     let again = |ssrc, octet| packet(120, 1, ssrc, &[0, 3, 0xf8, octet]);
-    // Strangers, before, between and in place of the camera.
+    // Packets of strangers before, between and instead of the camera's.
     for n in 1..6 {
         socket.send(&packet(111, 100 + n, 99, &[0xf8, 200])).unwrap();
     }

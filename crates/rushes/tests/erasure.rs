@@ -1,6 +1,6 @@
 //! No copy of a master key outlives its drop: the test reads all of its own memory.
 //!
-//! The only test of its program, so that nothing else is in memory.
+//! It is the only test of its program, so that no other test's memory is searched.
 #![cfg(all(target_os = "linux", feature = "srtp"))]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use rushes::{Codec, Context, MasterKey, Pacing, Security, Suite};
 
-/// What the octets of a key are changed by where the test holds them.
+/// Masks the octets of the keys that the test itself holds.
 const MASK: u8 = 0x5a;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A key that is nowhere in memory as it is.
+/// A key whose octets are nowhere in memory unmasked.
 struct Masked(Vec<u8>);
 
 impl Masked {
@@ -25,7 +25,7 @@ impl Masked {
         Self(octets)
     }
 
-    /// Calls `with` with the key, which is erased then.
+    /// Calls `with` with the unmasked key, and erases it afterwards.
     fn show<T>(&self, with: impl FnOnce(&[u8]) -> T) -> T {
         let mut octets: Vec<u8> = self.0.iter().map(|octet| octet ^ MASK).collect();
         let result = with(&octets);
@@ -33,14 +33,14 @@ impl Masked {
         result
     }
 
-    /// The octets that lower-case digits stand for.
+    /// Decodes lower-case hexadecimal digits.
     #[cfg(feature = "zrtp")]
     fn of_hex(digits: &[u8]) -> Self {
         let digit = |digit: &u8| char::from(*digit).to_digit(16).unwrap() as u8;
         Self(digits.chunks(2).map(|two| (digit(&two[0]) << 4 | digit(&two[1])) ^ MASK).collect())
     }
 
-    /// How often its first 16 octets are in the memory of this process, and where.
+    /// One entry of the memory map for each copy of the key's first 16 octets in this process.
     fn copies(&self) -> Vec<String> {
         let masked: &[u8; 16] = self.0.first_chunk().unwrap();
         let is_copy = |window: &&[u8]| {
@@ -58,7 +58,7 @@ impl Masked {
                 continue;
             }
             let copies = octets.windows(16).filter(is_copy).count();
-            // What was just read is itself in memory.
+            // This copy of the memory is itself in memory.
             zeroize::Zeroize::zeroize(&mut octets);
             found.extend((0..copies).map(|_| line.to_owned()));
         }
@@ -83,7 +83,7 @@ fn no_copy_of_a_master_key_outlives_its_drop() {
             receiver.pull_frame(SECOND).unwrap().unwrap();
         };
         (0..20).for_each(|_| pass());
-        // Only session keys are needed by then.
+        // From here on only session keys are needed.
         assert_eq!(key.copies(), [""; 0], "{suite:?}: while it is used");
         next.show(|octets| {
             let next = MasterKey::new(suite, octets).unwrap();
@@ -101,7 +101,7 @@ fn no_copy_of_a_master_key_outlives_its_drop() {
     no_copy_of_a_secret_of_zrtp_outlives_its_session();
 }
 
-/// The secret that both ends have, and those that they keep for their next session.
+/// Checks the secret that both ends share, and those that they retain for their next session.
 #[cfg(feature = "zrtp")]
 fn no_copy_of_a_secret_of_zrtp_outlives_its_session() {
     use rushes::zrtp::ZrtpConfig;

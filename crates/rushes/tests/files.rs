@@ -17,7 +17,7 @@ fn media() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Frames, and how long each lasts.
+/// The frames of a file, and how long each lasts.
 fn frames(path: &Path) -> Vec<(Vec<u8>, Option<u32>)> {
     let mut reader =
         MediaReader::open(path, codec_of(path).unwrap(), ReadOptions::default()).unwrap();
@@ -28,7 +28,7 @@ fn frames(path: &Path) -> Vec<(Vec<u8>, Option<u32>)> {
     frames
 }
 
-/// The packets behind the two headers of an Ogg file with one stream, by RFC 3533 alone.
+/// The packets after the two headers of an Ogg file with one stream, by RFC 3533 alone.
 fn ogg_packets(octets: &[u8]) -> Vec<Vec<u8>> {
     let (mut packets, mut packet, mut page) = (Vec::new(), Vec::new(), 0);
     while page + 27 <= octets.len() {
@@ -128,7 +128,7 @@ fn a_file_begun_again_has_only_what_came_later() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.raw");
     let mut writer = MediaWriter::create(&path, Codec::Generic).unwrap();
-    // More than a buffer, so that the system has some of it.
+    // More than a buffer, so that some of it is in the file already.
     writer.write(&vec![7; 300 << 10], RtpTimestamp(0)).unwrap();
     writer.write(b"before", RtpTimestamp(0)).unwrap();
     writer.begin_again().unwrap();
@@ -141,7 +141,7 @@ fn a_file_begun_again_has_only_what_came_later() {
     writer.write(&[0x08, 1], RtpTimestamp(7)).unwrap();
     writer.begin_again().unwrap();
     writer.write(&[0x08, 2], RtpTimestamp(0)).unwrap();
-    // Another sender's timestamps are no gap.
+    // A new sender's timestamps are not a gap.
     writer.change_source();
     writer.write(&[0x08, 3], RtpTimestamp(1 << 30)).unwrap();
     writer.finish().unwrap();

@@ -1,12 +1,12 @@
-//! Rules of the whole house that no compiler keeps.
+//! Rules for the whole repository that the compiler does not check.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
 
-/// What gives a function of C's its name.
+/// The attribute that exports a function to C under its own name.
 const NAMED: &str = concat!("#[", "unsafe", "(no_mangle)]");
 
-/// Lines that a source file never passes.
+/// The most lines that a source file may have.
 const LINES_MAX: usize = 800;
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -32,7 +32,7 @@ fn all_sources() -> Vec<PathBuf> {
 /// Whether a line has `unsafe` as code.
 fn has_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap();
-    // Every other piece between quotes is text.
+    // Every second piece, between quotes, is a string literal.
     code.split('"').step_by(2).any(|code| {
         let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
         words.any(|word| word == "unsafe")
@@ -50,7 +50,7 @@ fn unsafe_code_has_one_address() {
             || path.ends_with("crates/texture/src/dispatch.rs")
             || path.ends_with("bindings/capi/src/pointer.rs")
             || path.ends_with("bindings/capi/src/texture/block.rs");
-        // A name that C finds is a promise, too: that no other function has it. One prefix keeps it.
+        // `no_mangle` also promises that no other function has the name: the prefix keeps that.
         let names = path.to_str().unwrap().contains("/bindings/capi/src/");
         let source = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<_> = source.lines().collect();
@@ -91,7 +91,7 @@ fn nothing_unfinished_is_left() {
     }
 }
 
-/// Words of three parts or more between backticks: the names of tests.
+/// Words of three parts or more between backticks, taken for names of tests.
 fn tests_named(text: &str) -> Vec<&str> {
     let is_name = |word: &&str| {
         let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

@@ -1,4 +1,4 @@
-//! Any octets as an Ogg Opus file.
+//! Arbitrary octets read as an Ogg Opus file.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rushes::Codec;
 use rushes::file::{MediaReader, ReadOptions};
 
-/// Reads to the end, or to an error.
+/// Reads until the end or the first error, and returns the number of packets.
 fn read(octets: Vec<u8>) -> usize {
     let reader = MediaReader::from_octets(octets, "any", Codec::Opus, ReadOptions::default());
     let Ok(mut reader) = reader else { return 0 };

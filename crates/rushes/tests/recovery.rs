@@ -1,4 +1,4 @@
-//! Lost packets, over a path that loses five in a hundred, with and without recovery.
+//! Loss over a path that drops 5 % of all packets, with and without recovery.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::thread;
@@ -14,10 +14,10 @@ const DEADLINE: Duration = Duration::from_millis(800);
 
 const FRAMES: u32 = 1000;
 
-/// No run takes so long unless it hangs.
+/// A run that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Loses one in twenty.
+/// A path that loses one packet in twenty.
 fn lossy() -> Path {
     Path { loss: Loss::Independent(0.05), ..Path::default() }
 }
@@ -27,21 +27,21 @@ fn frame(n: u32) -> Vec<u8> {
     n.to_be_bytes().into_iter().chain(octets).collect()
 }
 
-/// What one run came to.
+/// The outcome of one run.
 struct Run {
     whole: u32,
     sent: SendStatistics,
     received: ReceiveStatistics,
-    /// By the path, and by the system before the receiver read them.
+    /// Lost on the path, and dropped by the kernel before the receiver read them.
     lost: u64,
 }
 
-/// Streams all frames, one every two milliseconds; every frame that comes is intact.
+/// Streams all frames, one every two milliseconds, and checks that each received frame is intact.
 fn run(recovery: Recovery, security: Option<&Security>) -> Run {
     run_of(recovery, security, |builder| builder)
 }
 
-/// The same, with a sender made as `set` says.
+/// The same, with the sender's builder adjusted by `set`.
 fn run_of(
     recovery: Recovery,
     security: Option<&Security>,
@@ -64,23 +64,23 @@ fn run_of(
     let pushing = thread::spawn(move || {
         let start = Instant::now();
         for n in 0..FRAMES {
-            // Nobody pulls on this side: requests are answered while it waits.
+            // This side pulls nothing: requests are answered while it waits.
             sender.wait_until(start + n * Duration::from_millis(2)).unwrap();
             sender.push_frame(&frame(n), None).unwrap();
-            // What a late sender makes up for at once would be more than the path's sockets hold.
+            // A late sender that caught up at once would overflow the buffers of relay sockets.
             let sent = |sent: SendStatistics| sent.packets + sent.retransmitted;
             while relay.media(Way::There).sent < sent(sender.statistics().send) {
                 assert!(start.elapsed() < HANGS, "{:?}", relay.media(Way::There));
                 sender.wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
             }
-            // A receiver counts from the first packet that it sees.
+            // A receiver counts from the first packet that it receives.
             if n == 0 {
                 for way in Way::BOTH {
                     relay.set_path(way, lossy());
                 }
             }
         }
-        // Goodbyes and whatever else follows the media come through.
+        // From here on the path loses nothing: goodbyes and other late packets come through.
         for way in Way::BOTH {
             relay.set_path(way, Path::default());
         }

@@ -20,7 +20,7 @@ fn session() -> Session {
     Context::new().session("127.0.0.1").unwrap()
 }
 
-/// A sender, and a receiver that knows where the sender is.
+/// A sender, and a receiver that learns the sender's address.
 fn pair(
     adjust: impl Fn(rushes::StreamBuilder) -> rushes::StreamBuilder,
 ) -> (MediaStream, MediaStream) {
@@ -30,7 +30,7 @@ fn pair(
     (sender, receiver)
 }
 
-/// Pushes and pulls until `sought` finds something in an event of `listener`.
+/// Pushes and pulls until `sought` returns a value for an event of the sender or the receiver.
 fn exchange<T>(
     sender: &mut MediaStream,
     receiver: &mut MediaStream,
@@ -65,7 +65,7 @@ fn both_sides_report_and_measure_the_round_trip() {
             _ => None,
         });
         assert!(round_trip < SECOND, "{round_trip:?}");
-        // A receiver that sends nothing measures it too (RFC 3611).
+        // A receiver that sends no media measures it too (RFC 3611).
         exchange(&mut sender, &mut receiver, false, |event| {
             matches!(event, ControlEvent::RoundTrip { .. }).then_some(())
         });
@@ -90,7 +90,7 @@ fn a_sender_waits_for_the_report_on_its_last_packet_or_for_a_goodbye() {
     for _ in 0..10 {
         sender.push_frame(b"frame", None).unwrap();
     }
-    // The next report is seconds away.
+    // The next report is due only in seconds.
     assert!(sender.rtcp().awaits_reports());
     while receiver.pull_frame(Duration::from_millis(10)).unwrap().is_some() {}
     drop(receiver);
@@ -99,7 +99,7 @@ fn a_sender_waits_for_the_report_on_its_last_packet_or_for_a_goodbye() {
         assert!(Instant::now() < until, "{:?}", sender.rtcp().peers());
         sender.wait_until(Instant::now() + Duration::from_millis(10)).unwrap();
     }
-    // Its goodbye came with its last report.
+    // The peer's goodbye came with its last report.
     let peers = sender.rtcp().peers();
     let counted = peers[0].reported.unwrap();
     assert_eq!((peers[0].left, counted.cumulative_lost), (true, 0));
@@ -139,7 +139,7 @@ fn another_thread_may_wait_for_requests_while_one_pushes() {
         }
     });
     receiver.rtcp().request_key_frame(KeyFrameRequest::PictureLoss).unwrap();
-    // Nobody but the waiting thread reads what comes to the sender.
+    // Only the waiting thread reads the sender's socket.
     waiting.join().unwrap();
     let waiting = std::thread::spawn({
         let handle = sender.handle();
@@ -380,7 +380,7 @@ fn members_of_a_group_report_to_it_and_take_their_own_echo_for_what_it_is() {
     assert_eq!(sender.ssrc(), own);
 }
 
-/// A free port whose next is free too.
+/// A free even port whose next port is free too.
 fn even_port() -> u16 {
     loop {
         let media = UdpSocket::bind("0.0.0.0:0").unwrap();

@@ -36,7 +36,7 @@ fn frames_come_back_as_they_were_under_every_suite() {
     for suite in Suite::ALL {
         for send_path in [SendPath::Auto, SendPath::Single] {
             let builder = stream().security(shared(suite)).send_path(send_path);
-            // Sources that cannot prove who they are would be on probation otherwise.
+            // Sources that are not authenticated would be on probation otherwise.
             let receiver = stream().security(shared(suite)).probation(1);
             let (mut sender, mut receiver) = pair(builder, receiver);
             for len in [1, 1000, 1428, 1429, 50_000, 700_000] {
@@ -50,7 +50,7 @@ fn frames_come_back_as_they_were_under_every_suite() {
     }
 }
 
-/// What is on the wire is read with a plain socket.
+/// Reads the wire with a plain socket.
 #[test]
 fn nothing_of_a_frame_is_on_the_wire() {
     let wire = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -206,7 +206,7 @@ fn a_key_that_is_used_up_is_announced_and_then_refused() {
     assert!(receiver.pull_frame(SECOND).unwrap().is_some());
 }
 
-/// What its peer asks for comes in the middle of a frame, which is paced.
+/// The peer's request arrives in the middle of a frame, which is paced.
 #[test]
 fn a_hook_of_rtcp_may_change_keys_while_a_frame_goes_out() {
     let suite = Suite::AeadAes128Gcm;
@@ -242,7 +242,7 @@ fn a_hook_of_rtcp_may_change_keys_while_a_frame_goes_out() {
         }
     };
     sender.push_frame(b"under the next key", None).unwrap();
-    // Some of those before may wait still.
+    // Frames from before the change may still be waiting.
     let mut last = std::iter::from_fn(|| receiver.pull_frame(SECOND).unwrap());
     let last = last.find(|frame| frame.len() != 700_000).unwrap();
     assert_eq!(&last[..], b"under the next key");
@@ -285,7 +285,7 @@ fn a_key_for_another_suite_is_refused_before_anything_is_opened() {
     assert!(matches!(stream().security(security).open(), Err(Error::Policy(_))));
 }
 
-/// Everything that a sender sends comes back to it, from where it sent it.
+/// Every packet of the sender is reflected to it, from the address that it was sent to.
 #[test]
 fn a_sender_under_a_shared_key_keeps_its_source_when_its_packets_come_back() {
     let mirror = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -293,7 +293,7 @@ fn a_sender_under_a_shared_key_keeps_its_source_when_its_packets_come_back() {
     let at = mirror.local_addr().unwrap();
     let reflecting = std::thread::spawn(move || {
         let mut packet = [0; 2048];
-        // Until an empty one comes.
+        // An empty datagram ends the loop.
         while let Ok((len @ 1.., from)) = mirror.recv_from(&mut packet) {
             mirror.send_to(&packet[..len], from).unwrap();
         }

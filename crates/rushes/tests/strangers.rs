@@ -1,4 +1,4 @@
-//! What strangers send to a stream's ports, and what it must not do.
+//! Datagrams of strangers to a stream's ports, and what they must not cause.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::net::UdpSocket;
@@ -19,7 +19,7 @@ fn session() -> Session {
     Context::new().session_any().local_address("127.0.0.1").unwrap()
 }
 
-/// A sender, and a receiver that takes packets of every host.
+/// A sender, and a receiver that accepts packets from any host.
 fn pair() -> (MediaStream, MediaStream) {
     let receiver = session().stream(Codec::Generic).probation(1).feedback(true).open().unwrap();
     let port = receiver.local_address().port();
@@ -28,7 +28,7 @@ fn pair() -> (MediaStream, MediaStream) {
     (sender, receiver)
 }
 
-/// Pushes and pulls until `done` says so.
+/// Pushes and pulls until `done` returns true.
 fn exchange(
     (sender, receiver): (&mut MediaStream, &mut MediaStream),
     mut done: impl FnMut(&mut MediaStream, &mut MediaStream) -> bool,
@@ -41,7 +41,7 @@ fn exchange(
     }
 }
 
-/// A packet of media under `ssrc`.
+/// A media packet under `ssrc`.
 fn media(ssrc: Ssrc, sequence: u16) -> [u8; 20] {
     let mut packet = [0; 20];
     let sequence = SequenceNumber(sequence);
@@ -74,7 +74,7 @@ fn a_request_and_a_packet_under_our_own_ssrc_do_not_change_it() {
             requests += 1;
         }
     }
-    // What was noted is acted upon at the next turn.
+    // Any consequences would follow at the next turn.
     stream.wait_until(Instant::now() + SECOND / 10).unwrap();
     assert_eq!((stream.rtcp().poll_event(), stream.ssrc()), (None, Ssrc(7)));
 }
@@ -125,7 +125,7 @@ fn a_flood_of_reports_does_not_hold_media_up() {
         stranger.send_to(writer.bytes(), ("127.0.0.1", port)).unwrap();
     }
     sender.push_frame(b"frame", None).unwrap();
-    // Now the receiver looks for reports before it takes the frame.
+    // The receiver now reads reports before it takes the frame.
     std::thread::sleep(SECOND / 100);
     let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
     assert_eq!(frame[..], *b"frame");

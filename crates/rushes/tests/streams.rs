@@ -180,7 +180,7 @@ fn a_hook_may_have_something_done_around_it() {
             move |run| {
                 say.send(b"before".to_vec()).unwrap();
                 run();
-                // What was dropped does not begin again.
+                // A second call does nothing after the hook was dropped.
                 run();
                 say.send(b"after".to_vec()).unwrap();
             },
@@ -293,7 +293,7 @@ fn a_frame_that_cannot_travel_is_refused_and_the_next_one_goes() {
 fn units_that_cannot_travel_are_left_out_of_a_frame_and_counted() {
     let (mut sender, mut receiver) = pair(Codec::H265);
     let picture = access_unit(1, 3000);
-    // The metadata of Dolby Vision.
+    // Dolby Vision metadata.
     let metadata = [0, 0, 0, 1, 62 << 1, 1, 0x19];
     sender.push_frame(&[&picture[..], &metadata].concat(), None).unwrap();
     assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == picture[..]);
@@ -309,7 +309,7 @@ fn interleaved_units_come_back_in_decoding_order() {
     let mut receiver = builder.depack_buf_bytes(100_000).open().unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = ("127.0.0.1", receiver.local_address().port());
-    // Two units a frame: RFC 7798 section 4.6 lets a second one come after the next frame's first.
+    // Two units per frame: RFC 7798 section 4.6 lets the second follow the next frame's first.
     for (sequence, number) in (0..).zip([0, 2, 1, 4, 3, 5, 6, 8, 7, 9_u8]) {
         let mut packet = vec![0x80, PayloadType::H265.value(), 0, sequence];
         packet.extend([0, 0, 0, number / 2, 0, 0, 0, 7, 0x02, 1, 0, number, 0x80, number]);
@@ -332,10 +332,10 @@ fn losses_are_told_when_they_are_known() {
     sender.push_frame(&access_unit(0, 3000), None).unwrap();
     receiver.pull_frame(SECOND).unwrap().unwrap();
     assert!(matches!(told.recv_timeout(SECOND).unwrap(), Event::SourceStarted { .. }));
-    // A second stream with the same SSRC takes up where a loss of five packets ended.
+    // A second stream with the same SSRC continues after a gap of five packets.
     let ssrc = sender.ssrc();
     drop(sender);
-    // Its goodbye lets the SSRC come from another port.
+    // After its goodbye the SSRC may come from another port.
     assert!(receiver.pull_frame(Duration::from_millis(50)).unwrap().is_none());
     let first = receiver.statistics().receive.sources[0].highest.sequence();
     let mut sender = session()
@@ -361,7 +361,7 @@ fn events_without_end_do_not_keep_a_reader() {
     let builder = session().stream(Codec::Generic).probation(1).reorder_time(Duration::ZERO);
     let mut receiver = builder.open().unwrap();
     let (to, wire) = (receiver.local_address(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    // Before each packet another is missing, and none ends a frame.
+    // A packet is missing before each of these, and none ends a frame.
     let send = move |number: u32| {
         let mut packet = [0; 16];
         (packet[0], packet[1]) = (0x80, PayloadType::GENERIC.value());
@@ -372,7 +372,7 @@ fn events_without_end_do_not_keep_a_reader() {
     send(0);
     send(1);
     let told = Arc::new(AtomicU32::new(0));
-    // Whoever learns of one sends the next, up to a number that nobody should reach.
+    // Each event sends the next packet, up to a number that should never be reached.
     let count = Arc::clone(&told);
     let hook = move |_| {
         let number = count.fetch_add(1, Relaxed);

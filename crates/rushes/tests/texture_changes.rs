@@ -1,4 +1,4 @@
-//! A stream that changes while it runs: format, rate, and who shows it.
+//! A stream whose format, rate and viewers change while it runs.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -68,7 +68,7 @@ fn view(server: &TextureServer) -> (TextureClient, Receiver<Seen>) {
     (client.unwrap(), seen)
 }
 
-/// Frames until one of this format comes: in order, whole, and as the encoder makes them.
+/// Receives frames until one has this format. Each must be in order, whole and as encoded.
 fn frames_until(seen: &Receiver<Seen>, format: Format, next: &mut u64) -> Vec<Format> {
     let mut source = pattern();
     let mut formats = Vec::new();
@@ -76,7 +76,7 @@ fn frames_until(seen: &Receiver<Seen>, format: Format, next: &mut u64) -> Vec<Fo
         let frame = seen.recv_timeout(10 * SECOND).unwrap();
         assert!(frame.is_whole && frame.number == *next, "{} for {next}", frame.number);
         *next += 1;
-        // The pattern's frames are the server's: it began with the client.
+        // The server's pattern began with the client, so frame numbers are the same.
         source.rewind().unwrap();
         let mut picture = source.next_frame().unwrap().unwrap();
         for _ in 0..frame.number {
@@ -106,14 +106,14 @@ fn a_client_changes_the_format_without_losing_a_frame() {
             frames_until(&seen, format, &mut next);
             assert_eq!(client.shape().unwrap().layout().format(), format);
         }
-        // Before it stops: a frame under way is damaged by that.
+        // Taken before the stop, which damages a frame under way.
         let statistics = client.statistics();
         client.stop();
         assert_eq!((statistics.frames_damaged, statistics.frames_lost), (0, 0), "{transport}");
     }
 }
 
-/// A sink that is slow once, and notes what it is told of a shape that is gone.
+/// A sink that is slow once, and counts frames of a shape that has been replaced.
 struct SlowOnce {
     format: Mutex<Option<Format>>,
     frames: AtomicU32,
@@ -134,7 +134,7 @@ impl TextureSink for SlowOnce {
         self.late.fetch_add(u32::from(is_late), Relaxed);
         let _ = self.told.send(format);
         if self.frames.fetch_add(1, Relaxed) == 1 {
-            // For longer than the client waits for it.
+            // Longer than the client waits for it.
             self.is_slow.store(true, Relaxed);
             std::thread::sleep(5 * SECOND / 2);
             self.is_slow.store(false, Relaxed);
@@ -154,13 +154,13 @@ fn frames_that_a_slow_sink_left_waiting_are_not_told_after_the_next_shape() {
     for _ in 0..2 {
         assert_eq!(formats.recv_timeout(10 * SECOND), Ok(Format::Bc1));
     }
-    // More of the old shape come meanwhile, and wait for the sink.
+    // More frames of the old shape arrive meanwhile and wait for the sink.
     while client.statistics().packets < 3 * u64::from(client.shape().unwrap().plan().packets()) {
         std::thread::sleep(Duration::from_millis(1));
     }
     client.change(Some(Format::Bc3), None);
     while formats.recv_timeout(10 * SECOND).unwrap() != Format::Bc3 {}
-    // What waits is told, if it is, once the sink is there again.
+    // Any waiting frames would be handed over once the sink returns.
     while sink.is_slow.load(Relaxed) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -180,7 +180,7 @@ fn a_server_changes_the_format_for_everybody() {
     for (_, seen) in &viewers {
         while seen.recv_timeout(10 * SECOND).unwrap().format != Format::Bc3 {}
     }
-    // Who comes now gets it from the beginning.
+    // A client that connects now gets the new format from the beginning.
     let (_client, seen) = view(&server);
     assert_eq!(seen.recv_timeout(10 * SECOND).unwrap().format, Format::Bc3);
 }
@@ -198,7 +198,7 @@ fn what_cannot_be_had_changes_nothing() {
     assert_eq!(client.wait(Duration::ZERO), None);
 }
 
-/// The picture's number, as it is drawn into it.
+/// The number that is drawn into the picture.
 fn counter(frame: &Seen) -> u32 {
     let decoder = Decoder::new(frame.format, 320, 180, Format::Rgb24).unwrap();
     let layout = Layout::new(Format::Rgb24, 320, 180).unwrap();
@@ -215,11 +215,11 @@ fn a_slower_rate_leaves_frames_out_and_says_so_of_none() {
     while client.rate() != Some(FrameRate { numerator: 10, denominator: 1 }) {
         seen.recv_timeout(10 * SECOND).unwrap();
     }
-    // Those of the rate before.
+    // Drops the frames from before the change of rate.
     seen.try_iter().for_each(drop);
     let counters: Vec<_> =
         (0..9).map(|_| counter(&seen.recv_timeout(10 * SECOND).unwrap())).collect();
-    // Six at a time, but where a thread did not get its turn in time.
+    // Steps of six, except where a thread was scheduled late.
     let steps: Vec<_> = counters.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     assert!(steps.iter().all(|&step| step > 0), "{counters:?}");
     assert!(steps.iter().filter(|&&step| step > 3).count() > steps.len() / 2, "{counters:?}");

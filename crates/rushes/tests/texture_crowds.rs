@@ -1,4 +1,4 @@
-//! Hosts that take every place a texture server has, and the client that gets in nevertheless.
+//! Hosts that take every place of a texture server, and the client that still gets in.
 #![cfg(all(feature = "texture", target_os = "linux"))]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -38,7 +38,7 @@ fn from_host(host: u8, server: SocketAddr) -> Stranger {
     Stranger::new(TcpStream::from(socket))
 }
 
-/// One that asks for a session and never binds a unit; what it was told, if that was the end.
+/// Asks for a session and binds no unit; returns the reason if it is refused.
 fn knock(host: u8, server: SocketAddr, units: u8) -> Result<Stranger, (Reason, String)> {
     let mut stranger = from_host(host, server);
     let wishes = Wishes { units, ..wishes(Transport::Udp) };
@@ -64,7 +64,7 @@ impl Viewer {
         Ok(Self(TextureClient::connect(server, witness.clone(), options)?, witness))
     }
 
-    /// Waits for so many frames more, each as it was sent.
+    /// Waits for this many more frames and checks each.
     fn see(&self, frames: u64) {
         let (until, enough) = (Instant::now() + HANGS, self.1.seen().frames + frames);
         while self.1.seen().frames < enough {
@@ -83,17 +83,17 @@ fn hosts_that_ask_for_everything_and_take_nothing_lock_nobody_out() {
     let before = (count("/proc/self/fd"), count("/proc/self/task"));
     let viewer = Viewer::connect(address).unwrap();
     viewer.see(5);
-    // Two hosts would have all other places, with all units that there are.
+    // Two hosts could take all other places and all units.
     let crowd: Vec<_> =
         (0..40).map(|n| knock(2 + n % 2, address, 64).expect("the oldest gives way")).collect();
     assert!(server.counts().clients <= 8);
-    // A viewer has a few, an open connection two, and each of 128 units a thread, a socket and a
-    // waker at most.
+    // A viewer has a few threads and files, an open connection two, and each of 128 units at most
+    // a thread, a socket and a waker.
     let threads = count("/proc/self/task") - before.1;
     let files = count("/proc/self/fd") - before.0;
     assert!(threads < 128 + 8 + 64 && files < 2 * (128 + 40) + 64, "{threads}, {files}");
     viewer.see(5);
-    // Who comes gets in, though the others never left.
+    // A new viewer gets in, though the others never left.
     let another = Viewer::connect(address).unwrap();
     another.see(5);
     assert!((0..4).all(|_| knock(2, address, 0).is_ok()));
@@ -112,7 +112,7 @@ fn one_host_has_its_share_of_sessions_and_no_more() {
     }
     let error = Viewer::connect(address).err().unwrap().to_string();
     assert!(error.contains("this host has 2 clients here already"), "{error}");
-    // Somebody else may come.
+    // Another host may still connect.
     knock(2, address, 1).unwrap();
     for viewer in &viewers {
         viewer.see(3);
@@ -146,7 +146,7 @@ fn a_connection_binds_no_unit_that_goes_by_datagrams() {
         let wishes = Wishes { units: 1, ..wishes(transport) };
         stranger.say(&opening(Opening::Control(wishes)));
         let Some(Message::Offer(offer)) = stranger.hear() else { panic!("no offer") };
-        // Who has read the token on the path.
+        // An attacker that has read the token on the path.
         let mut other = from_host(3, address);
         other.say(&binding(offer.token, 0));
         let end = other.hear();

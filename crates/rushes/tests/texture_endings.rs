@@ -1,4 +1,4 @@
-//! Streams whose sink is slow or breaks, whose units come and go, and what is there at their end.
+//! Slow and failing sinks, units that come and go, and the state at the end of a stream.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -45,7 +45,7 @@ fn serve(source: impl Source + 'static, set: impl FnOnce(&mut ServerOptions)) ->
     TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap()
 }
 
-/// A sink that takes its time for every frame, and counts them.
+/// A sink that sleeps for `pause` on every frame, and counts them.
 fn slow(pause: Duration) -> (Arc<dyn TextureSink>, Arc<AtomicU64>) {
     let frames = Arc::new(AtomicU64::new(0));
     let counted = frames.clone();
@@ -62,7 +62,7 @@ fn view(server: &TextureServer, sink: Arc<dyn TextureSink>) -> TextureClient {
     TextureClient::connect(server.local_address(), sink, options).unwrap()
 }
 
-/// Waits until it is so, or fails.
+/// Waits until `is_so` returns true, or fails after 20 seconds.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + 20 * SECOND;
     while !is_so() {
@@ -127,7 +127,7 @@ fn every_frame_of_a_source_that_ends_reaches_a_slow_sink() {
 fn the_last_frames_are_sent_however_slow_the_path_is() {
     let noise = Noise::new(Layout::new(Format::Rgba8, 1_280, 720).unwrap(), 3);
     let server = serve(noise, |options| {
-        // Three seconds for a frame.
+        // A frame takes three seconds.
         (options.in_flight, options.bit_rate) = (1, 9_600_000);
         options.timing = Timing::FlatOut;
     });
@@ -155,7 +155,7 @@ fn a_sink_that_panics_ends_the_stream() {
 #[test]
 fn units_go_and_come_again_with_the_format() {
     for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
-        // 32 rows make 16 units of RGBA, but only 8 of blocks.
+        // 32 rows of pixels make 16 units of RGBA, but 8 rows of blocks only 8.
         let server = serve(pattern("pattern:64x32@60,rgba8"), |options| {
             (options.transport, options.units) = (transport, 16);
             options.timing = Timing::EveryFrame;
@@ -199,7 +199,7 @@ fn a_small_window_does_not_stop_datagrams() {
     wait_until("frames", || frames.load(Ordering::Relaxed) > 60);
 }
 
-/// A source that gives one frame an hour.
+/// A source with a rate of one frame an hour.
 struct Rare(Box<dyn Source>);
 
 impl Source for Rare {

@@ -30,29 +30,29 @@ use noise::Noise;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Parts of a frame; the first tile of two lies in the first two of them.
+/// Parts of a frame; of its two tiles, the first lies in the first two parts.
 const PARTS: usize = 3;
 
-/// What holds a source up before it makes a frame's last part.
+/// What a source waits for before it makes a frame's last part.
 enum Until {
     /// The client has the first tile.
     Tile(mpsc::Receiver<usize>),
-    /// Somebody says so; without anybody left it fails.
+    /// A message from the test; fails if the sender is dropped.
     Told(mpsc::Receiver<()>),
-    /// So long after each part.
+    /// This long before each part.
     Passed(Duration),
 }
 
-/// What a source does then.
+/// What a source does after that.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Then {
-    /// It makes the rest.
+    /// Makes the rest of the frame.
     Completes,
-    /// It does so, and tells nobody.
+    /// Makes the rest without reporting it.
     Hides,
-    /// It fails.
+    /// Fails.
     Fails,
-    /// It says that the frame is there, and it is not.
+    /// Reports the frame as given without completing it.
     Forgets,
 }
 
@@ -102,7 +102,7 @@ impl Source for Slow {
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         let Some(octets) = self.noise.next_frame()? else { return Ok(false) };
         let part = octets.len().div_ceil(PARTS);
-        // The same memory whenever nobody reads it.
+        // The same memory whenever no reader holds it.
         let frame = self.frame.take().and_then(|mut frame| frame.renew().then_some(frame));
         let frame = frame.unwrap_or_else(|| GrowingFrame::new(octets.len(), part));
         self.frame = Some(frame.clone());
@@ -136,7 +136,7 @@ impl Source for Slow {
 /// Whether a frame is whole, and its octets.
 type Received = (bool, Vec<u8>);
 
-/// What tells of tiles, and of frames.
+/// A sink that reports tiles and frames to the test.
 struct Watching {
     tiles: mpsc::Sender<usize>,
     frames: mpsc::Sender<Received>,
@@ -158,7 +158,7 @@ fn noise() -> Noise {
     Noise::new(Layout::new(Format::Rgb24, 100, 90).unwrap(), 5)
 }
 
-/// A server of 2 units for such a source.
+/// A server with 2 units and a slow source.
 fn serve(until: Until, then: Then, mut options: ServerOptions) -> TextureServer {
     let source = Slow { noise: noise(), until, then, frame: None };
     options.units = 2;
@@ -171,7 +171,7 @@ fn by(transport: Transport, timing: Timing) -> ServerOptions {
     options
 }
 
-/// A client, and where it tells of frames; tiles are told to `tiles`.
+/// A client and the channel of its frames; tiles go to `tiles`.
 fn view(
     server: &TextureServer,
     tiles: mpsc::Sender<usize>,
@@ -205,8 +205,8 @@ fn the_beginning_of_a_frame_arrives_before_its_end_is_made() {
 
 #[test]
 fn a_frame_that_is_made_slowly_is_given_up_by_nobody() {
-    // A part stays away for longer than a client waits for one, which is longer than one of its threads
-    // may be kept from its turn. The first tile needs two parts of three.
+    // Each part takes longer than the client waits for one, and that wait is longer than a thread
+    // may be scheduled late. The first tile needs two parts of three.
     let (pause, patience) = (Duration::from_millis(320), Duration::from_millis(280));
     let ways = [(Transport::Udp, Timing::Live), (Transport::Rtp, Timing::EveryFrame)];
     let check = |(transport, timing)| {
@@ -234,15 +234,15 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
     let (tiles, first_tiles) = mpsc::channel();
     let (first, first_frames) = view(&server, tiles);
     assert_eq!(first_tiles.recv_timeout(20 * SECOND), Ok(0));
-    // The source waits; another client comes.
+    // While the source waits, another client connects.
     let (tiles, second_tiles) = mpsc::channel();
     let (second, second_frames) = view(&server, tiles);
     let expected = noise().frames;
     let is_one_of = |(is_whole, octets): Received| {
         assert!(is_whole && expected.iter().any(|frame| **frame == octets));
     };
-    // Its units tell of tiles each for itself: where more have come of the first than of the second, it
-    // has the beginning of a frame.
+    // Its units report tiles independently: when there are more first than second tiles, it has the
+    // beginning of a frame.
     let mut begun = 0_i32;
     let mut until_within_a_frame = || loop {
         let tile = second_tiles.recv_timeout(20 * SECOND).unwrap();
@@ -253,12 +253,12 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
     };
     go.send(()).unwrap();
     is_one_of(first_frames.recv_timeout(20 * SECOND).unwrap());
-    // It gets the next frame, of which the beginning comes at once; and the first client leaves.
+    // The second client gets the beginning of the next frame at once; then the first client leaves.
     until_within_a_frame();
     drop(first);
     go.send(()).unwrap();
     is_one_of(second_frames.recv_timeout(20 * SECOND).unwrap());
-    // Another format, in the middle of the frame behind that.
+    // The format changes in the middle of the following frame.
     until_within_a_frame();
     server.set_format(Format::Bc1).unwrap();
     let encoder = Encoder::new(Format::Rgb24, Format::Bc1, 100, 90).unwrap();
@@ -278,7 +278,7 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
         }
         assert!(expected.iter().any(|frame| **frame == octets));
     }
-    // The source waits again, and fails when nobody is left to tell it: the server need not wait.
+    // The source waits again and fails when its channel is dropped: the server need not wait.
     drop(go);
     drop(server);
     assert!(second.wait(10 * SECOND).is_some());
@@ -295,9 +295,9 @@ fn a_source_that_fails_within_a_frame_ends_the_stream() {
         let (client, frames) = view(&server, told);
         let end = client.wait(20 * SECOND).unwrap();
         assert!(end.text.contains(words), "{end}");
-        // What there was of it may be shown, with the rest concealed.
+        // The beginning of the frame may be shown, with the rest concealed.
         assert!(frames.try_iter().all(|(is_whole, _)| !is_whole));
-        // The units that wait for the rest are told, too.
+        // Units that wait for the rest are woken, too.
         drop(server);
     }
 }
@@ -314,7 +314,7 @@ fn a_source_need_not_say_that_a_frame_has_grown() {
     assert!(client.wait(10 * SECOND).is_some());
 }
 
-/// A source that says that it gave a frame.
+/// A source that claims to have given a frame.
 struct Liar(Layout);
 
 impl Source for Liar {

@@ -1,5 +1,5 @@
-//! A texture client whose server lies: it ends with a clear reason, and takes no memory before it
-//! knows what for.
+//! A texture client with a dishonest server: it ends with a clear reason, and allocates no frame
+//! memory before the offer has been checked.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -35,7 +35,7 @@ use texture_world::witness::Pictures;
 use texture_world::witness::Seen;
 use texture_world::witness::Witness;
 
-/// How long anything may take before it counts as one that hangs.
+/// Anything that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(30);
 
 /// Octets of a BC1 frame of 64 x 64.
@@ -43,7 +43,7 @@ const BYTES: usize = 64 / 4 * 64 / 4 * 8;
 
 const PAYLOAD: usize = 1_408;
 
-/// An offer that makes sense, in two units.
+/// A valid offer of two units.
 fn offer() -> Offer {
     let rate = FrameRate { numerator: 50, denominator: 1 };
     Offer {
@@ -61,7 +61,7 @@ fn offer() -> Offer {
     }
 }
 
-/// A server of which a test says what it does.
+/// Runs a server driven by `serve` against a client observed by `watch`.
 fn with_server<T: Send>(
     serve: impl FnOnce(Stranger, &TcpListener) + Send,
     watch: impl FnOnce(Result<TextureClient, TextureError>, &Witness) -> T,
@@ -155,7 +155,7 @@ fn what_a_server_says_for_a_refusal_is_told() {
     );
 }
 
-/// A stream to the client, of which a test says what goes over its units.
+/// A stream to the client, whose units a test drives.
 struct Units {
     control: Stranger,
     units: Vec<Stranger>,
@@ -182,7 +182,7 @@ impl Units {
         self.units[unit].say(&header) && self.units[unit].say(octets)
     }
 
-    /// A whole frame: two units of a packet each.
+    /// Sends a whole frame, as one packet on each of two units.
     fn frame(&mut self, frame: u8) {
         let octets = picture(BYTES, frame.into());
         let (first, second) = octets.split_at(BYTES / 2);
@@ -190,7 +190,7 @@ impl Units {
         self.chunk(1, frame, 1, second);
     }
 
-    /// Answers pings until the client ends, and says what it said then.
+    /// Answers pings until the client ends, and returns the text of its `Stop`.
     fn until_the_end(mut self) -> String {
         loop {
             match self.control.hear() {
@@ -206,7 +206,7 @@ impl Units {
     }
 }
 
-/// What a client ends with whose units get what `send` sends, and what its sink has seen.
+/// How a client ends when `send` has driven its units, and what its sink has seen.
 fn streams(send: impl Fn(&mut Units) + Sync) -> (Stopped, Seen) {
     let serve = |control: Stranger, listener: &TcpListener| {
         let mut units = Units::begin(control, listener, offer());
@@ -240,7 +240,7 @@ fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
     };
     let too_large = |units: &mut Units| {
         units.frame(0);
-        // What is right is kept, what is behind it is no header.
+        // The first half is valid; what follows it is no header.
         let mut octets = picture(BYTES, 1);
         octets[BYTES / 2..].fill(0xff);
         units.chunk(0, 1, 0, &octets);
@@ -272,7 +272,7 @@ fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
 #[test]
 fn a_server_that_goes_silent_in_any_way_is_left_with_a_reason() {
     thread::scope(|scope| {
-        // All units send a frame that is not next: nothing can go on.
+        // All units send a frame that is not the next: the stream cannot go on.
         scope.spawn(|| {
             let skip = |units: &mut Units| {
                 units.frame(0);
@@ -280,7 +280,7 @@ fn a_server_that_goes_silent_in_any_way_is_left_with_a_reason() {
             };
             ends(skip, 1, "a chunk that the frame does not have");
         });
-        // A unit is closed between frames, and the control connection goes on as if nothing were.
+        // A unit is closed between frames, while the control connection stays open.
         scope.spawn(|| {
             let close = |units: &mut Units| {
                 units.frame(0);
@@ -288,7 +288,7 @@ fn a_server_that_goes_silent_in_any_way_is_left_with_a_reason() {
             };
             ends(close, 1, "closed a unit's connection");
         });
-        // It stops within a frame and says nothing any more.
+        // The server stops within a frame and sends nothing more.
         scope.spawn(|| {
             let serve = |control: Stranger, listener: &TcpListener| {
                 let mut units = Units::begin(control, listener, offer());

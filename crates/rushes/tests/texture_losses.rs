@@ -1,5 +1,5 @@
-//! Frames over a network that loses, holds back, repeats and forges datagrams: what comes is right,
-//! what does not is told, and every stream ends.
+//! Frames over a network that loses, delays, duplicates and forges datagrams: received octets are
+//! right, missing ones are reported, and every stream ends.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -33,7 +33,7 @@ use texture_world::witness::Pictures;
 use texture_world::witness::Seen;
 use texture_world::witness::Witness;
 
-/// How long a stream may take before it counts as one that hangs.
+/// A stream that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(30);
 
 const FORMATS: [Format; 3] = [Format::Bc1, Format::Yuv420, Format::Rgb24];
@@ -48,12 +48,12 @@ struct Trial {
     fps: u32,
     slots: usize,
     transport: Transport,
-    /// The shortest and the longest wait for what is missing.
+    /// The shortest and the longest wait for missing packets.
     deadlines: (Duration, Duration),
     weather: Weather,
 }
 
-/// What came of it.
+/// The outcome of a trial.
 struct Outcome {
     seen: Seen,
     statistics: ClientStatistics,
@@ -88,7 +88,7 @@ impl Trial {
         let packets = u64::from(client.shape().unwrap().plan().packets());
         let end = client.wait(HANGS).unwrap_or_else(|| panic!("{self:?}: no end"));
         assert!(end.text.contains("source has ended"), "{self:?}: {end}");
-        // What other units sent may be on its way still.
+        // Packets of other units may still be on their way.
         let until = Instant::now() + HANGS;
         let came = || relay.tally.statistics().sent;
         while came() < packets * self.frames && Instant::now() < until {
@@ -102,14 +102,14 @@ impl Trial {
         outcome
     }
 
-    /// What holds in any weather.
+    /// Checks what holds in any weather.
     fn check(&self, outcome: &Outcome) {
         let Outcome { seen, statistics, packets, went, .. } = outcome;
         assert_eq!(seen.faults, [""; 0], "{self:?}: {statistics:?}");
         assert_eq!(seen.ends, 1, "{self:?}");
         let handed = statistics.frames_whole + statistics.frames_damaged;
         assert_eq!((handed, statistics.frames_damaged), (seen.frames, seen.damaged), "{self:?}");
-        // A forged header may name frames that there never were.
+        // A forged header may name frames that do not exist.
         let counted = handed + statistics.frames_lost == self.frames;
         assert!(counted || self.weather.forged > 0.0, "{self:?}: {statistics:?}");
         assert_eq!(statistics.packets_lost, seen.packets_missing, "{self:?}");
@@ -123,7 +123,7 @@ impl Trial {
     }
 }
 
-/// Runs trials, a few at a time.
+/// Runs the trials, six at a time.
 fn run_all(trials: &[Trial]) -> Vec<Outcome> {
     thread::scope(|scope| {
         let mut outcomes = Vec::new();
@@ -135,7 +135,7 @@ fn run_all(trials: &[Trial]) -> Vec<Outcome> {
     })
 }
 
-/// A network like this, and nobody on it.
+/// A network with this path that forges nothing.
 fn weather(path: Path, seed: u64) -> Weather {
     Weather { path, seed, ..Weather::default() }
 }
@@ -144,7 +144,7 @@ fn losing(probability: f64) -> Path {
     Path { loss: Loss::Independent(probability), ..Path::default() }
 }
 
-/// Behind up to twenty that were sent later.
+/// Delays datagrams behind up to twenty later ones.
 fn late(probability: f64) -> Straying {
     Straying::places(probability, 1..=20)
 }
@@ -172,7 +172,7 @@ fn a_network_that_does_nothing_changes_nothing() {
     {
         let lacks = outcome.went - outcome.statistics.packets.min(outcome.went);
         let late = outcome.statistics.packets_late;
-        // On a busy machine some come after the end, and nobody reads them.
+        // On a busy machine some packets arrive after the end and are not read.
         assert!(outcome.seen.frames > 0 && late <= lacks, "{trial:?}: {late} of {lacks}");
         assert_eq!(outcome.came, outcome.packets * trial.frames);
     }
@@ -188,7 +188,7 @@ fn lost_packets_are_concealed_and_nothing_else_is() {
     }
 }
 
-/// As `rushes texture view` receives for a file.
+/// A client with the deadline and slots of `rushes texture view` when it writes a file.
 fn for_a_file(frames: u64, seed: u64, path: Path) -> Trial {
     let weather = weather(path, seed);
     let (slots, deadlines) = (8, (Duration::from_secs(1), Duration::from_secs(1)));
@@ -315,7 +315,7 @@ fn a_network_that_falls_silent_for_good_ends_nothing_but_the_pictures() {
     }
 }
 
-/// A frame of one packet.
+/// A trial whose frames have one packet each.
 fn tiny(frames: u64, outage: std::ops::Range<u64>) -> Trial {
     let weather = weather(Path { loss: Loss::Outage(outage), ..Path::default() }, 0);
     Trial { size: (30, 26), frames, fps: 200, ..Trial::small(Format::Bc1, 1, weather) }

@@ -1,6 +1,6 @@
-//! Frames between two network namespaces, whose link is too narrow (`tc tbf`), or loses, swaps and
-//! repeats packets (`tc netem`): needs root, `ip`, `tc` and its kernel's part; says so and does
-//! nothing without.
+//! Frames between two network namespaces whose link is too narrow (`tc tbf`), or loses, reorders
+//! and duplicates packets (`tc netem`). Needs root, `ip`, `tc` and their kernel modules; skipped
+//! with a message otherwise.
 #![cfg(all(feature = "texture", target_os = "linux"))]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// Frames of each stream.
+/// The number of frames of each stream.
 const FRAMES: u64 = 40;
 
-/// Runs a command of the system; what it said if it failed.
+/// Runs a system command; on failure, the error holds its message.
 fn run(command: &str) -> Result<(), String> {
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();
@@ -28,7 +28,7 @@ fn run(command: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(said()) }
 }
 
-/// Two namespaces and a link between them; both go with it.
+/// Two namespaces and a link between them, which are deleted on drop.
 struct Network {
     server: String,
     client: String,
@@ -50,7 +50,7 @@ impl Network {
         Ok(network)
     }
 
-    /// What the link does with what the server sends.
+    /// Sets the queueing discipline of the link for the server's packets.
     fn set_weather(&self, weather: &str) -> Result<(), String> {
         let server = &self.server;
         run(&format!("ip netns exec {server} tc qdisc replace dev veth0 root {weather}"))
@@ -67,13 +67,13 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for namespace in [&self.server, &self.client] {
-            // One that was never made is not there.
+            // Deleting one that was not created fails.
             let _ = run(&format!("ip netns delete {namespace}"));
         }
     }
 }
 
-/// A program that ends with this.
+/// A program that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -83,7 +83,7 @@ impl Drop for Running {
     }
 }
 
-/// The example beside this test's own program.
+/// The example that was built beside this test's program.
 fn peer() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = own
@@ -93,9 +93,9 @@ fn peer() -> Result<PathBuf, String> {
     path.filter(|path| path.exists()).ok_or_else(|| "the example is not built".into())
 }
 
-/// A stream over the network; what the client saw.
+/// Streams over the network and returns the client's report.
 ///
-/// It waits for packets for so many milliseconds, or as long as it finds right.
+/// The client waits for packets for `deadline` milliseconds, or by its default.
 fn stream(network: &Network, transport: &str, shape: &str, deadline: Option<u64>) -> Value {
     let peer = peer().unwrap();
     let mut server = Network::command(&network.server, &peer);
@@ -119,7 +119,7 @@ fn stream(network: &Network, transport: &str, shape: &str, deadline: Option<u64>
     seen
 }
 
-/// Waits until an interface of the server's has sent some frames.
+/// Waits until one of the server's interfaces has sent more than 1 MB.
 fn wait_for_frames(network: &Network, interface: &str) {
     let path = format!("/sys/class/net/{interface}/statistics/tx_bytes");
     let until = Instant::now() + Duration::from_secs(20);
@@ -135,8 +135,8 @@ fn wait_for_frames(network: &Network, interface: &str) {
     }
 }
 
-/// A stream to a client behind the link and to one beside the server, while the server has no way
-/// to the first for a while; what each saw.
+/// Streams to a client behind the link and to one beside the server, while the server cannot reach
+/// the first for a while; returns the report of each.
 fn cut(network: &Network, transport: &str, without: &str, with: &str) -> [Value; 2] {
     let peer = peer().unwrap();
     let mut server = Network::command(&network.server, &peer);
@@ -174,7 +174,7 @@ fn a_network_that_cannot_be_reached_for_a_while_ends_no_client() {
                     let end = seen["end"].as_str().unwrap();
                     assert!(end.contains("source has ended"), "{transport}, {kind}: {seen}");
                 }
-                // The other one came later.
+                // The other client connected later.
                 let ended = ["frames_whole", "frames_damaged", "frames_lost"];
                 let ended: u64 = ended.map(|name| seen[0][name].as_u64().unwrap()).iter().sum();
                 assert_eq!(ended, 300, "{transport}, {kind}: {}", seen[0]);
@@ -183,7 +183,7 @@ fn a_network_that_cannot_be_reached_for_a_while_ends_no_client() {
     }
 }
 
-/// Runs a trial if there can be one here, in this weather.
+/// Runs a trial in this weather, or skips it if the network cannot be set up.
 fn with_network(name: &str, weather: Option<&str>, trial: impl FnOnce(&Network)) {
     let network = peer().and_then(|_| Network::new(name)).and_then(|network| {
         weather.map_or(Ok(()), |weather| network.set_weather(weather))?;
@@ -199,7 +199,7 @@ fn with_network(name: &str, weather: Option<&str>, trial: impl FnOnce(&Network))
 fn a_link_that_loses_nothing_loses_nothing() {
     with_network("a", None, |network| {
         for (transport, shape) in [("udp", "bc1 640 360 2 50"), ("tcp", "rgb24 320 180 3 50")] {
-            // However late a thread gets its turn, nothing is given up.
+            // No packet is given up, however late a thread is scheduled.
             let seen = stream(network, transport, shape, Some(10_000));
             assert_eq!(seen["frames_whole"], FRAMES, "{seen}");
             assert_eq!(seen["packets_lost"], 0, "{seen}");
@@ -223,7 +223,7 @@ fn a_link_that_is_too_narrow_drops_packets_and_spoils_no_octet() {
 #[test]
 fn a_link_that_loses_swaps_and_repeats_packets_spoils_no_octet() {
     with_network("b", Some("netem loss 1%"), |network| {
-        // Of the control connection's packets, too.
+        // The weather applies to the packets of the control connection too.
         let mild = "netem loss 1% delay 1ms reorder 5% 50% duplicate 1%";
         let rough = "netem loss 10% delay 2ms 1ms reorder 25% 50% duplicate 5%";
         for (weather, shape) in [

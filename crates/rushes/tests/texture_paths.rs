@@ -1,6 +1,6 @@
-//! Frames by UDP and RTP over the simulated network, with delay, jitter, bursts of loss, packets
-//! hundreds of places late and packets that come twice: every frame is delivered, concealed or
-//! lost, once, and shows no octet of another.
+//! Frames over UDP and RTP on a simulated network with delay, jitter, bursts of loss, packets
+//! hundreds of places late and duplicates: every frame is delivered, concealed or lost exactly
+//! once, and has no octet of another frame.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -28,13 +28,13 @@ use texture_world::noise::Noise;
 use texture_world::witness::Pictures;
 use texture_world::witness::Witness;
 
-/// How long a stream may take before it counts as one that hangs.
+/// A stream that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
 const FRAMES: u64 = 40;
 const MS: Duration = Duration::from_millis(1);
 
-/// A long and bad path.
+/// A long path with much loss and reordering.
 fn path() -> Path {
     Path {
         delay: 50 * MS,
@@ -47,7 +47,7 @@ fn path() -> Path {
     }
 }
 
-/// Streams frames of 123 packets; `deadline` is how long missing packets are waited for.
+/// Streams frames of 123 packets, waiting for missing packets until `deadline`.
 fn stream(transport: Transport, seed: u64, deadline: Duration) {
     let what = format!("{transport}, seed {seed}, deadline {deadline:?}");
     let layout = Layout::new(Format::Rgb24, 320, 180).unwrap();
@@ -73,12 +73,12 @@ fn stream(transport: Transport, seed: u64, deadline: Duration) {
     assert_eq!(whole + damaged + statistics.frames_lost, FRAMES, "{what}");
     assert_eq!(statistics.packets_lost, seen.packets_missing, "{what}");
     assert_eq!(statistics.packets + statistics.packets_lost, seen.frames * packets, "{what}");
-    // The network did what it was asked to.
+    // The network lost packets as configured.
     let lost: u64 = route.statistics().iter().map(|unit| unit.lost).sum();
     assert!(lost > 0 && seen.frames > 0, "{what}");
 }
 
-/// A few at a time, short deadlines and long ones.
+/// Runs streams in parallel, with short and long deadlines.
 fn streams(transport: Transport, seeds: std::ops::Range<u64>) {
     std::thread::scope(|scope| {
         for seed in seeds {

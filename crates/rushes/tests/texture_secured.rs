@@ -1,4 +1,4 @@
-//! Texture video over RTP, secured: the same frames, and nothing of them on the wire.
+//! Texture video over secured RTP: the same frames, and none of their octets on the wire.
 #![cfg(all(feature = "texture", feature = "zrtp"))]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -45,7 +45,7 @@ fn options(security: Option<Security>) -> (ServerOptions, ClientOptions) {
     (server, client)
 }
 
-/// Sends four frames; whether both ends read the same short authentication string, if any.
+/// Sends four frames. Returns whether both ends show the same short authentication string, if any.
 fn check(security: Option<Security>) -> Option<bool> {
     let noise = Noise::new(Layout::new(Format::Bc1, 640, 360).unwrap(), 4);
     let expected = noise.frames.clone();
@@ -97,7 +97,7 @@ fn a_secured_server_sends_nothing_in_the_clear() {
     }
 }
 
-/// Captures what travels over the loopback interface, to and from any UDP port.
+/// A capture of all UDP traffic on the loopback interface.
 struct Capture {
     program: Child,
     file: tempfile::TempPath,
@@ -115,7 +115,7 @@ impl Capture {
             .spawn();
         let program = started.ok()?;
         let mut capture = Self { program, file };
-        // It writes the header of the file when it listens.
+        // tshark writes the header of the file once it captures.
         let until = Instant::now() + 10 * SECOND;
         while std::fs::metadata(&capture.file).ok()?.len() < 24 {
             let has_ended = capture.program.try_wait().ok()?.is_some();
@@ -133,7 +133,7 @@ impl Capture {
         seen.windows(octets.len()).any(|window| window == octets)
     }
 
-    /// Waits until a packet sent now shows, and so all before it.
+    /// Waits until a packet sent now is in the file, and so all before it.
     fn catch_up(&self) {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let mark = format!("the end of the capture {:?}", socket.local_addr().unwrap());
@@ -164,13 +164,13 @@ fn nothing_of_a_frame_is_on_the_wire() {
     check(Some(Security::Zrtp(ZrtpConfig::default())));
     capture.catch_up();
     assert!(pieces.iter().all(|piece| !capture.has(piece)), "a frame is on the wire");
-    // What would be seen without.
+    // Without security, the capture must show the frame.
     check(None);
     capture.catch_up();
     assert!(pieces.iter().any(|piece| capture.has(piece)), "the capture misses packets");
 }
 
-/// A client by hand: it shows that it has the key, binds its units, and keeps what it receives.
+/// A client driven by hand: it proves that it has the key, binds its units and keeps the packets.
 mod by_hand {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -184,7 +184,7 @@ mod by_hand {
 
     use super::{SECOND, SUITE};
 
-    /// What one session sent, and the key that it was under.
+    /// The packets of one session, and their key.
     pub(crate) struct Session {
         pub(crate) packets: Vec<Vec<u8>>,
         pub(crate) key: Vec<u8>,
@@ -250,7 +250,7 @@ mod by_hand {
             while media < 20 {
                 let mut packet = [0; 2048];
                 let len = unit.recv(&mut packet).unwrap();
-                // Not the reports, which share the port (RFC 5761 section 4).
+                // Reports share the port (RFC 5761 section 4) and are left out.
                 if !(192..=223).contains(&packet[1]) {
                     packets.push(packet[..len].to_vec());
                     media += 1;
@@ -296,7 +296,7 @@ fn a_client_that_lacks_the_key_is_offered_nothing() {
         assert!(error.contains(text), "{error}");
         assert_eq!(server.counts().clients, 0);
     }
-    // A client with a key takes nothing of a server without one.
+    // A client with a key accepts nothing from a server without one.
     let noise = Noise::new(Layout::new(Format::Bc1, 64, 64).unwrap(), 4);
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options(None).0);
     let sink = Arc::new(MemorySink::new(|_: &TextureFrame<'_>| {}));
@@ -305,7 +305,7 @@ fn a_client_that_lacks_the_key_is_offered_nothing() {
     assert!(error.contains("has no key"), "{error}");
 }
 
-/// Somebody between a client and a server, on their control connection only.
+/// A relay between a client and a server, on their control connection only.
 fn in_between(
     server: SocketAddr,
     change: impl Fn(usize, &mut [u8]) + Send + 'static,
@@ -339,7 +339,7 @@ fn in_between(
 
 #[test]
 fn with_zrtp_an_offer_that_was_changed_on_its_way_is_found_out_before_any_frame() {
-    // The frame rate's denominator: behind the header, and 32 octets of the offer.
+    // The last octet of the frame rate's denominator, after the header and 32 octets of the offer.
     let at = 4 + 32 + 3;
     for is_honest in [true, false] {
         let (server, client) = options(Some(Security::Zrtp(ZrtpConfig::default())));
@@ -355,7 +355,7 @@ fn with_zrtp_an_offer_that_was_changed_on_its_way_is_found_out_before_any_frame(
         if is_honest {
             assert!(client.unwrap().wait(20 * SECOND).is_some());
             let seen = relay.join().unwrap();
-            // What anybody may read: the offer, and `Sealed`; no `Frame` of eight octets' number.
+            // In the clear: the offer and `Sealed`, but no `Frame` with its number of eight octets.
             let offer = 4 + usize::from(u16::from_be_bytes([seen[2], seen[3]]));
             assert_eq!((seen[0], seen[offer]), (1, 8));
             let sealed = &seen[offer + 52..];

@@ -1,5 +1,5 @@
-//! A texture server among clients that are wrong, slow, silent or hostile: each is told why, and who
-//! is good is served meanwhile and afterwards.
+//! A texture server among clients that are wrong, slow, silent or hostile: each is told why it is
+//! refused, and honest clients are served meanwhile and afterwards.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -47,7 +47,7 @@ use texture_world::witness::Witness;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How long anything may take before it counts as one that hangs.
+/// Anything that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(30);
 
 const PICTURES: u64 = 8;
@@ -61,7 +61,7 @@ fn serve() -> TextureServer {
     TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap()
 }
 
-/// A client that behaves.
+/// A well-behaved client.
 struct Good {
     client: TextureClient,
     witness: Arc<Witness>,
@@ -72,13 +72,13 @@ impl Good {
         let witness = Arc::new(Witness::new(Pictures::Round(PICTURES)));
         let mut options = ClientOptions::default();
         options.transport = Some(transport);
-        // However late a thread gets its turn, nothing is given up.
+        // No packet is given up, however late a thread is scheduled.
         (options.deadline_min, options.deadline_max) = (20 * SECOND, 20 * SECOND);
         let client = TextureClient::connect(server, witness.clone(), options)?;
         Ok(Self { client, witness })
     }
 
-    /// Waits for so many frames more.
+    /// Waits for this many more frames.
     fn see(&self, frames: u64) {
         let (until, enough) = (Instant::now() + HANGS, self.witness.seen().frames + frames);
         while self.witness.seen().frames < enough {
@@ -88,7 +88,7 @@ impl Good {
     }
 
     fn end(self) {
-        // What is under way when a client stops may be damaged by that.
+        // A frame under way when a client stops may be damaged by the stop.
         let seen = self.witness.seen();
         let statistics = self.client.stop();
         assert_eq!(seen.faults, [""; 0], "{statistics:?}");
@@ -103,7 +103,7 @@ fn refused(stranger: &mut Stranger, reason: Reason, text: &str) {
     assert!(stranger.hear().is_none());
 }
 
-/// Openings that make no sense, or ask for what is not to be had.
+/// Openings that are malformed, or ask for something that the server does not have.
 fn wrong_openings(server: SocketAddr) {
     let say = |octets: &[u8], reason, text: &str| {
         let mut stranger = Stranger::connect(server);
@@ -141,7 +141,7 @@ fn wrong_openings(server: SocketAddr) {
     wish(&half, Reason::Malformed, "0/7");
 }
 
-/// Connections that say nothing, or next to nothing.
+/// Connections that send nothing, or too little.
 fn slow_openings(server: SocketAddr) {
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -155,7 +155,7 @@ fn slow_openings(server: SocketAddr) {
                 }
                 thread::sleep(SECOND / 4);
             }
-            // What it said too late may have cost it the answer.
+            // Octets sent after the deadline may reset the connection before its answer is read.
             assert!(!matches!(stranger.hear(), Some(Message::Offer(_))));
         });
         scope.spawn(|| {
@@ -166,7 +166,7 @@ fn slow_openings(server: SocketAddr) {
     });
 }
 
-/// Messages that may not come, or are none.
+/// Messages that are out of turn or malformed.
 fn wrong_messages(server: SocketAddr) {
     let say = |octets: &[u8], reason, text: &str| {
         let mut stranger = Stranger::connect(server);
@@ -188,7 +188,7 @@ fn wrong_messages(server: SocketAddr) {
     tell(&Message::Accept(accept), Reason::Malformed, "epoch 7");
 }
 
-/// Units bound with wrong tokens, twice, and where there are none (TCP).
+/// Units bound with wrong tokens, twice, and under numbers that do not exist (TCP).
 fn wrong_units(server: SocketAddr) {
     let mut control = Stranger::connect(server);
     let token = control.ask(wishes(Transport::Tcp)).token;
@@ -208,13 +208,13 @@ fn wrong_units(server: SocketAddr) {
     let mut units = [bind(token, 0), bind(token, 1)];
     while control.hear() != Some(Message::Start { epoch: 0 }) {}
     refused(&mut bind(token, 0), Reason::Token, "is bound");
-    // None goes before the other has its share: that ends the session.
+    // Both units get data before either is dropped: dropping one ends the session.
     for unit in &mut units {
         unit.socket.read_exact(&mut [0; 10_000]).unwrap();
     }
 }
 
-/// Datagrams with wrong tokens, from wrong addresses, of wrong lengths: they get nothing.
+/// Datagrams with wrong tokens, from wrong addresses or of wrong lengths, which get no answer.
 fn wrong_datagrams(server: SocketAddr) {
     let mut control = Stranger::connect(server);
     let offer = control.ask(wishes(Transport::Udp));
@@ -253,7 +253,7 @@ fn wrong_datagrams(server: SocketAddr) {
     control.tell(&Message::Stop { reason: Reason::Ended, text: String::new() });
 }
 
-/// Streams by TCP to one that then does as it likes with its control connection and its units.
+/// Starts a stream over TCP and returns its control connection and its units.
 fn stream(server: SocketAddr) -> (Stranger, Vec<Stranger>) {
     let mut control = Stranger::connect(server);
     let token = control.ask(wishes(Transport::Tcp)).token;
@@ -268,7 +268,7 @@ fn stream(server: SocketAddr) -> (Stranger, Vec<Stranger>) {
     (control, units)
 }
 
-/// One that is silent, one that talks nonsense, one that asks for one thing after the other.
+/// Clients that are silent, send garbage, flood the server with requests, or vanish.
 fn wrong_streams(server: SocketAddr) {
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -283,7 +283,7 @@ fn wrong_streams(server: SocketAddr) {
         });
         scope.spawn(|| {
             let (mut control, units) = stream(server);
-            // Frames go on while a thousand wishes and questions come.
+            // Frames go on during a thousand requests.
             for id in 0..1_000 {
                 let rate = FrameRate { numerator: 1 + id, denominator: u32::MAX };
                 control.tell(&Message::Change(Change { format: id as u8, rate: Some(rate) }));
@@ -293,13 +293,13 @@ fn wrong_streams(server: SocketAddr) {
             drop(units);
         });
         scope.spawn(|| {
-            // It vanishes within a frame.
+            // The client vanishes within a frame.
             let (control, mut units) = stream(server);
             units[0].socket.read_exact(&mut [0; 1_000]).unwrap();
             drop((control, units));
         });
         scope.spawn(|| {
-            // One unit vanishes; the session ends, and says so.
+            // One unit vanishes; the session ends with a reason.
             let (mut control, mut units) = stream(server);
             drop(units.pop());
             let end = control.hear_end();
@@ -308,7 +308,7 @@ fn wrong_streams(server: SocketAddr) {
     });
 }
 
-/// Runs while the stranger does what strangers do, then ends.
+/// Watches frames until `is_over`.
 fn watch(server: SocketAddr, transport: Transport, is_over: &AtomicBool) {
     let good = Good::connect(server, transport).unwrap();
     while !is_over.load(Ordering::Acquire) {
@@ -321,7 +321,7 @@ fn watch(server: SocketAddr, transport: Transport, is_over: &AtomicBool) {
 fn strangers_are_told_why_and_hurt_nobody() {
     let server = serve();
     let address = server.local_address();
-    // Neither reads, or binds its units, until all others are done.
+    // Neither reads or binds its units until all others are done.
     let (idle_control, idle_units) = stream(address);
     let mut unbound = Stranger::connect(address);
     unbound.ask(wishes(Transport::Udp));
@@ -372,7 +372,7 @@ fn three_hundred_connections_at_once_stop_no_stream() {
     let crowd: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
     good.see(20);
     drop(crowd);
-    // The server may not have seen yet that all of them are gone.
+    // The server may not have noticed yet that all of them are gone.
     let until = Instant::now() + HANGS;
     let other = loop {
         match Good::connect(address, Transport::Tcp) {
@@ -393,7 +393,7 @@ fn idle_connections_of_one_host_lock_nobody_out() {
     let server = serve();
     let address = server.local_address();
     let crowd: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
-    // All come from the same address, which is the worst that can be.
+    // All come from the same address, which is the worst case.
     for transport in [Transport::Tcp, Transport::Udp] {
         let good = Good::connect(address, transport).unwrap();
         let more: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();

@@ -1,4 +1,4 @@
-//! Frames sent are frames received, octet for octet: formats, sizes, units, transports.
+//! Frames arrive octet for octet as sent, in every format, size, number of units and transport.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -28,7 +28,7 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     let noise = Noise::new(layout, 4);
     let expected = noise.frames.clone();
     let mut options = ServerOptions::default();
-    // A datagram that a socket's buffer has no room for is lost: large frames need their time.
+    // A datagram that does not fit in the socket's buffer is lost, so large frames are paced.
     let is_large = transport != Transport::Tcp && layout.bytes() > 1 << 20;
     let timing = if is_large { Timing::EveryFrame } else { Timing::FlatOut };
     (options.units, options.transport, options.timing) = (units, transport, timing);
@@ -43,7 +43,7 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     });
     let address = server.local_address();
     let mut options = ClientOptions::default();
-    // However late a thread gets its turn, nothing is given up.
+    // No packet is given up, however late a thread is scheduled.
     (options.deadline_min, options.deadline_max) = (10 * SECOND, 10 * SECOND);
     let client = TextureClient::connect(address, Arc::new(sink), options).unwrap();
     let what = format!("{format} {size:?} {units} units {transport}");
@@ -61,8 +61,8 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     assert_eq!(client.statistics().frames_whole, 4, "{what}");
 }
 
-/// Every format, in every number of units up to 16 an odd size, of which 16 are more than it has rows of
-/// blocks; and in some a single pixel.
+/// Every format at an odd size in 1 to 16 units, of which 16 are more than it has rows of blocks,
+/// and in some numbers of units a single pixel.
 fn check_small(transport: Transport) {
     for format in Format::ALL {
         for units in 1..=16 {
@@ -74,8 +74,8 @@ fn check_small(transport: Transport) {
     }
 }
 
-/// Every format at an odd size of many packets and stripes; the numbers of units take turns, so that no
-/// socket has to hold more than the system allows while its reader has to wait.
+/// Every format at an odd size of many packets and stripes, with varying numbers of units, so that
+/// no socket has to buffer more than the system allows while its reader waits.
 fn check_large(transport: Transport) {
     for (turn, format) in Format::ALL.into_iter().enumerate() {
         check(format, (1_918, 1_078), 1 + (turn * 5 + 5) % 16, transport);

@@ -1,7 +1,7 @@
-//! Short captures of each codec, as tshark's dissectors read them.
+//! Short captures of each codec, read by tshark's dissectors.
 //!
-//! Skipped where tshark is not installed. Its version 4.0 has no dissector for H.266, whose
-//! packets are read as RTP only.
+//! Skipped where tshark is not installed. Version 4.0 has no dissector for H.266, whose packets are
+//! read as RTP only.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::net::UdpSocket;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use rushes::file::{MediaReader, ReadOptions};
 use rushes::{Codec, Context, Pacing};
 
-/// The port that captures name.
+/// The destination port in the captures.
 const PORT: u16 = 5004;
 
 fn has_tshark() -> bool {
@@ -105,7 +105,7 @@ fn dissect(
 const RTP: [&str; 6] =
     ["rtp.version", "rtp.p_type", "rtp.seq", "rtp.marker", "rtp.timestamp", "_ws.malformed"];
 
-/// Sequence numbers that follow each other, one timestamp a frame, the marker where it belongs.
+/// Checks consecutive sequence numbers, one timestamp per frame, and the marker bits.
 fn check_rtp(frames: &[Vec<Vec<u8>>], payload_type: u8, ticks: u32, opus: bool) {
     let datagrams: Vec<Vec<u8>> = frames.concat();
     let rows = dissect(&datagrams, payload_type, "", &RTP);
@@ -284,7 +284,7 @@ fn tshark_reads_our_reports_and_requests() {
     }
 }
 
-/// Everything that passes between two ends that agree on keys and then send a file.
+/// Everything between two ends that agree on keys and then send a file.
 #[cfg(feature = "zrtp")]
 fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
     use rushes::Security;
@@ -296,7 +296,7 @@ fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
     let stream = || {
         let session = Context::new().session("127.0.0.1").unwrap();
         let stream = session.stream(Codec::H265).mtu(576).pacing(Pacing::Off).rtcp(false);
-        // tshark does not know the fragments that longer messages go in.
+        // tshark does not know the fragments of longer messages.
         let mut config = ZrtpConfig::default();
         config.algorithms.key_agreements = AlgorithmList::new(&[KeyAgreement::X255]).unwrap();
         stream.security(Security::Zrtp(config))
@@ -364,7 +364,7 @@ fn an_agreement_and_what_follows_it_are_zrtp_and_unreadable_payloads() {
     let is_media = |datagram: &&Vec<u8>| !rushes::zrtp::is_zrtp(datagram);
     let media: Vec<&Vec<u8>> = datagrams.iter().filter(is_media).collect();
     assert!(media.len() > 90, "{} packets of media", media.len());
-    // Eight octets of the file, anywhere in a payload, are no accident.
+    // Eight octets of the file in a payload are no coincidence.
     let known: std::collections::HashSet<&[u8]> = original.windows(8).collect();
     let readable = |datagram: &&&Vec<u8>| datagram[12..].windows(8).any(|w| known.contains(w));
     assert_eq!(media.iter().filter(readable).count(), 0);

@@ -1,5 +1,5 @@
-//! Streams that lend their slabs to the kernel, over loopback: it copies there, but says when it
-//! has done as anywhere.
+//! Streams that lend their slabs to the kernel, over loopback. There the kernel copies, but
+//! returns each slab with a completion as on any other path.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
@@ -17,7 +17,7 @@ fn stream() -> StreamBuilder {
     Context::new().session("127.0.0.1").unwrap().stream(Codec::Generic).pacing(Pacing::Off)
 }
 
-/// A stream that lends and one that receives.
+/// A stream that lends slabs, and one that receives.
 fn pair(adjust: impl Fn(StreamBuilder) -> StreamBuilder) -> (MediaStream, MediaStream) {
     let receiver = adjust(stream().probation(1)).open().unwrap();
     let port = receiver.local_address().port();
@@ -28,7 +28,7 @@ fn frame(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|n| (n as u32).wrapping_mul(0x9e37_79b9).to_le_bytes()[3] ^ seed).collect()
 }
 
-/// Sends frames of all sizes, each of which must come as it was.
+/// Sends frames of many sizes and checks that each arrives unchanged.
 fn goes_round(name: &str, (mut sender, mut receiver): (MediaStream, MediaStream)) -> Counters {
     for round in 0..4 {
         for len in [1, 1000, 1428, 1429, 15_000, 16_384, 50_000, 65_000, 130_000, 700_000] {
@@ -40,13 +40,13 @@ fn goes_round(name: &str, (mut sender, mut receiver): (MediaStream, MediaStream)
         }
     }
     assert_eq!(receiver.statistics().receive.packets_lost, 0, "{name}");
-    // Whoever waits for the socket reads what has come back.
+    // Waiting for the socket also reads the completions.
     assert!(sender.pull_frame(Duration::from_millis(1)).unwrap().is_none());
     sender.statistics().socket
 }
 
 fn was_lent(name: &str, counters: &Counters) {
-    // Every frame of 700 000 octets takes eleven slabs, more than there are.
+    // Each frame of 700 000 octets takes eleven slabs, more than there are.
     assert!(counters.lent > 40, "{name}: {counters:?}");
     assert_eq!(counters.lent_back, counters.lent, "{name}: {counters:?}");
     assert_eq!(counters.lent_copied, counters.lent, "{name}: {counters:?}");

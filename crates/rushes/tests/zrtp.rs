@@ -1,4 +1,4 @@
-//! Streams whose keys the ends agree on themselves, over loopback.
+//! Streams whose ends agree on keys by ZRTP, over loopback.
 #![cfg(feature = "zrtp")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -25,7 +25,7 @@ fn stream(session: &Session, config: &ZrtpConfig) -> StreamBuilder {
     stream.security(Security::Zrtp(config.clone()))
 }
 
-/// Waits for both ends in turn, in one thread.
+/// Waits for both ends in turn, on one thread.
 fn both(mut one: Opening, mut other: Opening) -> (MediaStream, MediaStream) {
     let (mut first, mut second) = (None, None);
     for _ in 0..3000 {
@@ -42,7 +42,7 @@ fn both(mut one: Opening, mut other: Opening) -> (MediaStream, MediaStream) {
     (first.unwrap(), second.unwrap())
 }
 
-/// A stream from one session to another.
+/// Opens a stream from one session to another.
 fn connect(from: &Session, to: &Session, config: [&ZrtpConfig; 2]) -> (MediaStream, MediaStream) {
     let receiving = stream(to, config[1]).begin().unwrap();
     let port = receiving.local_address().port();
@@ -80,7 +80,7 @@ fn the_streams_of_a_session_agree_one_after_the_other() {
 #[test]
 fn ends_agree_over_the_networks_that_people_have() {
     for (name, mut conditions) in Conditions::all() {
-        // A burst that is long for media may be longer than all retransmissions of a message.
+        // A burst of ordinary length for media may outlast all retransmissions of a message.
         for course in [&mut conditions.there, &mut conditions.back] {
             course.path.loss = Loss::Independent(0.05);
         }
@@ -115,7 +115,7 @@ fn open_waits_and_the_other_end_may_wait_for_whoever_comes() {
     let mut opening = stream(&bob, &config).begin().unwrap();
     let port = opening.local_address().port();
     let bob_waits = thread::spawn(move || opening.wait(PATIENCE).unwrap().unwrap());
-    // Later than all Hellos of somebody who knows nobody to say them to.
+    // Until then Bob knows no address to send Hellos to.
     thread::sleep(Duration::from_millis(300));
     let mut sender = stream(&alice, &config).remote_port(port).open().unwrap();
     let mut receiver = bob_waits.join().unwrap();
@@ -135,14 +135,14 @@ fn a_stranger_who_comes_first_with_no_hello_takes_nobodys_place() {
     for _ in 0..20 {
         stranger.send_to(&datagram, ("127.0.0.1", port)).unwrap();
     }
-    // Nobody is there yet; what the stranger sent is read.
+    // No peer has connected yet; the stranger's datagrams are read.
     assert!(receiving.wait(Duration::from_millis(20)).unwrap().is_none());
     let sending = stream(&alice, &config).remote_port(port).begin().unwrap();
     let (mut sender, mut receiver) = both(sending, receiving);
     passes(&mut sender, &mut receiver);
 }
 
-/// A Hello of an earlier session, from an address that nobody knows.
+/// Replays a Hello of an earlier session from an unknown address.
 #[test]
 fn a_recorded_hello_from_anybody_ends_no_waiting() {
     let (alice, bob) = (session(), session());
@@ -171,7 +171,7 @@ fn a_recorded_hello_from_anybody_ends_no_waiting() {
     passes(&mut sender, &mut receiver);
 }
 
-/// One that does not know the secret is refused, and told; one that does comes later.
+/// A peer with the wrong secret is refused with an error; one with the right secret follows.
 #[test]
 fn a_refused_peer_ends_no_waiting() {
     let config = |secret: u8| {
@@ -262,7 +262,7 @@ fn a_cache_continues_from_session_to_session_and_a_lost_one_is_told() {
     };
     assert_eq!(run(true), (true, None));
     assert_eq!(run(false), (true, None));
-    // Bob keeps his name and loses the rest.
+    // Bob keeps his ZID and loses the rest.
     let lost = std::fs::read_to_string(folder.path().join("bob")).unwrap();
     let lost: String = lost.lines().take(2).flat_map(|line| [line, "\n"]).collect();
     std::fs::write(folder.path().join("bob"), lost).unwrap();

@@ -28,10 +28,10 @@ use rushes::zrtp::{
 use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Ssrc, Suite};
 use serde_json::{Value, json};
 
-/// Longer than the schedules of RFC 6189 section 6 leave to an exchange.
+/// Longer than an exchange may take by the schedules of RFC 6189 section 6.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// Meetings at once: each waits more than it computes.
+/// Meetings that run at once: each mostly waits.
 const AT_ONCE: usize = 8;
 
 /// bzrtp as a program; `None`, with a reason printed, where it cannot be built.
@@ -67,7 +67,7 @@ fn run(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Who sends the Commit.
+/// Which end sends the Commit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Initiator {
     Rushes,
@@ -76,14 +76,14 @@ enum Initiator {
     Either,
 }
 
-/// What two ends are to agree on, and how.
+/// What two ends must agree on, and the conditions.
 #[derive(Clone, Debug)]
 struct Case {
     /// Key agreement, cipher, hash, authentication tag, rendering of the string.
     names: [&'static str; 5],
     initiator: Initiator,
     streams: usize,
-    /// Whether Rushes takes any address for the peer's.
+    /// Whether Rushes accepts any address as the peer's.
     waits: bool,
     /// Packets lost each way, in hundredths.
     loss: u32,
@@ -99,7 +99,7 @@ impl Case {
         Self { names, initiator, streams: 1, waits: false, loss: 0, seed: 1, rushes, bzrtp }
     }
 
-    /// The options that both ends know.
+    /// The options that both ends have in common.
     fn shared(&self) -> Vec<String> {
         let names = ["--kex", "--cipher", "--hash", "--auth", "--sas"].into_iter().zip(self.names);
         let mut options: Vec<String> =
@@ -110,14 +110,14 @@ impl Case {
     }
 }
 
-/// What both ends said, stream by stream.
+/// The reports of both ends, stream by stream.
 #[derive(Debug)]
 struct Outcome {
     rushes: Vec<Value>,
     bzrtp: Vec<Value>,
 }
 
-/// bzrtp at work. It ends when this is dropped.
+/// A running bzrtp, which ends when this is dropped.
 struct Bzrtp {
     child: Child,
     lines: Receiver<Value>,
@@ -158,8 +158,8 @@ impl Drop for Bzrtp {
     }
 }
 
-/// Somebody with an address of its own, who sends messages of its own to Rushes all the time. (bzrtp
-/// takes them for its peer's.)
+/// Another host that keeps sending its own messages to Rushes. (bzrtp would take them for its
+/// peer's.)
 struct Stranger {
     socket: UdpSocket,
     packets: Vec<Vec<u8>>,
@@ -185,7 +185,7 @@ impl Stranger {
         Self { socket, packets, sent: 0 }
     }
 
-    /// Sends the next of its packets to each port.
+    /// Sends its next packet to each port.
     fn send(&mut self, ports: &[u16]) {
         let packet = &self.packets[self.sent % self.packets.len()];
         self.sent += 1;
@@ -200,21 +200,21 @@ fn zrtp_session(name: u8) -> Session {
     Session::new(Config::new([name; 12]), entropy, Box::new(MemoryStore::new())).unwrap()
 }
 
-/// Lets both ends agree beside a stranger, and returns what they say.
+/// Lets both ends agree in the presence of a stranger, and returns their reports.
 fn meet(program: &Path, case: &Case) -> Outcome {
     let bind = |_| UdpSocket::bind("127.0.0.1:0").unwrap();
     let sockets: Vec<UdpSocket> = (0..case.streams).map(bind).collect();
     let locals: Vec<u16> =
         sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect();
     let bzrtp = Bzrtp::start(program, case, &locals);
-    // The ports stand in the list of streams below.
+    // Placeholders: the ports are set in `options.streams` below.
     let mut arguments = case.shared();
     arguments.extend(["--local", "1", "--remote", "1"].map(str::to_owned));
     arguments.extend(case.rushes.iter().cloned());
     if case.waits {
         arguments.push("--wait".to_owned());
     } else {
-        // As bzrtp's signalling would announce it; of any other Hello nothing is taken.
+        // As bzrtp's signalling would announce it; any other Hello is ignored.
         arguments.extend(["--hello-hash".to_owned(), bzrtp.hello_hash.clone()]);
     }
     if case.initiator == Initiator::Bzrtp {
@@ -226,7 +226,7 @@ fn meet(program: &Path, case: &Case) -> Outcome {
     let mut endpoint = Endpoint::new(options, sockets).unwrap();
     let (start, mut theirs) = (Instant::now(), Vec::new());
     let mut stranger = Stranger::new();
-    // Each answers until the other is done too.
+    // Each end answers until the other is done too.
     while start.elapsed() < PATIENCE && !(endpoint.is_done() && theirs.len() > case.streams) {
         stranger.send(&locals);
         endpoint.turn();
@@ -244,7 +244,7 @@ fn meet(program: &Path, case: &Case) -> Outcome {
 }
 
 impl Outcome {
-    /// Checks that both ends have the same keys for each stream, and what `case` asks for.
+    /// Checks that both ends have the same keys for each stream, and the choices of `case`.
     fn check(&self, case: &Case) -> Result<(), String> {
         if self.rushes.len() != case.streams || self.bzrtp.len() != case.streams {
             return Err("a stream is missing".to_owned());
@@ -295,7 +295,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// What both ends say in `member` of their first stream.
+    /// The value of `member` at both ends, for their first stream.
     fn both(&self, member: &str) -> [Value; 2] {
         [&self.rushes, &self.bzrtp].map(|lines| lines[0][member].clone())
     }
@@ -384,7 +384,7 @@ fn a_second_stream_derives_its_keys_from_the_first() {
     for role in ROLES {
         for bits in [0, 15] {
             let mut case = Case::new(names("X255", bits), role);
-            // bzrtp has no more.
+            // bzrtp supports no more.
             case.streams = 2;
             let outcome = assert_agreed(program, &case);
             assert_ne!(outcome.rushes[0]["self_key"], outcome.rushes[1]["self_key"]);
@@ -392,7 +392,7 @@ fn a_second_stream_derives_its_keys_from_the_first() {
     }
 }
 
-/// Two ends that keep their secrets, and have compared their strings once.
+/// Two ends that keep their secrets and have compared their strings once.
 fn acquainted(program: &Path, folder: &Path, initiator: Initiator) -> Case {
     let mut case = Case::new(names("X255", 0), initiator);
     let cache = |name: &str| ["--cache".to_owned(), folder.join(name).display().to_string()];
@@ -463,12 +463,12 @@ fn a_secret_got_by_other_means_is_compared_at_both_ends() {
     }
 }
 
-/// Passes on ZRTP between bzrtp and whoever sends to `socket`, until `done`; what else was sent.
+/// Relays ZRTP between bzrtp and a peer until `done`; returns the peer's other datagrams.
 fn relay(socket: &UdpSocket, bzrtp: u16, done: &AtomicBool) -> Vec<Vec<u8>> {
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let (mut media, mut stream, mut buffer) = (Vec::new(), None, [0; 2000]);
     loop {
-        // What waits then is still read.
+        // Datagrams that wait at that time are still read.
         let is_done = done.load(Ordering::Relaxed);
         let Ok((len, from)) = socket.recv_from(&mut buffer) else {
             if is_done {
@@ -499,7 +499,7 @@ fn octets(hex: &Value) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(octet).collect()
 }
 
-/// What a stream sends after an agreement, opened with the keys that bzrtp has.
+/// The packets of a stream after an agreement are decrypted with bzrtp's keys.
 #[test]
 fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
     let Some(program) = bzrtp() else { return };
@@ -538,7 +538,7 @@ fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
         datagram.truncate(len);
         datagram
     });
-    // A stream without security takes them from here.
+    // A stream without security receives them.
     let plain = Context::new().session("127.0.0.1").unwrap().stream(Codec::H265);
     let mut receiver = plain.probation(1).rtcp(false).open().unwrap();
     let mut received = Vec::new();

@@ -1,4 +1,4 @@
-//! Two ends that behave, and what they agree on.
+//! Two well-behaved ends, and what they agree on.
 #![allow(unreachable_pub, reason = "each file of this test uses its part")]
 
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub fn changed() -> Offer {
     offer
 }
 
-/// A server and a client on one wire that carries everything at once.
+/// A server and a client on a wire that delivers everything at once.
 pub struct Ends {
     pub now: Instant,
     pub server: Server,
@@ -64,7 +64,7 @@ impl Ends {
         Self { now, server: Server::new(now, server), client: Client::new(now, client, wishes()) }
     }
 
-    /// Two ends that stream what `offer` says.
+    /// Two ends that stream according to `offer`.
     pub fn streaming(offer: Offer) -> Self {
         let mut ends = Self::new();
         ends.carry();
@@ -84,7 +84,7 @@ impl Ends {
         ends
     }
 
-    /// Carries octets until both are quiet.
+    /// Carries octets until neither end has any to send.
     pub fn carry(&mut self) {
         while !self.server.poll_data().is_empty() || !self.client.poll_data().is_empty() {
             let octets = self.client.poll_data().to_vec();

@@ -1,5 +1,5 @@
 //! The control connection of texture video, in virtual time: every message, both sides together,
-//! and whoever means them harm.
+//! and hostile peers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "any epoch will do")]
 

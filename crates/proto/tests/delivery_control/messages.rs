@@ -1,4 +1,4 @@
-//! Messages and openings: there and back, cut, and broken.
+//! Messages and openings: written and parsed again, cut, and corrupted.
 
 use proptest::prelude::*;
 use rushes_proto::Ssrc;

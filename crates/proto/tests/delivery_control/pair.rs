@@ -1,4 +1,4 @@
-//! Server and client together: as it should be, and over a wire that cuts, delays and breaks.
+//! Server and client together: undisturbed, and over a wire that splits, delays and breaks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -202,7 +202,7 @@ fn the_clock_of_the_server_is_known_after_the_first_ping() {
     assert_eq!(ends.server.state(), State::Streaming, "pings keep it alive");
 }
 
-/// What the wire has in flight in one direction, each with when it arrives.
+/// The octets in flight in one direction, with their times of arrival.
 #[derive(Default)]
 struct Wire(VecDeque<(Instant, Vec<u8>)>);
 
@@ -223,7 +223,7 @@ impl Wire {
     }
 }
 
-/// A session over a wire that cuts and delays, until `octets` have arrived; then it breaks.
+/// A session over a wire that splits and delays, and breaks once `octets` have arrived.
 fn session(seed: u64, octets: u64) -> (Ends, Vec<ServerEvent>, Vec<ClientEvent>) {
     let mut random = Seeded(seed);
     let mut ends = Ends::new();
@@ -254,7 +254,7 @@ fn session(seed: u64, octets: u64) -> (Ends, Vec<ServerEvent>, Vec<ClientEvent>)
         ends.client.handle_timeout(ends.now);
         for event in ends.server_events() {
             match &event {
-                // It may have stopped since.
+                // The server may have stopped since.
                 ServerEvent::Wants(_) => drop(ends.server.offer(ends.now, offer())),
                 ServerEvent::ChangeWanted(_) => drop(ends.server.change(ends.now, changed())),
                 _ => {}
@@ -302,7 +302,7 @@ fn a_session_over_a_wire_that_cuts_and_delays_goes_as_over_one_that_does_not() {
             .collect();
         assert_eq!(epochs, [0, 1]);
         let frames = of_client.iter().filter(|event| matches!(event, ClientEvent::Frame(_)));
-        // One each ten steps of 2000, but while it starts and changes.
+        // One every ten steps of 2000, except during the start and the change.
         assert!(frames.count() > 90);
     }
 }

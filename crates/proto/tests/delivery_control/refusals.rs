@@ -1,4 +1,4 @@
-//! Whoever is refused, and how clearly.
+//! Refusals, and how clear their reasons are.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -20,7 +20,7 @@ fn stopped(server: &mut Server) -> Stopped {
     stopped.clone()
 }
 
-/// The last message that waits, of which there is one.
+/// The last of the messages in `octets`, of which there is at least one.
 fn said(octets: &[u8]) -> Message {
     let mut rest = octets;
     loop {
@@ -46,7 +46,7 @@ fn written(message: &Message) -> Vec<u8> {
     octets
 }
 
-/// What a server answers to `octets` on a new connection.
+/// A server's answer to `octets` on a new connection.
 fn answer(octets: &[u8]) -> Message {
     let (mut server, now) = server();
     server.handle_data(now, octets);

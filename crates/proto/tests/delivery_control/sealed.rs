@@ -1,4 +1,4 @@
-//! Connections under a secret: nothing is offered, and nothing shown, to anybody who lacks it.
+//! Connections under a secret: a peer without it is offered nothing and learns nothing.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ pub(crate) fn secret(name: &str) -> ControlSecret {
     ControlSecret::new(&[name.as_bytes()]).unwrap()
 }
 
-/// Other octets for each `seed`.
+/// Entropy whose octets are all `seed`.
 pub(crate) fn entropy(seed: u8) -> impl FnMut(&mut [u8]) {
     move |out| out.fill(seed)
 }
@@ -49,7 +49,7 @@ impl Ends {
         }
     }
 
-    /// Carries what there is, `len` octets at a time, until nothing moves.
+    /// Carries all octets, `len` at a time, until neither end has any to send.
     pub(crate) fn carry(&mut self, len: usize) {
         loop {
             let (machine, channel) = &mut self.client;
@@ -95,7 +95,7 @@ impl Ends {
         std::iter::from_fn(|| self.server.0.poll_event()).collect()
     }
 
-    /// As far as an offer that the client has seen.
+    /// Continues until the client has received an offer.
     pub(crate) fn offered(mut self) -> Self {
         self.carry(usize::MAX);
         assert_eq!(self.server_events(), [ServerEvent::Wants(wishes())]);
@@ -134,7 +134,7 @@ fn two_ends_with_the_secret_agree_and_show_nothing() {
     let ends = Ends::new(server_channel("k", 1), client_channel("k", 2)).offered();
     for wire in [&ends.to_server, &ends.to_client] {
         assert!(!wire.windows(16).any(|octets| octets == offer().token.0));
-        // Of what a clear connection begins with, only the first six octets.
+        // Of a clear connection's opening, only the first six octets are on the wire.
         let mut opening = Vec::new();
         Opening::Control(wishes()).write(&mut opening);
         assert!(!wire.windows(8).any(|octets| octets == &opening[8..16]));
@@ -190,7 +190,7 @@ fn a_client_with_a_secret_takes_nothing_of_a_server_that_has_none() {
     let mut ends = Ends::new(Channel::clear(), client_channel("k", 2));
     ends.carry(usize::MAX);
     assert_eq!(ends.client_reason(), Some(Reason::Key));
-    // Nor of one that offers all the same.
+    // Nor from a server that makes an offer all the same.
     let mut ends = Ends::new(server_channel("k", 1), client_channel("k", 2));
     let mut octets = Vec::new();
     Message::Offer(Box::new(offer())).write(&mut octets);
@@ -227,7 +227,7 @@ fn every_changed_bit_ends_the_connection_and_is_never_an_event() {
         ends.give_server(&octets, usize::MAX);
         let events = ends.server_events();
         let wants = events.iter().any(|event| matches!(event, ServerEvent::Wants(_)));
-        // A length that says more than there is leaves it waiting.
+        // A length beyond the octets that follow leaves it waiting.
         let is_over = ends.server.0.state() == State::Stopped;
         assert!(!wants && (is_over || events.is_empty()), "bit {bit}: {events:?}");
     }

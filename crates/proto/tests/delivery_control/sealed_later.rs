@@ -1,4 +1,4 @@
-//! Connections that are clear until both ends know a secret: what was said before is found out then.
+//! Connections that are clear until both ends know a secret, which reveals any earlier change.
 
 use rushes_proto::delivery::control::{Channel, ChannelError, ClientEvent, FrameNotice, Message};
 use rushes_proto::delivery::control::{Opening, Ping, Reason, State};
@@ -10,7 +10,7 @@ fn fresh() -> Ends {
     Ends::new(Channel::clear_at_first(false), Channel::clear_at_first(true))
 }
 
-/// As far as the client's answer to the offer.
+/// Two ends after the client's answer to the offer.
 fn accepted() -> Ends {
     let mut ends = fresh().offered();
     ends.client.0.accept(ends.now, &[], &[]).unwrap();
@@ -23,7 +23,7 @@ fn seal(ends: &mut Ends, is_client: bool, name: &str) -> Result<(), ChannelError
     channel.seal(&secret(name), &mut entropy(seed))
 }
 
-/// The server's units are bound, once that counts.
+/// Binds all units at the server.
 fn bind(ends: &mut Ends) {
     for unit in 0..3 {
         ends.server.0.unit_bound(ends.now, unit).unwrap();
@@ -55,7 +55,7 @@ fn whoever_knows_the_secret_first_the_rest_is_sealed() {
             .unwrap();
         ends.carry(len);
         assert!(is_streaming(&mut ends), "{order:?} {len}: {:?}", ends.errors);
-        // The handshake is 56 octets and 52; of `Start` and `Frame` nothing is to be read.
+        // The handshake has 56 and 52 octets; nothing of `Start` and `Frame` is readable.
         assert_eq!(ends.to_server[clear[0]..][..8], *b"RSHT\0\x01\x03\0");
         let sealed = &ends.to_client[clear[1] + 52..];
         assert!(!sealed.is_empty() && !sealed.windows(4).any(|octets| octets == [0x5a; 4]));
@@ -96,7 +96,7 @@ fn whatever_was_changed_in_the_clear_is_found_before_anything_begins() {
                 sent[0] += octets.len();
                 ends.give_server(&octets, usize::MAX);
                 if step == 0 {
-                    // It refuses where the opening made no sense.
+                    // Fails if the opening was malformed.
                     let _ = ends.server.0.offer(ends.now, offer());
                 }
                 let (machine, channel) = &mut ends.server;
@@ -146,7 +146,7 @@ fn only_what_leads_to_a_secret_is_taken_in_the_clear() {
     ends.give_server(&write(Message::Ping(Ping::default())), usize::MAX);
     assert_eq!(ends.errors[0], Some(ChannelError::Clear("Ping")));
 
-    // Why it ends is told, and that anybody could have said so.
+    // The reason for the end is reported, as one that anyone could have sent.
     for is_refusal in [true, false] {
         let mut ends = if is_refusal { fresh() } else { accepted() };
         let (reason, text) = (Reason::Busy, "full".to_owned());

@@ -6,10 +6,10 @@
 use rushes_proto::srtp::{MasterKey, Policy, Protector, SrtcpProtector};
 use rushes_proto::srtp::{SrtcpUnprotector, Suite, UnprotectError, Unprotector};
 
-/// The source of the packets that are genuine.
+/// The SSRC of genuine packets.
 pub const SSRC: u32 = 0x1234_5678;
 
-/// A key whose octets follow from `seed`, called `mki`.
+/// A key derived from `seed`, with the identifier `mki`.
 pub fn master(suite: Suite, seed: u8, mki: &[u8]) -> MasterKey {
     let octets = |n: usize| (n as u8).wrapping_mul(37) ^ seed;
     let octets: Vec<u8> = (0..suite.key_and_salt_len()).map(octets).collect();
@@ -21,13 +21,13 @@ pub fn authenticating() -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(|suite| suite.rtp_tag_len() > 0)
 }
 
-/// A sender and a receiver of media who agree.
+/// A sender and a receiver of media with the same key.
 pub fn pair(policy: &Policy, mki: &[u8]) -> (Protector, Unprotector) {
     let key = master(policy.suite, 7, mki);
     (Protector::new(policy, &key).unwrap(), Unprotector::new(policy, &key).unwrap())
 }
 
-/// A sender and a receiver of reports who agree.
+/// A sender and a receiver of reports with the same key.
 pub fn report_pair(policy: &Policy, mki: &[u8]) -> (SrtcpProtector, SrtcpUnprotector) {
     let key = master(policy.suite, 7, mki);
     (SrtcpProtector::new(policy, &key).unwrap(), SrtcpUnprotector::new(policy, &key).unwrap())
@@ -63,21 +63,21 @@ pub fn report(ssrc: u32) -> Vec<u8> {
     packet
 }
 
-/// `clear` in protection.
+/// Protects a copy of `clear`.
 pub fn protected(sender: &mut Protector, clear: &[u8]) -> Vec<u8> {
     let mut packet = clear.to_vec();
     sender.protect(&mut packet).unwrap();
     packet
 }
 
-/// `clear` in protection, a report.
+/// Protects a copy of the report `clear`.
 pub fn protected_report(sender: &mut SrtcpProtector, clear: &[u8]) -> Vec<u8> {
     let mut packet = clear.to_vec();
     sender.protect(&mut packet).unwrap();
     packet
 }
 
-/// What comes of `packet`.
+/// Unprotects a copy of `packet`.
 pub fn opened(receiver: &mut Unprotector, packet: &[u8]) -> Result<Vec<u8>, UnprotectError> {
     let mut packet = packet.to_vec();
     let len = receiver.unprotect(&mut packet)?;
@@ -85,7 +85,7 @@ pub fn opened(receiver: &mut Unprotector, packet: &[u8]) -> Result<Vec<u8>, Unpr
     Ok(packet)
 }
 
-/// What comes of `packet`, a report.
+/// Unprotects a copy of the report `packet`.
 pub fn opened_report(
     receiver: &mut SrtcpUnprotector,
     packet: &[u8],

@@ -1,5 +1,5 @@
-//! A whole session over the simulated network: a sender and a receiver of media with their RTCP,
-//! retransmissions and SRTP, as the facade puts them together, in virtual time.
+//! A whole session over the simulated network in virtual time: a sender and a receiver of media
+//! with their RTCP, retransmissions and SRTP, combined as in the facade.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
@@ -25,14 +25,14 @@ pub const MEDIA: Ssrc = Ssrc(0x1234_5678);
 const RTX: (PayloadType, Ssrc) = (PayloadType::OPUS, Ssrc(0x8765_4321));
 const LISTENER: Ssrc = Ssrc(0x1111_2222);
 
-/// What a session is like.
+/// The settings of a session.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub kind: Kind,
     pub conditions: Conditions,
     pub seed: u64,
     pub delivery: rushes_proto::payload::Delivery,
-    /// How lost packets are sent again, if they are, and how long one is waited for.
+    /// How lost packets are retransmitted, if at all, and how long one is waited for.
     pub recovery: Option<(Recovery, Duration)>,
     pub secured: bool,
     pub packet_len_max: usize,
@@ -44,13 +44,13 @@ pub enum Recovery {
     Verbatim,
 }
 
-/// What became of a session.
+/// The outcome of a session.
 pub struct Outcome {
     pub frames: Vec<Frame>,
     pub events: Vec<Event>,
     pub received: ReceiveStatistics,
     pub packets_sent: u64,
-    /// Packets before the first, and after the last, that came: nothing follows them.
+    /// Packets sent before the first received one, and after the last.
     pub outside: u64,
     pub media: Statistics,
     /// The most octets held at the end of any frame interval.
@@ -59,7 +59,7 @@ pub struct Outcome {
 
 #[derive(Clone)]
 enum Item {
-    /// A datagram, and its number among those of the stream itself.
+    /// A datagram, with its number unless it is a retransmission.
     Media(Vec<u8>, Option<u64>),
     Report(Vec<u8>),
 }
@@ -81,7 +81,7 @@ pub struct Session {
     again: Batch,
     ends: [Control; 2],
     pushed: u64,
-    /// The numbers of the first and the last packet of the stream itself that came.
+    /// The lowest and the highest number of a received packet, without retransmissions.
     came: Option<(u64, u64)>,
     out: Outcome,
 }
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Sends `sources`, a frame every 33 ms, then waits for `linger` and says goodbye.
+    /// Sends `sources`, a frame every 33 ms, then waits for `linger` and sends a goodbye.
     pub fn run(mut self, sources: &[Source], linger: Duration) -> Outcome {
         for (n, source) in sources.iter().enumerate() {
             self.pass(FRAME_INTERVAL * n as u32);
@@ -241,7 +241,7 @@ impl Session {
         self.serve(0);
     }
 
-    /// Lets everything happen that is due until `end`.
+    /// Handles everything that is due until `end`.
     fn pass(&mut self, end: Duration) {
         loop {
             let since = |at: Instant| at.saturating_duration_since(self.epoch);
@@ -271,7 +271,7 @@ impl Session {
                 }
                 Item::Report(datagram) => {
                     let participant = &mut self.ends[to].participant;
-                    // One that comes again is refused where it is secured.
+                    // A secured participant refuses a duplicate.
                     let _ = participant.handle_datagram(now, Some(from), &datagram);
                 }
             }
@@ -287,7 +287,7 @@ impl Session {
         self.out.events.extend(std::iter::from_fn(|| self.receiver.poll_event()));
     }
 
-    /// What the facade does before it reports.
+    /// Exchanges state between receiver and participant, as the facade does before it reports.
     fn look_at_receiver(&mut self, now: Instant) {
         let Self { receiver, ends, .. } = self;
         let participant = &mut ends[1].participant;
@@ -312,7 +312,7 @@ impl Session {
         }));
     }
 
-    /// Sends what one end's RTCP has to say, and does what it heard.
+    /// Sends one end's RTCP datagrams, and handles its events.
     fn serve(&mut self, end: usize) {
         let now = self.epoch + self.clock;
         let Control { participant, sent, received } = &mut self.ends[end];

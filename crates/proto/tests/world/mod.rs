@@ -1,4 +1,4 @@
-//! Media of every format, a sender and a receiver of it, and how a network delivers it.
+//! Media of every format, a sender and a receiver of it, and its delivery by a network.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
@@ -33,7 +33,7 @@ use rushes_proto::stream::ReceiverConfig;
 use rushes_proto::stream::Sender;
 use rushes_proto::stream::SenderConfig;
 
-/// The formats, with what the tests need to know of each.
+/// The formats that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     H264,
@@ -47,11 +47,11 @@ pub enum Kind {
     Generic,
 }
 
-/// `sprop-max-don-diff` of what [`interleave`] makes.
+/// The `sprop-max-don-diff` of streams that [`interleave`] makes.
 const MAX_DON_DIFF: u16 = 64;
 
 impl Kind {
-    /// All but those that [`interleave`] is for.
+    /// All kinds except the interleaved ones.
     pub const ALL: [Self; 7] = [
         Self::H264,
         Self::H265,
@@ -84,12 +84,12 @@ impl Kind {
         !matches!(self, Self::Opus | Self::Generic)
     }
 
-    /// Whether units travel with decoding order numbers, and so wait for those that may precede them.
+    /// Whether units have decoding order numbers, and so wait for those that may precede them.
     pub fn is_numbered(self) -> bool {
         !matches!(self, Self::H264 | Self::H265 | Self::H266 | Self::Opus | Self::Generic)
     }
 
-    /// Whether it is what [`interleave`] is for.
+    /// Whether streams of this kind are made by [`interleave`].
     pub fn is_interleaved(self) -> bool {
         matches!(self, Self::H265Interleaved | Self::H266Interleaved)
     }
@@ -106,11 +106,11 @@ impl Kind {
         }
     }
 
-    /// A NAL unit (or frame) of about `len` octets that no other equals, thanks to `number`, and
-    /// that is no access unit delimiter.
+    /// A NAL unit (or frame) of about `len` octets that is made unique by `number`, and is no
+    /// access unit delimiter.
     pub fn unit(self, number: u32, len: usize, random: &mut Seeded) -> Vec<u8> {
         let mut unit = match self {
-            // nal_ref_idc and a type that may travel alone.
+            // nal_ref_idc and a type that a single NAL unit packet may have.
             Self::H264 => vec![(random.below(4) as u8) << 5 | (1 + random.below(8) as u8)],
             Self::H265 | Self::H265Numbered | Self::H265Interleaved => {
                 vec![(random.below(35) as u8) << 1, 1 + random.below(7) as u8]
@@ -122,7 +122,7 @@ impl Kind {
             Self::Opus => vec![0x08],
             Self::Generic => vec![0],
         };
-        // No zeros: neither a start code nor a trailing zero may arise.
+        // No zeros, so that neither a start code nor a trailing zero arises.
         unit.extend(
             number.to_be_bytes().iter().flat_map(|octet| [0x80 | octet >> 4, 0x80 | octet & 15]),
         );
@@ -133,12 +133,12 @@ impl Kind {
     }
 }
 
-/// A frame to send, and its units as they must come out.
+/// A frame to send, and its units as they must be delivered.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub frame: Vec<u8>,
     pub units: Vec<Vec<u8>>,
-    /// Where each unit stands in the frame.
+    /// The place of each unit in the frame.
     pub places: Vec<std::ops::Range<usize>>,
 }
 
@@ -194,7 +194,7 @@ pub fn send(
         packet_len_max,
     };
     let mut sender = Sender::new(format.packetiser(), config).unwrap();
-    // A second packetiser in step with the sender's says what each packet carries.
+    // A second packetiser in step with the sender's shows what each packet carries.
     let mut twin = format.packetiser();
     let mut batch = Batch::new();
     let mut datagrams = Vec::new();
@@ -216,8 +216,8 @@ pub fn send(
     datagrams
 }
 
-/// `datagrams` in the order of a sender that interleaves units (RFC 7798 section 4.6): a packet, or all
-/// fragments of a unit, is at most 4 places late. Sequence numbers rise in that order.
+/// Reorders `datagrams` like a sender that interleaves units (RFC 7798 section 4.6): a packet, or
+/// all fragments of a unit, is at most 4 places late. Sequence numbers rise in that order.
 pub fn interleave(datagrams: Vec<Datagram>, kind: Kind, random: &mut Seeded) -> Vec<Datagram> {
     let numbers: Vec<[u8; 2]> =
         datagrams.iter().map(|datagram| [datagram.octets[2], datagram.octets[3]]).collect();
@@ -275,7 +275,7 @@ impl Listener {
         Self { receiver: Receiver::new(format, config).unwrap(), epoch, frames: Vec::new() }
     }
 
-    /// Takes a datagram at `time` after the beginning, timers first.
+    /// Handles timers, then a datagram, at `time` after the beginning.
     pub fn take(&mut self, time: Duration, datagram: &[u8]) {
         let now = self.epoch + time;
         self.receiver.handle_timeout(now);
@@ -283,7 +283,7 @@ impl Listener {
         self.drain();
     }
 
-    /// Lets time pass until nothing is waited for any more.
+    /// Lets time pass until no timer is left.
     pub fn finish(&mut self) {
         while let Some(due) = self.receiver.poll_timeout() {
             self.receiver.handle_timeout(due);
@@ -298,8 +298,8 @@ impl Listener {
     }
 }
 
-/// Access units of one to three units of 20 to `len_max` octets each; of formats without units, and
-/// of audio, what they have instead.
+/// Access units of one to three units of 20 to `len_max` octets each; single frames for formats
+/// without NAL units.
 pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec<Source> {
     let unit = |n, random: &mut Seeded| {
         let len = if kind == Kind::Opus { 40 } else { 20 + random.below(len_max - 20) as usize };
@@ -312,7 +312,7 @@ pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec
     (0..count).map(|n| Source::new(kind, units(n, random))).collect()
 }
 
-/// A path that loses, repeats and reorders with these probabilities, by up to 30 places.
+/// A path that loses, duplicates and reorders with these probabilities, by up to 30 places.
 pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
     Path {
         loss: Loss::Independent(loss),
@@ -322,11 +322,11 @@ pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
     }
 }
 
-/// How far apart datagrams are sent.
+/// The time between two sent datagrams.
 const SPACING: Duration = Duration::from_micros(100);
 
-/// The times and numbers of arriving datagrams, in their order, for datagrams of these lengths. The
-/// first four are not reordered, because a receiver cannot know where a stream begins.
+/// The times and numbers of datagrams of these lengths, in order of arrival. The first four are not
+/// reordered, because a receiver cannot know where a stream begins.
 pub fn arrivals(
     lens: impl IntoIterator<Item = usize>,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Participants of one session on a virtual network, and every accessor of RTCP packets.
+//! Participants of one session on a virtual network, and a reader of all RTCP packets.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use rushes_proto::rtcp::{Compound, Nack, Packet, XrBlock};
 use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, RtpTimestamp, Ssrc};
 
-/// Reads everything that a datagram of RTCP can be asked for; how many packets were in it.
+/// Calls every accessor of the packets in an RTCP datagram; returns the number of packets.
 pub fn read_all(datagram: &[u8]) -> Option<usize> {
     let compound = Compound::parse(datagram).ok()?;
     let mut count = 0;
@@ -73,10 +73,10 @@ pub struct Party {
     pub datagrams: Vec<(Duration, Vec<u8>)>,
 }
 
-/// A datagram of RTCP, and from where it comes.
+/// The source address and the octets of an RTCP datagram.
 type Report = (SocketAddr, Vec<u8>);
 
-/// Parties, each of whom hears each other by a link of their own.
+/// Parties, with a separate link from each to each.
 pub struct Session {
     pub epoch: Instant,
     pub clock: Duration,
@@ -90,12 +90,12 @@ pub const WALL: NtpTime = NtpTime(0xeeab_0000_0000_0000);
 pub const PACKET_LEN_MAX: usize = 1200;
 
 impl Session {
-    /// After a delay.
+    /// A session whose links have this delay.
     pub fn new(delay: Duration) -> Self {
         Self::over(Path { delay, ..Path::default() })
     }
 
-    /// By paths like this.
+    /// A session whose links have this path.
     pub fn over(path: Path) -> Self {
         let clock = Duration::ZERO;
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
@@ -147,7 +147,7 @@ impl Session {
         self.epoch + self.clock
     }
 
-    /// Says that party `n` has sent `packets` of media, the last just now.
+    /// Notes that party `n` has sent `packets` of media, the last just now.
     pub fn send_media(&mut self, n: usize, packets: u64) {
         let ticks = (self.clock.as_nanos() * 90_000 / 1_000_000_000) as u32;
         let last = Some((RtpTimestamp(ticks.wrapping_add(1000)), self.now()));
@@ -155,7 +155,7 @@ impl Session {
         self.parties[n].sent = sent;
     }
 
-    /// Says that party `n` has received `received` of `expected` packets of `ssrc`.
+    /// Notes that party `n` has received `received` of `expected` packets of `ssrc`.
     pub fn receive_media(&mut self, n: usize, ssrc: Ssrc, expected: u64, received: u64) {
         let reception = Reception {
             ssrc,

@@ -1,4 +1,4 @@
-//! Somebody on the link, who reads and changes what passes.
+//! An attacker on the link that reads and changes datagrams.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{End, Kept, Middle, World, address, zid};
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// The message of a datagram that holds a whole one.
+/// The message of a datagram; empty if it holds no whole message.
 pub(crate) fn message(datagram: &[u8]) -> &[u8] {
     match Packet::parse(datagram).map(|packet| packet.content) {
         Ok(Content::Message(message)) => message,
@@ -29,7 +29,7 @@ pub(crate) fn kind(datagram: &[u8]) -> String {
     String::from_utf8_lossy(kind).trim_end().to_owned()
 }
 
-/// A packet with `message` in the place of that of `datagram`.
+/// A packet like `datagram`, with `message` in place of its own.
 pub(crate) fn repack(datagram: &[u8], message: &[u8]) -> Vec<u8> {
     let packet = Packet::parse(datagram).unwrap();
     let mut out = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn written(message: &Message<'_>) -> Vec<u8> {
     out
 }
 
-/// Sets the MAC that ends a message as whoever knows the hash image does.
+/// Sets the MAC at the end of a message, as an end that knows the hash image does.
 pub(crate) fn sign(image: &[u8], message: &mut [u8]) {
     let mut mac = [0; 8];
     let full = hmac(HashAlgorithm::Sha256, image, &[without_mac(message)]);
@@ -58,7 +58,7 @@ pub(crate) fn sign(image: &[u8], message: &mut [u8]) {
     set_mac(message, mac);
 }
 
-/// Changes every message `named` that end `from` sends.
+/// An attacker that changes every message of type `named` from end `from`.
 pub(crate) fn editing<'a>(
     from: usize,
     named: &'a str,
@@ -78,7 +78,7 @@ pub(crate) fn pass(_: usize, datagram: &[u8]) -> Vec<Vec<u8>> {
     vec![datagram.to_vec()]
 }
 
-/// Two endpoints that agree by `agreement`, of which the first is the initiator.
+/// The configurations of two endpoints that agree by `agreement`; the first is the initiator.
 pub(crate) fn configs(agreement: KeyAgreement) -> [Config; 2] {
     [1, 2].map(|octet| {
         let mut config = Config::new(zid(octet));
@@ -106,13 +106,13 @@ pub(crate) fn world(configs: [Config; 2], stores: &[Kept; 2], streams: u32, seed
     world
 }
 
-/// Two endpoints with one stream, which never met.
+/// Two endpoints with one stream that have never met.
 pub(crate) fn fresh(agreement: KeyAgreement, seed: u64) -> World {
     world(configs(agreement), &Default::default(), 1, seed)
 }
 
 impl End {
-    /// The error that this end found, or that the peer told it.
+    /// The error that this end found, or that the peer reported.
     pub(crate) fn error(&self, wanted_by_peer: bool) -> Option<ErrorCode> {
         self.events.iter().find_map(|(_, event)| match event {
             Event::Failed { error, by_peer } if *by_peer == wanted_by_peer => Some(*error),
@@ -130,7 +130,7 @@ impl End {
 }
 
 impl World {
-    /// Until nothing is left to happen, which is soon.
+    /// Runs until nothing is left to do, which must be soon.
     pub(crate) fn settle(&mut self, middle: &mut Middle<'_>) {
         let mut steps = 0;
         while self.step(middle) {
@@ -148,7 +148,7 @@ impl World {
         self.inject_from(address(1 - to, n), to, n, datagram);
     }
 
-    /// Gives end `to` a datagram that comes from an address.
+    /// Gives end `to` a datagram from the address `from`.
     pub(crate) fn inject_from(&mut self, from: SocketAddr, to: usize, n: usize, datagram: &[u8]) {
         let stream = self.ends[to].streams[n];
         self.ends[to].session.handle_datagram(self.now, stream, from, datagram);
@@ -156,7 +156,7 @@ impl World {
     }
 }
 
-/// All datagrams of one run, with their senders, in their order.
+/// Runs `world` and returns all datagrams with their senders, in order.
 pub(crate) fn record(world: &mut World) -> Vec<(usize, Vec<u8>)> {
     let mut seen = Vec::new();
     world.settle(&mut |from, datagram| {

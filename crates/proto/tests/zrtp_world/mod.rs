@@ -27,7 +27,7 @@ impl SecretStore for Kept {
     }
 }
 
-/// One end, and what it was told.
+/// One end, and its events.
 pub(crate) struct End {
     pub(crate) session: Session,
     pub(crate) keys: Vec<Option<StreamKeys>>,
@@ -45,7 +45,7 @@ impl End {
         Self { session, keys, secure, events: Vec::new(), streams: Vec::new() }
     }
 
-    /// Adds a stream whose peer is at `peer`, or whoever says Hello.
+    /// Adds a stream with the peer at `peer`, or with any peer that sends a Hello.
     pub(crate) fn add_stream(&mut self, ssrc: u32, peer: Option<SocketAddr>, now: Instant) {
         self.streams.push(self.session.add_stream(Ssrc(ssrc), peer, now).unwrap());
         self.keys.push(None);
@@ -87,12 +87,12 @@ impl End {
     }
 }
 
-/// Where an end has its stream `n`.
+/// The address of an end's stream `n`.
 pub(crate) fn address(end: usize, n: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1 + end as u8], 5004 + n as u16))
 }
 
-/// Somebody on the link: returns what goes on, which may be nothing. The number is the sender's.
+/// An attacker on the link. Returns the datagrams to pass on, if any; the number is the sender's.
 pub(crate) type Middle<'a> = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>> + 'a;
 
 pub(crate) struct World {
@@ -101,7 +101,7 @@ pub(crate) struct World {
     start: Instant,
     /// Datagrams to addresses that are neither end's.
     pub(crate) astray: Vec<(SocketAddr, Vec<u8>)>,
-    /// Datagrams, and on which stream each is.
+    /// Datagrams under way, each with the number of its stream.
     network: Network<(usize, Vec<u8>)>,
 }
 
@@ -138,7 +138,7 @@ impl World {
         self.network.push(now, Way::from(from), datagram.len(), (n, datagram));
     }
 
-    /// One thing happens; `false` if nothing is left to happen.
+    /// Handles the next arrival or timeout; `false` if there is none.
     pub(crate) fn step(&mut self, middle: &mut Middle<'_>) -> bool {
         self.send(middle);
         let arrival = self.network.next_due().map(|at| self.start + at);
@@ -164,7 +164,7 @@ impl World {
         true
     }
 
-    /// Until both ends are done or nothing is left to happen, for `limit` at most.
+    /// Runs until both ends are done or nothing is left to do, for `limit` at most.
     pub(crate) fn run(&mut self, limit: Duration, middle: &mut Middle<'_>) {
         while !self.ends.iter().all(End::is_done) && self.elapsed() < limit {
             if !self.step(middle) {
@@ -173,12 +173,12 @@ impl World {
         }
     }
 
-    /// The same without anybody in between.
+    /// The same without an attacker on the link.
     pub(crate) fn run_alone(&mut self, limit: Duration) {
         self.run(limit, &mut |_, datagram| vec![datagram.to_vec()]);
     }
 
-    /// Both ends have the same keys for each stream, and the same string.
+    /// Asserts that both ends have the same keys for each stream, and the same string.
     pub(crate) fn assert_agreed(&self) {
         let [a, b] = &self.ends;
         assert_eq!((a.failure(), b.failure()), (None, None));

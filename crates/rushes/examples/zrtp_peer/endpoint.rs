@@ -1,4 +1,4 @@
-//! One endpoint: a ZRTP session with its sockets and its clock.
+//! One endpoint: a ZRTP session with its sockets and clock.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use super::report;
 use super::store::FileStore;
 use super::wire::{Log, Wire};
 
-/// Between two looks at the sockets.
+/// The pause between two reads of the sockets.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The largest datagram there is.
+/// The largest possible datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
 /// One stream.
@@ -47,7 +47,7 @@ pub(crate) struct Endpoint {
     buffer: Vec<u8>,
 }
 
-/// The sockets of the local ports, in the order of the streams.
+/// Binds the local ports, in the order of the streams.
 pub(crate) fn bind(options: &Options) -> Result<Vec<UdpSocket>, String> {
     let address: IpAddr = match options.host {
         host if host.is_loopback() => host,
@@ -79,7 +79,7 @@ impl Endpoint {
         config.aux_secret = options.aux.clone().map(Zeroizing::new);
         let entropy = Box::new(|octets: &mut [u8]| {
             if getrandom::fill(octets).is_err() {
-                // There are no keys without random numbers, and nobody to tell.
+                // Without random numbers there are no keys, and the closure cannot return an error.
                 std::process::abort();
             }
         });
@@ -99,7 +99,7 @@ impl Endpoint {
         })
     }
 
-    /// Until all is done, or nothing more can come of it; `true` if all is well.
+    /// Runs until all is done, a stream fails or the time is up; `true` if all is well.
     pub(crate) fn run(&mut self) -> bool {
         let mut done = None;
         while self.begun.elapsed() < self.options.timeout {
@@ -117,7 +117,7 @@ impl Endpoint {
         self.is_well()
     }
 
-    /// What is to be done now, and a little rest.
+    /// Does what is due now, then pauses.
     pub(crate) fn turn(&mut self) {
         self.begin_streams();
         for index in 0..self.streams.len() {
@@ -146,7 +146,7 @@ impl Endpoint {
         std::thread::sleep(PAUSE);
     }
 
-    /// Begins the first stream when it is time, and the others when that is secure.
+    /// Begins the first stream when it is time, and the others once that is secure.
     fn begin_streams(&mut self) {
         if self.begun.elapsed() < self.options.delay_start {
             return;
@@ -191,7 +191,7 @@ impl Endpoint {
         self.collect();
     }
 
-    /// Sends what the session has to send, and learns what it has to say.
+    /// Sends the session's datagrams and handles its events.
     fn collect(&mut self) {
         while let Some((id, to, datagram)) = self.session.poll_datagram() {
             let stream = self.streams.iter_mut().find(|stream| stream.id == Some(id));
@@ -216,7 +216,7 @@ impl Endpoint {
         self.streams.get(index).is_some_and(|stream| stream.secured.is_some())
     }
 
-    /// Whether every stream is secure, and had the media that was asked for.
+    /// Whether every stream is secure and has exchanged the requested media.
     pub(crate) fn is_done(&self) -> bool {
         let many = self.options.srtp;
         self.streams.iter().all(|stream| {
@@ -225,7 +225,7 @@ impl Endpoint {
         })
     }
 
-    /// The same, and nothing went wrong.
+    /// Whether all is done and nothing went wrong.
     pub(crate) fn is_well(&self) -> bool {
         self.is_done()
             && self.streams.iter().all(|stream| {
@@ -234,7 +234,7 @@ impl Endpoint {
             })
     }
 
-    /// A line for each stream, and the last.
+    /// A line for each stream, and the summary.
     pub(crate) fn report(&self) -> Vec<Value> {
         let lines = self.streams.iter().map(|stream| report::stream(self, stream));
         lines.chain([report::last(self, self.begun.elapsed())]).collect()

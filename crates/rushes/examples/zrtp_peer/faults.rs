@@ -1,10 +1,10 @@
-//! What happens to packets on their way, on purpose.
+//! Faults injected on purpose.
 
 use std::collections::BTreeMap;
 
 use rushes_netsim::Path;
 
-/// How many more messages of each type meet a fault; `None` for all.
+/// How many more messages of each type are affected; `None` for all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts(BTreeMap<String, Option<u32>>);
 
@@ -24,7 +24,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Whether a message of this type meets the fault now.
+    /// Whether this message is affected; counts it.
     pub(crate) fn take(&mut self, kind: &str) -> bool {
         match self.0.get_mut(kind) {
             Some(None) => true,
@@ -44,8 +44,8 @@ pub(crate) struct Faults {
     pub(crate) drop_received: Counts,
     pub(crate) repeat: Counts,
     pub(crate) corrupt: Counts,
-    /// What the network does to sent packets.
+    /// The simulated path of sent packets.
     pub(crate) path: Path,
-    /// What its accidents follow from.
+    /// The seed of its randomness.
     pub(crate) seed: u64,
 }

@@ -17,7 +17,7 @@ pub(crate) fn decode(digits: &str) -> Option<Vec<u8>> {
     Some(nibbles.chunks_exact(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-/// The same, of exactly `N` octets.
+/// Decodes exactly `N` octets.
 pub(crate) fn decode_array<const N: usize>(digits: &str) -> Option<[u8; N]> {
     decode(digits)?.try_into().ok()
 }

@@ -1,4 +1,4 @@
-//! Media under the keys that ZRTP gave.
+//! Media under the keys agreed on by ZRTP.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use rushes_proto::zrtp::StreamKeys;
 
 use super::wire::Wire;
 
-/// Between the packets that were asked for.
+/// The interval between the requested packets.
 const QUICK: Duration = Duration::from_millis(10);
-/// Between those after them: the peer may have its keys late.
+/// The interval between later packets, for a peer that has its keys late.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// What came and went.
+/// Packets sent and received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) sent: u32,
@@ -49,7 +49,7 @@ impl Media {
         })
     }
 
-    /// Sends the packet that is due, `many` of them quickly.
+    /// Sends a packet if one is due, the first `many` of them quickly.
     pub(crate) fn send(&mut self, now: Instant, many: u32, wire: &Wire) {
         if self.next.is_some_and(|next| next > now) {
             return;
@@ -75,7 +75,7 @@ impl Media {
         }
     }
 
-    /// Takes a datagram that is not ZRTP; `true` if it is authentic.
+    /// Handles a datagram that is not ZRTP; `true` if it is authentic.
     pub(crate) fn receive(&mut self, datagram: &mut [u8]) -> bool {
         let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
         let is_authentic = if is_rtcp {

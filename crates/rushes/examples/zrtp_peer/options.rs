@@ -1,4 +1,4 @@
-//! The options of the command line.
+//! The command-line options.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use rushes_proto::zrtp::{Algorithm, AlgorithmList, Algorithms, Zid};
 use super::faults::Faults;
 use super::hex;
 
-/// What stands in the error of an option that cannot be understood.
+/// The help shown with an error about the options.
 pub(crate) const USAGE: &str = "\
 usage: zrtp_peer --local PORT --remote PORT [--host 127.0.0.1] [--ssrc HEX]
   [--stream LOCAL:REMOTE[:SSRCHEX]]...       a further stream, secured by the first
@@ -30,16 +30,16 @@ stream is secure and, with --srtp, media came both ways. Without any option two 
 pub(crate) struct Ports {
     pub(crate) local: u16,
     pub(crate) remote: u16,
-    /// Random if not given.
+    /// Random if `None`.
     pub(crate) ssrc: Option<u32>,
 }
 
-/// What the command line says.
+/// The parsed command line.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "a command line has many switches")]
 pub(crate) struct Options {
     pub(crate) host: IpAddr,
-    /// The first agrees on a key; the others derive theirs from it.
+    /// The first stream agrees on keys; the others derive theirs from it.
     pub(crate) streams: Vec<Ports>,
     pub(crate) algorithms: Algorithms,
     pub(crate) cache: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments behind the program's name.
+    /// Parses the arguments after the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
         options.faults.seed = 1;
@@ -138,7 +138,7 @@ impl Options {
         true
     }
 
-    /// What an endpoint is; `false` if the option is another.
+    /// Sets an option of the endpoint; `false` if `name` is not one.
     fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let algorithms = &mut self.algorithms;
         match name {
@@ -158,7 +158,7 @@ impl Options {
             "--srtp" => self.srtp = number(value)?,
             "--timeout" => self.timeout = seconds(value)?,
             "--linger" => self.linger = seconds(value)?,
-            // Others keep their secrets by these; Rushes does by the peer's ZID.
+            // Other programs key their secrets by these; Rushes by the peer's ZID.
             "--self-uri" | "--peer-uri" | "-X" => {}
             _ => return Ok(false),
         }

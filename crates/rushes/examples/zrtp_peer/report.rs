@@ -1,4 +1,4 @@
-//! What came of it, in JSON.
+//! The outcome, as JSON.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::endpoint::{Endpoint, Stream};
 use super::hex;
 
-/// Secrets agree, differ, or are not known here: as bzrtp numbers it.
+/// Whether the auxiliary secrets agree, differ, or are not known here, as numbered by bzrtp.
 const AUX_MATCHES: u8 = 0;
 const AUX_DIFFERS: u8 = 1;
 const AUX_UNSET: u8 = 2;
@@ -40,13 +40,13 @@ pub(crate) fn stream(endpoint: &Endpoint, stream: &Stream) -> Value {
     }
     add(&mut line, agreed(endpoint, stream));
     for label in &endpoint.options.exports {
-        // Keys of a label of one's own are not to be had from the session.
+        // The session does not export keys for arbitrary labels.
         add(&mut line, json!({ format!("export_{label}"): "error" }));
     }
     line
 }
 
-/// What was agreed on.
+/// The agreed keys and algorithms.
 fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
     let has = |one: Warning| stream.warnings.contains(&one);
     let names = ["role", "kex", "cipher", "hash", "auth", "sas_type", "sas"];
@@ -59,7 +59,7 @@ fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
         return line;
     };
     let status = endpoint.session.sas();
-    // The other streams of a session have none of their own.
+    // The other streams of a session have no string.
     let own_status = status.filter(|_| keys.choice.key_agreement != KeyAgreement::Mult);
     let key_len = keys.suite.key_len();
     let [own, peer] = [&keys.send, &keys.receive].map(|key| key.key_and_salt().split_at(key_len));
@@ -78,7 +78,7 @@ fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
         "hash": name(keys.choice.hash),
         "auth": name(keys.choice.auth_tag),
         "sas_type": name(keys.choice.sas_type),
-        // Between the words as bzrtp writes them.
+        // Words are separated as in bzrtp's output.
         "sas": own_status.map(|status| status.sas.to_string().replace(' ', ":")).unwrap_or_default(),
         "self_key": hex::encode(own.0),
         "self_salt": hex::encode(own.1),
@@ -90,7 +90,7 @@ fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
     })
 }
 
-/// The last line.
+/// The summary line.
 pub(crate) fn last(endpoint: &Endpoint, elapsed: Duration) -> Value {
     json!({
         "ok": endpoint.is_well(),

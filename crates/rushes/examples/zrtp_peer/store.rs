@@ -1,4 +1,4 @@
-//! Retained secrets in a file, the simplest that will do: one line for each peer.
+//! Retained secrets in a simple file: one line for each peer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use super::hex;
 
-/// The first line, with the version of what follows.
+/// The first line, with the version of the format.
 const TITLE: &str = "zrtp_peer 1";
 
-/// The ZID of this end, and what is kept of each peer.
+/// The ZID of this end, and the secrets retained for each peer.
 #[derive(Default)]
 pub(crate) struct FileStore {
     path: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct FileStore {
 }
 
 impl FileStore {
-    /// What the file says; nothing if there is none.
+    /// Reads the file; empty if there is none.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let mut store = Self { path: path.to_owned(), ..Self::default() };
         let text = match fs::read_to_string(path) {
@@ -63,7 +63,7 @@ impl FileStore {
         Some(())
     }
 
-    /// Writes the file anew, for its owner alone.
+    /// Rewrites the file, readable by its owner only.
     pub(crate) fn write(&self) -> io::Result<()> {
         let mut text = Zeroizing::new(format!("{TITLE}\n"));
         if let Some(zid) = self.zid {
@@ -84,7 +84,7 @@ impl FileStore {
                 retained.expiration_interval,
             );
         }
-        // All of it or nothing, whatever happens on the way.
+        // Written to a new file and renamed, so that a failure leaves the old one intact.
         let mut new = self.path.clone().into_os_string();
         new.push(".new");
         let _ = fs::remove_file(&new);

@@ -1,4 +1,4 @@
-//! One stream's socket: what it sends and receives, with faults, counted and logged.
+//! One stream's socket, with simulated faults, counters and a log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ const ZID: usize = MESSAGE + 64;
 const COUNTS: usize = MESSAGE + 76;
 const LISTS: usize = MESSAGE + 80;
 
-/// What goes to standard error.
+/// What is logged to standard error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log {
     pub(crate) packets: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Wire {
     faults: Faults,
     log: Log,
     start: Instant,
-    /// The network that packets of ZRTP go through before the real one.
+    /// The simulated network that ZRTP packets pass before the real one.
     link: Link<Vec<u8>>,
     /// ZRTP messages by type.
     pub(crate) sent: BTreeMap<String, u32>,
@@ -53,7 +53,7 @@ impl Wire {
         faults: Faults,
         log: Log,
     ) -> Self {
-        // The streams do not lose the same packets.
+        // Streams do not lose the same packets.
         let link = Link::new(faults.path.clone(), faults.seed.wrapping_add(index as u64));
         Self {
             index,
@@ -74,7 +74,7 @@ impl Wire {
         self.remote
     }
 
-    /// Sends a ZRTP packet, as the faults allow.
+    /// Sends a ZRTP packet, subject to the faults.
     pub(crate) fn send_zrtp(&mut self, mut datagram: Vec<u8>) {
         let kind = kind(&datagram);
         *self.sent.entry(kind.clone()).or_default() += 1;
@@ -100,36 +100,36 @@ impl Wire {
         self.send_delayed();
     }
 
-    /// Sends a datagram as it is. One that cannot be sent is lost, like others.
+    /// Sends a datagram without faults. One that cannot be sent counts as lost.
     pub(crate) fn send(&self, datagram: &[u8]) {
         let _ = self.socket.send_to(datagram, self.remote);
     }
 
-    /// Sends what is due.
+    /// Sends the packets that are due.
     pub(crate) fn send_delayed(&mut self) {
         while let Some(delivery) = self.link.poll(self.start.elapsed()) {
             self.send(&delivery.item);
         }
     }
 
-    /// Answers an address that is not the peer's.
+    /// Sends a datagram to an address other than the peer's.
     pub(crate) fn send_astray(&self, to: SocketAddr, datagram: &[u8]) {
         let _ = self.socket.send_to(datagram, to);
     }
 
-    /// The length of the next datagram that has come, if one has, and where it came from.
+    /// Receives the next datagram, if any; returns its length and source address.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
         loop {
             match self.socket.recv_from(buffer) {
                 Ok(received) => return Some(received),
-                // Nobody listened yet to something that was sent.
+                // An ICMP port-unreachable error for an earlier datagram.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// Counts a ZRTP packet that came; `false` if a fault takes it.
+    /// Counts a received ZRTP packet; `false` if a fault drops it.
     pub(crate) fn admit(&mut self, datagram: &[u8]) -> bool {
         let kind = kind(datagram);
         *self.received.entry(kind.clone()).or_default() += 1;
@@ -166,13 +166,13 @@ fn kind(datagram: &[u8]) -> String {
     }
 }
 
-/// Characters of a field, without the spaces behind them.
+/// The characters of a field, without trailing spaces.
 fn text(datagram: &[u8], start: usize, len: usize) -> Option<String> {
     let field = datagram.get(start..start + len)?;
     Some(String::from_utf8_lossy(field).trim_end().to_owned())
 }
 
-/// What the Hello in a packet offers, in one line.
+/// What the Hello in a packet offers, on one line.
 fn offer(datagram: &[u8]) -> Option<String> {
     let counts: &[u8; 4] = datagram.get(COUNTS..)?.first_chunk()?;
     let [flags, hashes, ciphers_and_tags, agreements_and_sas] = *counts;

@@ -1,4 +1,4 @@
-//! A source for tests: frames of octets that never repeat.
+//! A source for tests: a few frames of octets that never repeat.
 
 use rushes::texture::Layout;
 use rushes::texture::Rate;

@@ -1,5 +1,5 @@
-//! What trials of texture video share: pictures that never repeat, a sink that knows what must
-//! come, and a network that is not to be trusted.
+//! Shared by the trials of texture video: pictures that never repeat, a sink that checks every
+//! octet, and an unreliable network.
 #![allow(dead_code, reason = "each trial uses a part")]
 
 pub(crate) mod noise;

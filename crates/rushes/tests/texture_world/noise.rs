@@ -1,4 +1,4 @@
-//! Pictures of octets that never repeat, and that both ends can work out.
+//! Pictures of octets that never repeat, and that both ends can compute.
 
 use rushes::texture::Layout;
 use rushes::texture::Rate;
@@ -15,12 +15,12 @@ pub(crate) fn picture(bytes: usize, number: u64) -> Vec<u8> {
     octets
 }
 
-/// The number that a picture of eight octets or more begins with.
+/// The picture's number, in its first eight octets; 0 if it is shorter.
 pub(crate) fn number_of(octets: &[u8]) -> u64 {
     octets.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// So many pictures.
+/// A source of `count` pictures.
 pub(crate) struct Noise {
     layout: Layout,
     rate: Rate,

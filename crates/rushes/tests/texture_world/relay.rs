@@ -1,4 +1,4 @@
-//! A network between a server and one client, and somebody on it who forges datagrams.
+//! A network between a server and one client that can also forge datagrams.
 
 use std::io::ErrorKind;
 use std::io::Read;
@@ -26,16 +26,16 @@ use rushes_netsim::{Conditions, Path, Relay, Seeded, Statistics, Way};
 
 use super::witness::Forged;
 
-/// What the network does with the datagrams of each unit, and somebody on it.
+/// The path of each unit's datagrams, and how many of them are forged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Weather {
     pub(crate) path: Path,
-    /// The probability of another header, or another length.
+    /// The probability that a datagram's header or length is changed.
     pub(crate) forged: f64,
     pub(crate) seed: u64,
 }
 
-/// What it has done.
+/// What the network has done.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     units: Mutex<Vec<Relay>>,
@@ -47,14 +47,14 @@ impl Tally {
         self.units.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of all units' datagrams for the client, but reports on them.
+    /// The counts for all units' datagrams to the client, without RTCP.
     pub(crate) fn statistics(&self) -> Statistics {
         let units = self.units();
         units.iter().map(|unit| unit.media(Way::Back)).fold(Statistics::default(), Add::add)
     }
 }
 
-/// Another header, or another length.
+/// Changes the datagram's header or length, and notes the new header.
 fn forge(datagram: &mut Vec<u8>, random: &mut Seeded, forged: &Forged) {
     let len = datagram.len() as u64;
     match random.below(4) {
@@ -69,7 +69,7 @@ fn forge(datagram: &mut Vec<u8>, random: &mut Seeded, forged: &Forged) {
     }
 }
 
-/// A way to the server for one client: its control connection, and a relay for each unit.
+/// A relay between the server and one client, for its control connection and for each unit.
 pub(crate) struct Between {
     address: SocketAddr,
     pub(crate) tally: Arc<Tally>,
@@ -77,7 +77,7 @@ pub(crate) struct Between {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long a thread waits at a time before it looks whether it should end.
+/// The longest wait of a thread between checks whether it should end.
 const LOOK: Duration = Duration::from_millis(20);
 
 fn any() -> SocketAddr {
@@ -85,7 +85,7 @@ fn any() -> SocketAddr {
 }
 
 impl Between {
-    /// A way to the server for one client.
+    /// Starts a relay to `server`.
     pub(crate) fn new(server: SocketAddr, weather: Weather) -> Self {
         let listener = TcpListener::bind(any()).unwrap();
         let address = listener.local_addr().unwrap();
@@ -107,7 +107,7 @@ impl Between {
 impl Drop for Between {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Release);
-        // It may wait for its client.
+        // The thread may still wait for its client.
         drop(TcpStream::connect(self.address));
         if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
             && !thread::panicking()
@@ -159,7 +159,7 @@ impl Control {
         });
     }
 
-    /// One direction of a connection.
+    /// Copies one direction of the connection, changing messages.
     fn copy(&self, mut from: &TcpStream, mut to: &TcpStream, change: impl Fn(&mut Message)) {
         let (mut buffer, mut unread) = ([0; 4096], Vec::new());
         while !self.is_stopped() {
@@ -182,7 +182,7 @@ impl Control {
         let _ = to.shutdown(Shutdown::Write);
     }
 
-    /// A way for one unit: our port for the client.
+    /// Starts a relay for one unit and returns its port.
     fn unit(&self, port: u16) -> u16 {
         let weather = &self.weather;
         let conditions = Conditions { back: weather.path.clone().into(), ..Conditions::default() };

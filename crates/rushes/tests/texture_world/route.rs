@@ -1,5 +1,5 @@
-//! The simulated network between a server and one client: its units' datagrams, and the control
-//! connection with the same delay.
+//! The simulated network between a server and one client: the datagrams of its units, and the
+//! control connection with the same delay.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -29,14 +29,14 @@ use rushes_netsim::Relay;
 use rushes_netsim::Statistics;
 use rushes_netsim::Way;
 
-/// How long a thread waits at a time before it looks around.
+/// The longest wait of a thread between checks.
 const LOOK: Duration = Duration::from_millis(2);
 
 fn any() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// A way from one client to a server, over a path that is the same in both directions.
+/// A route from one client to a server, over a path that is the same in both directions.
 pub(crate) struct Route {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -47,7 +47,7 @@ struct Shared {
     server: SocketAddr,
     path: Path,
     seed: u64,
-    /// The units' relays, and which way their pictures go.
+    /// The units' relays, and the direction of their pictures.
     units: Mutex<Vec<(Relay, Way)>>,
     stopped: AtomicBool,
 }
@@ -63,12 +63,12 @@ impl Route {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// Where the client finds the server.
+    /// The address where the client reaches the server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What became of the pictures' datagrams, of each unit.
+    /// The counts for each unit's picture datagrams.
     pub(crate) fn statistics(&self) -> Vec<Statistics> {
         let units = self.shared.units.lock().unwrap_or_else(PoisonError::into_inner);
         units.iter().map(|(relay, way)| relay.statistics(*way)).collect()
@@ -78,7 +78,7 @@ impl Route {
 impl Drop for Route {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Release);
-        // It may wait for its client.
+        // The thread may still wait for its client.
         drop(TcpStream::connect(self.address));
         if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
             && !thread::panicking()
@@ -111,7 +111,7 @@ impl Shared {
         });
     }
 
-    /// What the client says: over RTP, pictures reach its ports through relays of their own.
+    /// The client's messages: over RTP, pictures reach its ports through relays.
     fn upwards(&self, octets: &mut Vec<u8>, is_open: &mut bool) -> Vec<u8> {
         let mut written = Vec::new();
         if !*is_open && let Ok(Some((opening, len))) = Opening::parse(octets) {
@@ -129,7 +129,7 @@ impl Shared {
         written
     }
 
-    /// What the server says: over UDP, clients reach its ports through relays.
+    /// The server's messages: over UDP, clients reach its ports through relays.
     fn downwards(&self, octets: &mut Vec<u8>) -> Vec<u8> {
         let mut written = Vec::new();
         while let Ok(Some((mut message, len))) = Message::parse(octets) {
@@ -144,7 +144,7 @@ impl Shared {
         written
     }
 
-    /// A relay to a port; its own.
+    /// Starts a relay to `port` and returns the relay's port.
     fn unit(&self, port: u16, pictures: Way) -> u16 {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let relay = Relay::to(SocketAddr::new(self.server.ip(), port))
@@ -157,7 +157,7 @@ impl Shared {
         own
     }
 
-    /// One direction of a connection, as late as datagrams are.
+    /// Copies one direction of the connection, with the delay of the path.
     fn copy(
         &self,
         mut from: &TcpStream,

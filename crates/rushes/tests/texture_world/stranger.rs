@@ -1,4 +1,4 @@
-//! The control connection by hand: one that says what it likes, to a server or to a client.
+//! A control connection driven by hand, to a server or to a client.
 
 use std::io::Read;
 use std::io::Write;
@@ -18,7 +18,7 @@ use rushes::proto::delivery::control::UnitOpening;
 use rushes::proto::delivery::control::Wishes;
 use rushes::texture::Transport;
 
-/// What anybody may wish.
+/// Wishes that any server can meet.
 pub(crate) fn wishes(transport: Transport) -> Wishes {
     Wishes {
         formats: FormatSet(u64::MAX),
@@ -49,7 +49,7 @@ pub(crate) struct Stranger {
 
 impl Stranger {
     pub(crate) fn new(socket: TcpStream) -> Self {
-        // Longer than every deadline that is waited for.
+        // Longer than every deadline of the tests.
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket.set_nodelay(true).unwrap();
         Self { socket, unread: Vec::new() }
@@ -59,7 +59,7 @@ impl Stranger {
         Self::new(TcpStream::connect(server).unwrap())
     }
 
-    /// Says something, if the other side still listens.
+    /// Sends octets; `false` if the connection is closed.
     pub(crate) fn say(&mut self, octets: &[u8]) -> bool {
         self.socket.write_all(octets).is_ok()
     }
@@ -94,7 +94,7 @@ impl Stranger {
         }
     }
 
-    /// The opening that a client begins with.
+    /// The client's opening.
     pub(crate) fn hear_opening(&mut self) -> Option<Opening> {
         loop {
             if let Some((opening, len)) = Opening::parse(&self.unread).unwrap() {
@@ -107,7 +107,7 @@ impl Stranger {
         }
     }
 
-    /// Why it ends, whatever comes before.
+    /// The reason and text of the end, after any other messages.
     pub(crate) fn hear_end(&mut self) -> Option<(Reason, String)> {
         loop {
             if let Message::Refuse { reason, text } | Message::Stop { reason, text } =

@@ -1,4 +1,4 @@
-//! A sink that compares every octet with what must be there.
+//! A sink that checks every octet.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,35 +18,35 @@ use rushes::texture::TextureSink;
 use super::noise::number_of;
 use super::noise::picture;
 
-/// Octets before and behind each region that nobody may write to.
+/// Octets before and behind each region, where writing is forbidden.
 const GUARD: usize = 64;
 const GUARD_OCTET: u8 = 0xa5;
 
-/// Faults that are remembered.
+/// The most faults that are recorded.
 const FAULTS_MAX: usize = 8;
 
 /// Headers that the network has forged: frame modulo 256, and packet.
 pub(crate) type Forged = Arc<Mutex<HashSet<(u8, u32)>>>;
 
-/// What numbers of pictures a frame's number stands for.
+/// How picture numbers follow from frame numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pictures {
-    /// Frame n is picture n, of so many.
+    /// Frame n is picture n, of this many.
     Numbered(u64),
-    /// Any of so many, one after the other and round.
+    /// Any of this many pictures, in turn and repeating.
     Round(u64),
 }
 
 pub(crate) struct Witness {
     pictures: Pictures,
     forged: Forged,
-    /// How long it takes to hear of a tile.
+    /// How long `tile_ready` takes.
     dawdle: Duration,
     broken: Arc<AtomicBool>,
     state: Mutex<Seen>,
 }
 
-/// What was seen.
+/// What the sink has seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) frames: u64,
@@ -56,10 +56,10 @@ pub(crate) struct Seen {
     pub(crate) last: Option<u64>,
     pub(crate) faults: Vec<String>,
     pub(crate) ends: u32,
-    /// How often memory was asked for.
+    /// How often memory was requested.
     pub(crate) begun: u32,
     before: Vec<u8>,
-    /// Tiles told since the memory's last frame.
+    /// Tiles reported since the memory's last frame.
     told: Vec<Vec<bool>>,
 }
 
@@ -82,12 +82,12 @@ impl Witness {
         }
     }
 
-    /// Octets behind these headers may be anything.
+    /// Accepts any octets behind these headers.
     pub(crate) fn with_forged(self, forged: Forged) -> Self {
         Self { forged, ..self }
     }
 
-    /// Hears of tiles slowly.
+    /// Handles tiles slowly.
     pub(crate) fn slow(self, dawdle: Duration) -> Self {
         Self { dawdle, ..self }
     }
@@ -108,7 +108,7 @@ impl Witness {
         seen
     }
 
-    /// What the frame must be, from the frame before it and what is said to be missing.
+    /// The expected octets of the frame, from its picture, the frame before it and its gaps.
     fn expected(&self, frame: &TextureFrame<'_>, seen: &mut Seen, received: &[u8]) -> Vec<u8> {
         let tiles = frame.shape().tiling().tiles();
         let number = match self.pictures {
@@ -153,7 +153,7 @@ impl Witness {
         expected
     }
 
-    /// Whether what is missing is whole packets, as many as are said to be.
+    /// Checks that the gaps are whole packets, as many as the frame reports.
     fn check_gaps(frame: &TextureFrame<'_>, seen: &mut Seen) {
         let plan = frame.shape().plan();
         let mut missing = 0;
@@ -235,7 +235,7 @@ impl TextureSink for Witness {
     }
 }
 
-/// Memory with octets around it that must stay as they are.
+/// Memory between guard octets that must not change.
 struct Guarded {
     octets: Vec<u8>,
     broken: Arc<AtomicBool>,
