@@ -86,11 +86,8 @@ impl Places<'_> {
 
     fn values(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
         // The name of the codec in this project, in RTP, and of its byte stream in FFmpeg.
-        let (codec, encoding, format) = match self.codec {
-            Codec::H264 => ("h264", "H264", "h264"),
-            Codec::H266 => ("h266", "H266", "vvc"),
-            _ => ("h265", "H265", "hevc"),
-        };
+        let (codec, encoding) = (self.codec.name, self.codec.encoding.unwrap_or_default());
+        let format = self.codec.ffmpeg.unwrap_or_default();
         let text = |path: &Path| path.display().to_string();
         let rushes = std::env::current_exe()?;
         Ok(vec![

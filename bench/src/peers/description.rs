@@ -6,11 +6,8 @@ use super::adapter::{HOST, KEY};
 
 /// A description of the stream to `port`. The parameter sets are in the stream.
 pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
-    let media = match codec {
-        Codec::H264 => "H264/90000\r\na=fmtp:96 packetization-mode=1",
-        Codec::H266 => "H266/90000",
-        _ => "H265/90000",
-    };
+    let encoding = codec.encoding.unwrap_or_default();
+    let parameters = if codec == Codec::H264 { "\r\na=fmtp:96 packetization-mode=1" } else { "" };
     // Some programs accept no key with the profile RTP/SAVP, which would be the correct one.
     let crypto = if is_secured {
         format!("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:{KEY}\r\n")
@@ -19,7 +16,7 @@ pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
     };
     format!(
         "v=0\r\no=- 1 1 IN IP4 {HOST}\r\ns=-\r\nc=IN IP4 {HOST}\r\nt=0 0\r\n\
-         m=video {port} RTP/AVP 96\r\na=rtpmap:96 {media}\r\n{crypto}"
+         m=video {port} RTP/AVP 96\r\na=rtpmap:96 {encoding}/90000{parameters}\r\n{crypto}"
     )
 }
 

@@ -5,13 +5,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use rushes::format::FormatOptions;
 use rushes::net::{SocketOptions, UdpSocket};
-use rushes::payload::{self, PayloadFormat};
 use rushes::proto::rtp::Packet;
 use rushes::proto::stream::{Sender, SenderConfig};
 use rushes::proto::{Batch, SequenceNumber};
-use rushes::{ClockRate, Codec, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep_until};
+use rushes::{ClockRate, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep_until};
 
 use crate::sequence::Sequence;
 
@@ -39,12 +38,7 @@ struct Packets {
 
 impl Source {
     pub(super) fn of(sequence: &Sequence) -> anyhow::Result<Self> {
-        let packetiser = match sequence.codec {
-            Codec::H264 => payload::h264::H264::default().packetiser(),
-            Codec::H265 => payload::h265::H265::default().packetiser(),
-            Codec::H266 => payload::h266::H266::default().packetiser(),
-            other => bail!("no packets of {other:?} can be made"),
-        };
+        let packetiser = (sequence.codec.payload)(&FormatOptions::default()).packetiser();
         let config = SenderConfig {
             ssrc: Ssrc(0x1234_5678),
             payload_type: PayloadType::H264,

@@ -22,7 +22,7 @@ use self::trials::{Part, Rig, StartUp};
 use crate::rates::contestant::Contestant as _;
 use crate::rates::raw;
 use crate::report::Figure;
-use crate::sequence::{Sequence, codec_name};
+use crate::sequence::Sequence;
 use crate::settings::Settings;
 use crate::{Outcome, Usage};
 
@@ -223,7 +223,7 @@ fn measure(
     group: &[(Adapter, Part)],
 ) -> Vec<Line> {
     let steps = args.steps();
-    let codec = codec_name(sequence.codec);
+    let codec = sequence.codec.title;
     let mut sweeps: Vec<(Sweep, Option<State>)> = group
         .iter()
         .map(|(adapter, _)| (Sweep::new(steps), (!adapter.is_there()).then_some(State::Absent)))
@@ -262,7 +262,7 @@ fn measure(
 
 /// The limit of the kernel, without the work of any program.
 fn kernel(args: &PeersArgs, sequence: &Sequence) -> Line {
-    let codec = codec_name(sequence.codec);
+    let codec = sequence.codec.title;
     args.settings.progress(&format!("peers: {codec}: {KERNEL}"));
     let steps = args.steps();
     // Starts higher, as it is the fastest.
@@ -300,10 +300,11 @@ fn start_up(
 }
 
 fn parse_codec(text: &str) -> Result<Codec, String> {
-    match text {
-        "h264" => Ok(Codec::H264),
-        "h265" => Ok(Codec::H265),
-        "h266" => Err("neither FFmpeg nor GStreamer has RTP for H.266".to_owned()),
+    match Codec::named(text) {
+        Some(codec) if [Codec::H264, Codec::H265].contains(&codec) => Ok(codec),
+        Some(codec) if codec == Codec::H266 => {
+            Err("neither FFmpeg nor GStreamer has RTP for H.266".to_owned())
+        }
         _ => Err(format!("{text:?} is not one of h264, h265")),
     }
 }

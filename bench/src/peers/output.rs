@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use rushes::Codec;
+use anyhow::Context;
 use rushes::payload::Framing;
 use rushes::payload::nal::{NalCodec, find_start_codes, find_units};
 
@@ -31,11 +31,7 @@ pub(super) struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     pub(super) fn of(sequence: &'a Sequence) -> anyhow::Result<Self> {
-        let codec = match sequence.codec {
-            Codec::H264 => NalCodec::H264,
-            Codec::H266 => NalCodec::H266,
-            _ => NalCodec::H265,
-        };
+        let codec = sequence.codec.nal.context("the sequence has no NAL units")?;
         let (mut units, mut counts, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for (number, unit) in sequence.units.iter().enumerate() {
             let octets = &sequence.octets[unit.octets.clone()];
@@ -182,6 +178,8 @@ impl<'a> Output<'a> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may")]
 mod tests {
+    use rushes::Codec;
+
     use super::*;
 
     /// The counts if at most `step` octets are read at once.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rushes::Codec;
 use rushes::file::codec_of;
 
@@ -48,8 +48,8 @@ pub(crate) struct RatesArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "bit_rate")]
     file: Option<PathBuf>,
     /// Codecs to send; all three by default, with --file by the file's name
-    #[arg(long, value_name = "CODEC", value_enum)]
-    codec: Vec<CodecName>,
+    #[arg(long, value_name = "CODEC", value_parser = parse_codec)]
+    codec: Vec<Codec>,
     /// Bit rates of sequences at 120 access units per second, in Mbit/s; 165, 440, 660 and 1480 by
     /// default
     #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=20_000))]
@@ -82,51 +82,19 @@ impl RatesArgs {
     }
 }
 
-/// A codec of access units.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum CodecName {
-    H264,
-    H265,
-    H266,
-}
-
-impl CodecName {
-    pub(crate) fn of(codec: Codec) -> anyhow::Result<Self> {
-        Ok(match codec {
-            Codec::H264 => Self::H264,
-            Codec::H265 => Self::H265,
-            Codec::H266 => Self::H266,
-            other => bail!("{other:?} has no access units"),
-        })
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::H264 => "h264",
-            Self::H265 => "h265",
-            Self::H266 => "h266",
-        }
-    }
-}
-
-impl From<CodecName> for Codec {
-    fn from(name: CodecName) -> Self {
-        match name {
-            CodecName::H264 => Self::H264,
-            CodecName::H265 => Self::H265,
-            CodecName::H266 => Self::H266,
-        }
-    }
+fn parse_codec(text: &str) -> Result<Codec, String> {
+    let codec = Codec::named(text).filter(|codec| CODECS.contains(codec));
+    codec.ok_or_else(|| format!("{text:?} is not one of h264, h265, h266"))
 }
 
 const MEGABIT: u64 = 1_000_000;
 
 /// The sequence of all rows.
-const MAIN: (CodecName, u64) = (CodecName::H265, 660);
+const MAIN: (Codec, u64) = (Codec::H265, 660);
 
 /// The other sequences, the most informative first, as time may run out.
 const BIT_RATES: [u64; 4] = [660, 165, 440, 1480];
-const CODECS: [CodecName; 3] = [CodecName::H265, CodecName::H264, CodecName::H266];
+const CODECS: [Codec; 3] = [Codec::H265, Codec::H264, Codec::H266];
 
 /// Time limits for the sweep of all rows, and for all sweeps.
 const MAIN_TIME: Duration = Duration::from_secs(160);
@@ -193,7 +161,7 @@ impl RatesArgs {
     fn sequences(&self) -> anyhow::Result<Vec<(Codec, Origin)>> {
         if let Some(file) = &self.file {
             let codec = match self.codec.first() {
-                Some(codec) => (*codec).into(),
+                Some(codec) => *codec,
                 None => codec_of(file).filter(|codec| codec.has_nal_units()).ok_or_else(|| {
                     let file = file.display();
                     Usage(format!("{file}: the name does not tell the codec; say --codec"))
@@ -212,16 +180,14 @@ impl RatesArgs {
             (true, false) => BIT_RATES.to_vec(),
             (true, true) => vec![MAIN.1],
         };
-        let mut made: Vec<(CodecName, u64)> = Vec::new();
+        let mut made: Vec<(Codec, u64)> = Vec::new();
         for bit_rate in bit_rates {
             made.extend(codecs.iter().map(|codec| (*codec, bit_rate)));
         }
         if let Some(at) = made.iter().position(|one| *one == MAIN) {
             made[..=at].rotate_right(1);
         }
-        let origin = |(codec, megabits): (CodecName, u64)| {
-            (Codec::from(codec), Origin::Made(megabits * MEGABIT))
-        };
+        let origin = |(codec, megabits): (Codec, u64)| (codec, Origin::Made(megabits * MEGABIT));
         Ok(made.into_iter().map(origin).collect())
     }
 
@@ -335,7 +301,7 @@ mod tests {
     fn what_is_asked_for_is_swept() {
         let one = args(|args| args.bit_rate = vec![8]).sequences().unwrap();
         assert_eq!(one, [(Codec::H265, Origin::Made(8_000_000))]);
-        let codec = args(|args| args.codec = vec![CodecName::H266]).sequences().unwrap();
+        let codec = args(|args| args.codec = vec![Codec::H266]).sequences().unwrap();
         assert_eq!(codec.len(), 4);
         let file = args(|args| args.file = Some("a.264".into())).sequences().unwrap();
         assert_eq!(file, [(Codec::H264, Origin::File("a.264".into()))]);

@@ -6,7 +6,6 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, bail};
 use rushes::{ReceivePath, SendPath, Suite};
 
-use super::CodecName;
 use super::contestant::{Contestant, units_of_trial};
 use super::side::Done;
 use crate::hosts::{Hosts, Side};
@@ -66,7 +65,7 @@ impl Ours {
         let units = units_of_trial(of, rate);
         let mut command = Hosts::loopback().command(side)?;
         command
-            .args(["bench", "trial", "--codec", CodecName::of(of.codec)?.name()])
+            .args(["bench", "trial", "--codec", of.codec.name])
             .args(["--units", &units.to_string(), "--rate", &rate.to_string()])
             .args(["--send-path", &self.path.1.to_string()])
             .args(["--receive-path", &self.path.2.to_string()]);

@@ -12,11 +12,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use clap::Args;
 use rushes::{
-    Context, FrameRate, Pacing, ReceivePath, Security, SendPath, StreamBuilder, Suite, sleep_until,
+    Codec, Context, FrameRate, Pacing, ReceivePath, Security, SendPath, StreamBuilder, Suite,
+    sleep_until,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{CodecName, raw};
+use super::{parse_codec, raw};
 use crate::Outcome;
 use crate::cpu::{cpu_time, pin_to};
 use crate::sequence::{Origin, Sequence};
@@ -39,8 +40,8 @@ pub(crate) struct TrialArgs {
     /// A loop without RTP
     #[arg(long)]
     raw: bool,
-    #[arg(long)]
-    codec: CodecName,
+    #[arg(long, value_parser = parse_codec)]
+    codec: Codec,
     /// Bits per second of a sequence to generate (for the sender)
     #[arg(long, default_value_t = 0)]
     bit_rate: u64,
@@ -100,7 +101,7 @@ impl TrialArgs {
             Some(path) => Origin::File(path.clone()),
             None => Origin::Made(self.bit_rate),
         };
-        Sequence::from(&origin, self.codec.into())
+        Sequence::from(&origin, self.codec)
     }
 
     /// Calls `push` for each access unit when it is due, or as soon as possible after that. Gives
@@ -217,7 +218,7 @@ fn send(args: &TrialArgs) -> anyhow::Result<Done> {
 
 fn receive(args: &TrialArgs) -> anyhow::Result<Done> {
     let session = Context::new().session_any().local_address(HOST)?;
-    let codec = args.codec.into();
+    let codec = args.codec;
     let builder = session.stream(codec).receive_path(args.receive_path).probation(1);
     let mut stream = args.stream(builder)?.open()?;
     tell_port(stream.local_address().port())?;

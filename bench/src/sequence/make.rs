@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use rushes::Codec;
+use rushes::payload::nal::NalCodec;
 
 use super::{NOMINAL_RATE, Origin, Sequence, Unit, h264, h265, h266};
 
@@ -25,11 +26,11 @@ pub(super) fn sequence(codec: Codec, bit_rate: u64) -> anyhow::Result<Sequence> 
     if !(BIT_RATE_MIN..=BIT_RATE_MAX).contains(&bit_rate) {
         bail!("a sequence of {bit_rate} bit/s cannot be made: 1 Mbit/s to 20 Gbit/s can");
     }
-    let (sets, header): (_, fn(u32) -> Vec<u8>) = match codec {
-        Codec::H264 => (h264::parameter_sets(), h264::slice_header),
-        Codec::H265 => (h265::parameter_sets(), h265::slice_header),
-        Codec::H266 => (h266::parameter_sets(), h266::slice_header),
-        other => bail!("no sequence of {other:?} can be made"),
+    let (sets, header): (_, fn(u32) -> Vec<u8>) = match codec.nal {
+        Some(NalCodec::H264) => (h264::parameter_sets(), h264::slice_header),
+        Some(NalCodec::H265) => (h265::parameter_sets(), h265::slice_header),
+        Some(NalCodec::H266) => (h266::parameter_sets(), h266::slice_header),
+        None => bail!("no sequence of {} can be made", codec.title),
     };
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let sizes = sizes(bit_rate, &mut random);

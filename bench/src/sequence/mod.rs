@@ -68,7 +68,7 @@ impl Sequence {
 
     /// Reads the access units of a file, at most 512 MiB of them.
     pub(crate) fn read(path: &Path, codec: Codec) -> anyhow::Result<Self> {
-        let Some(nal_codec) = nal_codec(codec) else {
+        let Some(nal_codec) = codec.nal else {
             bail!("{}: only files of H.264, H.265 and H.266 have access units", path.display());
         };
         let mut reader = MediaReader::open(path, codec, ReadOptions::default())?;
@@ -132,7 +132,7 @@ impl Sequence {
 
     /// A short description.
     pub(crate) fn name(&self) -> String {
-        let codec = codec_name(self.codec);
+        let codec = self.codec.title;
         match &self.origin {
             Origin::Made(bit_rate) => format!("{codec}, {} Mbit/s", bit_rate / 1_000_000),
             Origin::File(path) => {
@@ -140,25 +140,6 @@ impl Sequence {
                 format!("{codec}, {}", name.to_string_lossy())
             }
         }
-    }
-}
-
-/// The usual name of the codec.
-pub(crate) fn codec_name(codec: Codec) -> &'static str {
-    match codec {
-        Codec::H264 => "H.264",
-        Codec::H265 => "H.265",
-        Codec::H266 => "H.266",
-        _ => "other",
-    }
-}
-
-fn nal_codec(codec: Codec) -> Option<NalCodec> {
-    match codec {
-        Codec::H264 => Some(NalCodec::H264),
-        Codec::H265 => Some(NalCodec::H265),
-        Codec::H266 => Some(NalCodec::H266),
-        _ => None,
     }
 }
 

@@ -64,14 +64,15 @@ pub(crate) fn argument(words: impl Into<String>) -> Failure {
 }
 
 fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    Ok(match number {
-        1 => rushes::Codec::H264,
-        2 => rushes::Codec::H265,
-        3 => rushes::Codec::H266,
-        4 => rushes::Codec::Opus,
-        5 => rushes::Codec::Generic,
-        _ => return Err(argument(format!("{number} is no codec"))),
-    })
+    const CODECS: [rushes::Codec; 5] = [
+        rushes::Codec::H264,
+        rushes::Codec::H265,
+        rushes::Codec::H266,
+        rushes::Codec::Opus,
+        rushes::Codec::Generic,
+    ];
+    let codec = usize::try_from(number - 1).ok().and_then(|place| CODECS.get(place));
+    codec.copied().ok_or_else(|| argument(format!("{number} is not a codec")))
 }
 
 pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {

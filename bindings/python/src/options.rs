@@ -68,16 +68,10 @@ impl<'py> Setting<'_, 'py> {
 
 /// The codec with this name.
 pub(crate) fn codec(name: &str) -> PyResult<Codec> {
-    Ok(match name {
-        "h264" => Codec::H264,
-        "h265" => Codec::H265,
-        "h266" => Codec::H266,
-        "opus" => Codec::Opus,
-        "generic" => Codec::Generic,
-        _ => {
-            let known = "h264, h265, h266, opus, generic";
-            return Err(ConfigError::new_err(format!("{name:?} is no format; there are {known}")));
-        }
+    let is_its = |codec: &Codec| codec.name == name;
+    Codec::all().find(is_its).ok_or_else(|| {
+        let known: Vec<&str> = Codec::all().map(|codec| codec.name).collect();
+        ConfigError::new_err(format!("{name:?} is not a format; there are {}", known.join(", ")))
     })
 }
 

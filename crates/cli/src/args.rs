@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
 use rushes::{
@@ -60,28 +61,6 @@ pub(crate) enum Command {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum CodecName {
-    H264,
-    H265,
-    H266,
-    Opus,
-    /// Frames of any kind
-    Raw,
-}
-
-impl From<CodecName> for Codec {
-    fn from(name: CodecName) -> Self {
-        match name {
-            CodecName::H264 => Self::H264,
-            CodecName::H265 => Self::H265,
-            CodecName::H266 => Self::H266,
-            CodecName::Opus => Self::Opus,
-            CodecName::Raw => Self::Generic,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum DeliveryName {
     /// Whole access units
     AccessUnit,
@@ -98,12 +77,26 @@ impl From<DeliveryName> for Delivery {
     }
 }
 
+/// The names of codecs in options: those of the table of formats.
+pub(crate) fn codec_names() -> Vec<&'static str> {
+    let name = |codec: Codec| if codec == Codec::Generic { "raw" } else { codec.name };
+    let mut names: Vec<_> = Codec::all().map(name).collect();
+    names.sort_unstable();
+    names
+}
+
+fn codec_parser() -> impl TypedValueParser<Value = Codec> {
+    let value = |name| PossibleValue::new(name).help(Codec::named(name).map_or("", |it| it.title));
+    let names = PossibleValuesParser::new(codec_names().into_iter().map(value));
+    names.try_map(|name| Codec::named(&name).ok_or("not a codec"))
+}
+
 /// Options common to all streams.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StreamArgs {
     /// Codec; guessed from the file name if possible
-    #[arg(long, value_enum, help_heading = "Stream")]
-    pub(crate) codec: Option<CodecName>,
+    #[arg(long, value_parser = codec_parser(), help_heading = "Stream")]
+    pub(crate) codec: Option<Codec>,
     /// Size of the largest IP packet in octets, headers included: 100 to 65535
     #[arg(long, default_value = "1500", value_parser = parse_mtu, help_heading = "Stream",
         value_name = "OCTETS")]

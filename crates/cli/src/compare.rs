@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use rushes::payload::Framing;
-use rushes::payload::nal::{NalCodec, find_units};
+use rushes::payload::nal::find_units;
 use rushes::{Codec, proto};
 
 use crate::latency::Latencies;
@@ -152,14 +152,9 @@ impl Comparer {
         if self.difference.is_some() {
             return;
         }
-        let codec = match self.codec {
-            Codec::H264 => Some(NalCodec::H264),
-            Codec::H265 => Some(NalCodec::H265),
-            Codec::H266 => Some(NalCodec::H266),
-            _ => None,
-        };
         let (sent_octets, came_octets) = (sent.unwrap_or_default(), came.unwrap_or_default());
-        let header = codec.and_then(|codec| codec.header(sent.or(came).unwrap_or_default()));
+        let header =
+            self.codec.nal.and_then(|codec| codec.header(sent.or(came).unwrap_or_default()));
         self.difference = Some(Difference {
             unit: self.units + self.missing,
             nal_type: header.map(|header: proto::payload::nal::NalHeader| header.nal_type),

@@ -60,7 +60,7 @@ pub(crate) fn read(
         warn(file, &warnings);
     }
     let nothing = || match codec {
-        Some(codec) => anyhow::anyhow!("no media in it is {codec:?}"),
+        Some(codec) => anyhow::anyhow!("no media in it is {}", codec.title),
         None => anyhow::anyhow!("no media in it"),
     };
     Err(reason.map_or_else(nothing, anyhow::Error::from))
@@ -73,11 +73,10 @@ fn described(
     context: &Context,
 ) -> Result<Option<Described>, rushes::Error> {
     let builder = context.described(media)?;
-    let format = media.supported()?;
-    let Some(codec) = sdp::codec_of(format).filter(|codec| wanted.is_none_or(|c| c == *codec))
-    else {
+    let (format, (codec, _)) = media.first_supported(Codec::of_description)?;
+    if wanted.is_some_and(|wanted| wanted != codec) {
         return Ok(None);
-    };
+    }
     let parameter_sets = sdp::parameter_sets_of(&format.encoding);
     Ok(Some(Described { builder, codec, parameter_sets }))
 }

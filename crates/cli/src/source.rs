@@ -7,7 +7,7 @@ use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::{ClockRate, Codec, FrameRate};
 
 use crate::Usage;
-use crate::args::{StreamArgs, TimingArgs};
+use crate::args::{StreamArgs, TimingArgs, codec_names};
 
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
 const CLIP: &[u8] = include_bytes!("../assets/clip.265");
@@ -25,7 +25,7 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(file: Option<&Path>, args: &StreamArgs) -> anyhow::Result<Self> {
-        let given = args.codec.map(Codec::from);
+        let given = args.codec;
         let codec = match (given, file) {
             (Some(codec), Some(_)) => codec,
             (None, Some(file)) => codec_of(file).ok_or_else(|| unknown_codec(file))?,
@@ -62,8 +62,9 @@ impl Source {
 
 pub(crate) fn unknown_codec(file: &Path) -> Usage {
     Usage(format!(
-        "{}: the name does not tell the codec; say --codec h264|h265|h266|opus|raw",
-        file.display()
+        "{}: cannot determine the codec from the file name; use --codec {}",
+        file.display(),
+        codec_names().join("|")
     ))
 }
 

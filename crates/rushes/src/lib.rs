@@ -34,6 +34,7 @@
 //! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | what most programs need |
 //! | [`StreamSender`], [`StreamReceiver`], [`Hook`], [`StreamHandle`] | the halves of a stream, for more threads |
 //! | [`payload`] | frames, and what a payload format of your own implements |
+//! | [`format`](mod@format) | the table of formats, and how to add one |
 //! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
 //! | `texture` | texture video, with the feature `texture` |
 //! | [`file`](mod@file) | media files as sequences of frames |
@@ -47,9 +48,8 @@ struct Readme;
 
 #[cfg(feature = "zrtp")]
 mod agreement;
-mod codec;
 mod error;
-pub mod file;
+pub mod format;
 #[cfg(feature = "zrtp")]
 mod hex;
 mod lock;
@@ -73,10 +73,10 @@ pub mod texture;
 #[cfg(feature = "zrtp")]
 pub mod zrtp;
 
-pub use codec::Codec;
 pub use error::Error;
 #[cfg(feature = "srtp")]
 pub use error::SdesError;
+pub use format::{Codec, file};
 pub use media::{Hook, MediaStream, StreamHandle, StreamReceiver, StreamSender};
 pub use pace::{Pacing, sleep_until};
 pub use reports::Rtcp;

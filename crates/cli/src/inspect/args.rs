@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use rushes::{PayloadType, Ssrc};
+use rushes::{Codec, PayloadType, Ssrc};
 
-use crate::args::CodecName;
+use crate::args::codec_names;
 use crate::values::{parse_duration, parse_payload_type};
 
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct InspectArgs {
     pub(super) codec: Vec<CodecChoice>,
     /// Codec of a payload type, for example 102=h264; may be repeated
     #[arg(long, value_parser = parse_mapping, value_name = "TYPE=CODEC", help_heading = "Stream")]
-    pub(super) payload_type: Vec<(PayloadType, CodecName)>,
+    pub(super) payload_type: Vec<(PayloadType, Codec)>,
     /// Session description (SDP) that names the codecs
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     pub(super) sdp: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub(crate) struct InspectArgs {
 pub(super) struct CodecChoice {
     /// The SSRC as it was written, if one was given.
     pub(super) source: Option<String>,
-    pub(super) codec: CodecName,
+    pub(super) codec: Codec,
 }
 
 fn parse_choice(text: &str) -> Result<CodecChoice, String> {
@@ -81,12 +81,11 @@ fn parse_choice(text: &str) -> Result<CodecChoice, String> {
     Ok(CodecChoice { source: source.map(str::to_owned), codec: parse_codec(codec)? })
 }
 
-fn parse_codec(text: &str) -> Result<CodecName, String> {
-    <CodecName as clap::ValueEnum>::from_str(text, true)
-        .map_err(|_| format!("{text:?} is not one of h264, h265, h266, opus, raw"))
+fn parse_codec(text: &str) -> Result<Codec, String> {
+    Codec::named(text).ok_or_else(|| format!("{text:?} is not one of {}", codec_names().join(", ")))
 }
 
-fn parse_mapping(text: &str) -> Result<(PayloadType, CodecName), String> {
+fn parse_mapping(text: &str) -> Result<(PayloadType, Codec), String> {
     let (payload_type, codec) =
         text.split_once('=').ok_or_else(|| format!("{text:?} is not TYPE=CODEC"))?;
     Ok((parse_payload_type(payload_type)?, parse_codec(codec)?))
@@ -129,9 +128,9 @@ mod tests {
 
     #[test]
     fn a_codec_is_that_of_all_streams_or_of_one() {
-        let all = CodecChoice { source: None, codec: CodecName::Opus };
+        let all = CodecChoice { source: None, codec: Codec::Opus };
         assert_eq!(parse_choice("opus"), Ok(all));
-        let one = CodecChoice { source: Some("0x1f".to_owned()), codec: CodecName::H264 };
+        let one = CodecChoice { source: Some("0x1f".to_owned()), codec: Codec::H264 };
         assert_eq!(parse_choice("0x1f=h264"), Ok(one));
         for text in ["", "=h264", "xyz=h264", "1f=", "1f=mp3", "mp3"] {
             assert!(parse_choice(text).is_err(), "{text}");
@@ -141,7 +140,7 @@ mod tests {
     #[test]
     fn payload_types_are_mapped_to_codecs() {
         let mapping = parse_mapping("102=h264").unwrap();
-        assert_eq!((mapping.0.value(), mapping.1), (102, CodecName::H264));
+        assert_eq!((mapping.0.value(), mapping.1), (102, Codec::H264));
         for text in ["102", "102=x", "200=h264", "=h264"] {
             assert!(parse_mapping(text).is_err(), "{text}");
         }

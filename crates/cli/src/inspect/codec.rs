@@ -3,17 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rushes::format::FormatOptions;
 use rushes::payload::PayloadFormat;
-use rushes::proto::payload::generic::Generic;
-use rushes::proto::payload::h264::H264;
-use rushes::proto::payload::h265::H265;
-use rushes::proto::payload::h266::H266;
 use rushes::proto::payload::nal::NalCodec;
-use rushes::proto::payload::opus::Opus;
 use rushes::sdp::{self, Description, SdpError, Warning};
 use rushes::{ClockRate, Codec, Ssrc};
 
-use super::names::{codec_name, nal_codec, static_payload_type};
 use super::unknown::Look;
 
 /// Octets before each NAL unit that a receiver delivers.
@@ -50,16 +45,14 @@ impl Known {
 }
 
 /// The encoding of a payload type.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoding {
     pub(crate) name: String,
     /// The codec, if the library supports its format; other formats are tracked packet by packet.
     pub(crate) codec: Option<Codec>,
     pub(crate) clock_rate: ClockRate,
-    /// `sprop-max-don-diff`: above zero, packets carry decoding order numbers.
-    max_don_diff: u16,
-    /// `sprop-depack-buf-nalus`; zero if it is not known.
-    depack_buf_nalus: u16,
+    /// Options of the payload format.
+    options: FormatOptions,
     pub(crate) known: Known,
     /// Visible properties of its packets, if the codec is unknown.
     pub(crate) look: Option<Look>,
@@ -67,29 +60,15 @@ pub(crate) struct Encoding {
 
 impl Encoding {
     pub(crate) fn of(codec: Codec, known: Known) -> Self {
-        let clock_rate = if codec == Codec::Opus { ClockRate::OPUS } else { ClockRate::VIDEO };
-        Self {
-            name: codec_name(codec).to_owned(),
-            codec: Some(codec),
-            clock_rate,
-            max_don_diff: 0,
-            depack_buf_nalus: 0,
-            known,
-            look: None,
-        }
+        let options = FormatOptions::default();
+        let (name, clock_rate) = (codec.title.to_owned(), codec.clock_rate);
+        Self { name, codec: Some(codec), clock_rate, options, known, look: None }
     }
 
     /// An encoding that the library does not support, by its name.
     pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
-        Self {
-            name: name.to_owned(),
-            codec: None,
-            clock_rate,
-            max_don_diff: 0,
-            depack_buf_nalus: 0,
-            known,
-            look: None,
-        }
+        let options = FormatOptions::default();
+        Self { name: name.to_owned(), codec: None, clock_rate, options, known, look: None }
     }
 
     /// No encoding: only the visible properties of its packets.
@@ -99,23 +78,14 @@ impl Encoding {
     }
 
     pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
-        self.codec.and_then(nal_codec)
+        self.codec?.nal
     }
 
     /// The payload format that reads it.
     pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
-        match self.codec {
-            Some(Codec::H264) => Arc::new(H264::default()),
-            Some(Codec::H265) => {
-                let Self { max_don_diff, depack_buf_nalus, .. } = *self;
-                Arc::new(H265 { max_don_diff, depack_buf_nalus, ..H265::default() })
-            }
-            Some(Codec::H266) => {
-                Arc::new(H266 { max_don_diff: self.max_don_diff, ..H266::default() })
-            }
-            Some(Codec::Opus) => Arc::new(Opus::default()),
-            _ => Arc::new(Generic { clock_rate: self.clock_rate, ..Generic::default() }),
-        }
+        let mut options = self.options.clone();
+        options.clock_rate = Some(self.clock_rate);
+        (self.codec.unwrap_or(Codec::Generic).payload)(&options)
     }
 }
 
@@ -136,7 +106,7 @@ impl Encodings {
         let listed = || self.by_type.get(&payload_type).cloned();
         let other = || self.others.as_ref().map(told);
         source.or_else(listed).or_else(other).or_else(|| {
-            let (name, hertz) = static_payload_type(payload_type)?;
+            let (name, hertz, _) = sdp::static_format(payload_type)?;
             Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
         })
     }
@@ -153,16 +123,14 @@ pub(crate) fn codecs_from_sdp(
     let formats = description.media.iter().flat_map(|media| &media.formats);
     let encodings = formats.map(|format| {
         let codec = sdp::codec_of(format);
-        let name =
-            codec.map_or_else(|| format.encoding.name().to_owned(), |c| codec_name(c).to_owned());
-        let (max_don_diff, depack_buf_nalus) = match &format.encoding {
-            sdp::Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus.unwrap_or(0)),
-            sdp::Encoding::H266(it) => (it.max_don_diff, 0),
-            _ => (0, 0),
-        };
+        let name = codec.map_or_else(|| format.encoding.name(), |codec| codec.title).to_owned();
+        let mut options = FormatOptions::default();
+        if let Some(codec) = codec {
+            // Streams that cannot be received in this form are inspected all the same.
+            let _ = (codec.accept)(format, &mut options);
+        }
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding =
-            Encoding { name, codec, clock_rate, max_don_diff, depack_buf_nalus, known, look: None };
+        let encoding = Encoding { name, codec, clock_rate, options, known, look: None };
         (format.payload_type.value(), encoding)
     });
     Ok((encodings.collect(), warnings))
@@ -180,7 +148,10 @@ mod tests {
                    m=audio 5006 RTP/AVP 100 0 72\r\na=rtpmap:100 opus/48000/2\r\n";
         let (encodings, warnings) = codecs_from_sdp(sdp.as_bytes()).unwrap();
         assert_eq!(warnings.iter().map(|warning| warning.line).collect::<Vec<_>>(), [10]);
-        assert_eq!((encodings[&96].codec, encodings[&96].max_don_diff), (Some(Codec::H265), 2));
+        assert_eq!(
+            (encodings[&96].codec, encodings[&96].options.max_don_diff),
+            (Some(Codec::H265), 2)
+        );
         assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
         assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);
         assert!(codecs_from_sdp(b"not a description").is_err());

@@ -4,21 +4,11 @@
 //! payload type that Rushes uses for a codec is not a sign: other senders use other numbers.
 
 use rushes::proto::rtp::Packet;
-use rushes::{ClockRate, Codec};
+use rushes::{ClockRate, Codec, format};
 
 use super::codec::{Encoding, Known};
-use super::nal_signs::score_units;
-use super::names::nal_codec;
-use super::opus_signs::score_opus;
 use super::telephone::is_telephone_event;
 use super::unknown::Look;
-
-/// The share of good signs that a codec needs.
-const CONVINCING: f64 = 0.9;
-
-/// Good signs needed by the codec whose default payload type it is, and by any other codec.
-const EVIDENCE_DEFAULT: u64 = 2;
-const EVIDENCE: u64 = 3;
 
 /// The usual clock of telephone events (RFC 4733 section 2.1); they share the clock of the audio
 /// beside them if that has another.
@@ -32,17 +22,8 @@ pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
     {
         return Encoding::other("telephone-event", clock_rate, Known::Guessed);
     }
-    let is_default = |codec: &Codec| codec.payload_type().value() == payload_type;
-    // Opus first: its durations are checked against the timestamps, so its signs are stronger.
-    let found = [Codec::Opus, Codec::H264, Codec::H265, Codec::H266].into_iter().find(|codec| {
-        let score = match nal_codec(*codec) {
-            Some(nal) => score_units(nal, &packets),
-            None => score_opus(&packets),
-        };
-        let needed = if is_default(codec) { EVIDENCE_DEFAULT } else { EVIDENCE };
-        score.good >= needed && score.share() >= CONVINCING
-    });
-    match found {
+    let is_default = |codec: &Codec| codec.payload_type.value() == payload_type;
+    match format::guess(&packets) {
         Some(codec) if is_default(&codec) => Encoding::of(codec, Known::Default),
         Some(codec) => Encoding::of(codec, Known::Guessed),
         None if is_default(&Codec::Generic) => Encoding::of(Codec::Generic, Known::Default),
@@ -61,27 +42,4 @@ fn in_order<'d>(payload_type: u8, datagrams: &[&'d [u8]]) -> Vec<Packet<'d>> {
         packets.dedup_by_key(|packet| packet.sequence());
     }
     packets
-}
-
-/// Signs for and against a codec.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Score {
-    pub(super) good: u64,
-    pub(super) bad: u64,
-}
-
-impl Score {
-    pub(super) fn count(&mut self, is_good: bool) {
-        *(if is_good { &mut self.good } else { &mut self.bad }) += 1;
-    }
-
-    /// The share of good signs; 0 if there are none at all.
-    pub(super) fn share(self) -> f64 {
-        self.good as f64 / (self.good + self.bad).max(1) as f64
-    }
-}
-
-/// Whether `later` is the packet after `earlier`.
-pub(super) fn follows(later: &Packet<'_>, earlier: &Packet<'_>) -> bool {
-    later.sequence() == earlier.sequence().plus(1)
 }

@@ -21,10 +21,8 @@ mod intake;
 mod ip;
 mod link;
 mod live;
-mod nal_signs;
 mod names;
 mod offload;
-mod opus_signs;
 mod report;
 mod rtcp;
 mod stream_report;
@@ -38,7 +36,7 @@ use std::fs::File;
 use std::path::Path;
 
 use anyhow::Context as _;
-use rushes::{Codec, Ssrc};
+use rushes::Ssrc;
 
 pub(crate) use self::args::InspectArgs;
 use self::capture::{CaptureError, CaptureReader};
@@ -149,7 +147,7 @@ fn cut(intake: &Intake) -> Option<Failure> {
 fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
     let mut encodings = Encodings::default();
     for choice in &args.codec {
-        let codec = Codec::from(choice.codec);
+        let codec = choice.codec;
         match &choice.source {
             None => encodings.others = Some(codec),
             Some(text) => {
@@ -172,7 +170,7 @@ fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
         }
     }
     for (payload_type, codec) in &args.payload_type {
-        let encoding = Encoding::of(Codec::from(*codec), Known::Told);
+        let encoding = Encoding::of(*codec, Known::Told);
         encodings.by_type.insert(payload_type.value(), encoding);
     }
     Ok(encodings)

@@ -1,27 +1,6 @@
 //! Names of numbers in the standards: NAL unit types, packet types, payload types.
 
-use rushes::Codec;
 use rushes::proto::payload::nal::NalCodec;
-
-/// The NAL layer of a codec that has one.
-pub(crate) fn nal_codec(codec: Codec) -> Option<NalCodec> {
-    match codec {
-        Codec::H264 => Some(NalCodec::H264),
-        Codec::H265 => Some(NalCodec::H265),
-        Codec::H266 => Some(NalCodec::H266),
-        _ => None,
-    }
-}
-
-pub(crate) fn codec_name(codec: Codec) -> &'static str {
-    match codec {
-        Codec::H264 => "H.264",
-        Codec::H265 => "H.265",
-        Codec::H266 => "H.266",
-        Codec::Opus => "Opus",
-        _ => "generic",
-    }
-}
 
 /// The name of a NAL unit type: ITU-T H.264 table 7-1, H.265 table 7-1, H.266 table 5.
 pub(crate) fn nal_unit_type(codec: NalCodec, nal_type: u8) -> &'static str {
@@ -145,36 +124,6 @@ pub(crate) fn packet_type(codec: NalCodec, payload: &[u8]) -> &'static str {
         (NalCodec::H264, 1..=23) | (NalCodec::H265, 0..=47) | (NalCodec::H266, 0..=27) => "single",
         _ => "unknown",
     }
-}
-
-/// The encoding name and clock rate of a static payload type (RFC 3551 section 6).
-pub(crate) fn static_payload_type(value: u8) -> Option<(&'static str, u32)> {
-    Some(match value {
-        0 => ("PCMU", 8000),
-        3 => ("GSM", 8000),
-        4 => ("G723", 8000),
-        5 => ("DVI4", 8000),
-        6 => ("DVI4", 16_000),
-        7 => ("LPC", 8000),
-        8 => ("PCMA", 8000),
-        9 => ("G722", 8000),
-        10 | 11 => ("L16", 44_100),
-        12 => ("QCELP", 8000),
-        13 => ("CN", 8000),
-        14 => ("MPA", 90_000),
-        15 => ("G728", 8000),
-        16 => ("DVI4", 11_025),
-        17 => ("DVI4", 22_050),
-        18 => ("G729", 8000),
-        25 => ("CelB", 90_000),
-        26 => ("JPEG", 90_000),
-        28 => ("nv", 90_000),
-        31 => ("H261", 90_000),
-        32 => ("MPV", 90_000),
-        33 => ("MP2T", 90_000),
-        34 => ("H263", 90_000),
-        _ => return None,
-    })
 }
 
 /// The coding of an Opus packet, by its TOC octet (RFC 6716 section 3.1, table 2).

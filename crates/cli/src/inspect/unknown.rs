@@ -1,9 +1,9 @@
 //! The visible properties of a stream whose codec is unknown.
 
+use rushes::format::follows;
 use rushes::proto::rtp::Packet;
 use serde::Serialize;
 
-use super::guess::follows;
 use super::text::count;
 
 /// Minimum number of packets to distinguish noise from headers.

@@ -89,12 +89,8 @@ impl Waiting {
 
 /// FFmpeg's name for the byte stream of a codec; an error if it is not a video codec.
 pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
-    match codec {
-        Codec::H264 => Ok((NalCodec::H264, "h264")),
-        Codec::H265 => Ok((NalCodec::H265, "hevc")),
-        Codec::H266 => Ok((NalCodec::H266, "vvc")),
-        _ => Err(Usage(format!("--window shows video, and {codec:?} is none")).into()),
-    }
+    let name = codec.nal.zip(codec.ffmpeg);
+    name.ok_or_else(|| Usage(format!("--window shows video, and {} is none", codec.title)).into())
 }
 
 /// Checks that the program exists, before anything is created that would have to be removed.

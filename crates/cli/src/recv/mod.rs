@@ -99,7 +99,7 @@ fn stream_into<A: Audience>(
 fn build(args: &RecvArgs) -> anyhow::Result<Described> {
     let described = match (&args.sdp, &args.from) {
         (Some(file), _) => {
-            let wanted = Wanted { codec: args.stream.codec.map(Codec::from), ssrc: args.ssrc };
+            let wanted = Wanted { codec: args.stream.codec, ssrc: args.ssrc };
             let context = stream::context(&args.control)?;
             let described = describe::read(file, wanted, args.output.quiet, &context)?;
             let builder = stream::set_described(described.builder, &args.stream);
@@ -117,7 +117,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Described> {
 /// The codec that the command line gives, directly or by a file's name.
 fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
     match (args.stream.codec, &args.output_file) {
-        (Some(codec), _) => Ok(codec.into()),
+        (Some(codec), _) => Ok(codec),
         (None, Some(file)) => Ok(codec_of(file).ok_or_else(|| unknown_codec(file))?),
         (None, None) => Err(Usage("--window needs --codec or --sdp".to_owned()).into()),
     }

@@ -2,19 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rushes::file::{MediaReader, ReadOptions, codec_of};
-use rushes::payload::PayloadFormat;
-use rushes::proto::payload::generic::Generic;
-use rushes::proto::payload::h264::H264;
-use rushes::proto::payload::h265::H265;
-use rushes::proto::payload::h266::H266;
-use rushes::proto::payload::opus::Opus;
+use rushes::format::FormatOptions;
 use rushes::proto::stream::{FrameRate, Sender, SenderConfig};
 use rushes::proto::{Batch, RtpTimestamp, SequenceNumber};
-use rushes::{Codec, Framing, PayloadType, Ssrc};
+use rushes::{Framing, PayloadType, Ssrc};
 
 /// 2024-01-02 03:04:05 UTC.
 pub(crate) const START: Duration = Duration::from_secs(1_704_164_645);
@@ -214,13 +208,7 @@ pub(crate) struct Sending {
 /// packets of one frame 10 µs apart.
 pub(crate) fn rtp_packets(path: &std::path::Path, sending: Sending) -> Vec<(Duration, Vec<u8>)> {
     let codec = codec_of(path).unwrap();
-    let format: Arc<dyn PayloadFormat> = match codec {
-        Codec::H264 => Arc::new(H264::default()),
-        Codec::H265 => Arc::new(H265::default()),
-        Codec::H266 => Arc::new(H266::default()),
-        Codec::Opus => Arc::new(Opus::default()),
-        _ => Arc::new(Generic::default()),
-    };
+    let format = (codec.payload)(&FormatOptions::default());
     let clock_rate = format.clock_rate();
     let config = SenderConfig {
         ssrc: Ssrc(sending.ssrc),

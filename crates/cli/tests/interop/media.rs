@@ -27,19 +27,14 @@ pub(crate) const OPUS: Kind =
 
 impl Kind {
     pub(crate) fn name(self) -> &'static str {
-        match self.codec {
-            Codec::H264 => "h264",
-            Codec::H265 => "h265",
-            Codec::H266 => "h266",
-            _ => "opus",
-        }
+        self.codec.name
     }
 
     /// The file of this codec that is part of the project.
     pub(crate) fn own(self) -> PathBuf {
-        let own = match self.codec {
-            Codec::H264 => "avc_cif_60f_baseline.264",
-            Codec::H265 => "hevc_192x128_90f_tiny_nals.265",
+        let own = match self.codec.name {
+            "h264" => "avc_cif_60f_baseline.264",
+            "h265" => "hevc_192x128_90f_tiny_nals.265",
             _ => "opus_speech_mono_mixed_durations.opus",
         };
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(own)
@@ -57,11 +52,9 @@ impl Kind {
         let size = "testsrc2=size=640x360:rate=30:duration=1.5";
         let video = ["-f", "lavfi", "-i", size, "-pix_fmt", "yuv420p"];
         let sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=1.5", "-ac", "2"];
-        let encoder: &[&str] = match self.codec {
-            Codec::H264 => {
-                &["-c:v", "libx264", "-x264-params", "slices=3:bframes=2:keyint=20:aud=1"]
-            }
-            Codec::H265 => {
+        let encoder: &[&str] = match self.codec.name {
+            "h264" => &["-c:v", "libx264", "-x264-params", "slices=3:bframes=2:keyint=20:aud=1"],
+            "h265" => {
                 &["-c:v", "libx265", "-x265-params", "slices=2:bframes=3:keyint=20:log-level=0"]
             }
             _ => &["-c:a", "libopus", "-b:a", "96k"],

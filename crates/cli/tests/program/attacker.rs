@@ -129,7 +129,7 @@ fn attack(processes: &[u32], tcp: Option<SocketAddr>, over: &AtomicBool, least: 
             let datagram = &repertoire[(n + at) % repertoire.len()];
             worst.packets += usize::from(socket.send_to(datagram, ("127.0.0.1", *port)).is_ok());
         }
-        std::thread::sleep(Duration::from_micros(300));
+        std::thread::sleep(Duration::from_millis(1));
     }
     worst
 }

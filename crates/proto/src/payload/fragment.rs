@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::rtp::HeaderExtension;
+
 /// The longest run of octets that a packetiser may add of its own at once.
 pub const MAX_OWN_OCTETS: usize = 8;
 
@@ -24,7 +26,8 @@ pub enum Piece {
     },
 }
 
-/// One RTP payload as a list of pieces, and its marker bit.
+/// One RTP payload as a list of pieces, with its marker bit and, if the format sets one, its header
+/// extension.
 ///
 /// Nothing is copied until the sender writes the pieces into the slab, where plain payload is
 /// copied and secured payload encrypted: one touch of each octet either way.
@@ -43,6 +46,8 @@ pub struct Fragment {
     pieces: Vec<Piece>,
     len: usize,
     marker: bool,
+    sequence: u32,
+    extension: Option<HeaderExtension>,
 }
 
 impl Fragment {
@@ -52,6 +57,32 @@ impl Fragment {
         self.pieces.clear();
         self.len = 0;
         self.marker = false;
+        self.extension = None;
+    }
+
+    /// The extended sequence number of the packet: the lower 16 bits are in its header, the upper
+    /// ones count the rounds (RFC 4175 section 4.3 carries all 32).
+    #[inline]
+    pub fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    #[inline]
+    pub(crate) fn set_sequence(&mut self, sequence: u32) {
+        self.sequence = sequence;
+    }
+
+    /// Sets the header extension of the packet (RFC 3550 section 5.3.1). Its length must not exceed
+    /// [`Packetiser::extension_len_max`](super::Packetiser::extension_len_max): otherwise the frame
+    /// is cut short.
+    pub fn set_extension(&mut self, extension: HeaderExtension) {
+        self.extension = Some(extension);
+    }
+
+    /// The header extension, if there is one.
+    #[inline]
+    pub fn extension(&self) -> Option<&HeaderExtension> {
+        self.extension.as_ref()
     }
 
     /// Adds octets of the format's own, at most [`MAX_OWN_OCTETS`] at once.

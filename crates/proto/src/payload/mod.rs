@@ -107,6 +107,13 @@ pub trait Packetiser: Send {
         None
     }
 
+    /// Maximum length in octets of the header extensions that it [sets](Fragment::set_extension),
+    /// their four octets of header included; the limit of payloads is so much lower. It must not
+    /// change.
+    fn extension_len_max(&self) -> usize {
+        0
+    }
+
     /// Units of the frame that was [taken up](Self::start) last that cannot travel in the format, and
     /// are left out.
     fn units_left_out(&self) -> usize {

@@ -205,9 +205,9 @@ fn parse_rtx(text: &str) -> Option<Encoding> {
     Some(Encoding::Rtx { apt: apt?, rtx_time })
 }
 
-/// Encoding name, clock rate and channels of the payload types that need no `a=rtpmap` (RFC 3551
-/// section 6).
-pub(super) fn static_format(payload_type: u8) -> Option<(&'static str, u32, Option<u8>)> {
+/// Encoding name, clock rate in hertz and channels of a payload type that needs no `a=rtpmap` (RFC
+/// 3551 section 6).
+pub fn static_format(payload_type: u8) -> Option<(&'static str, u32, Option<u8>)> {
     Some(match payload_type {
         0 => ("PCMU", 8000, None),
         3 => ("GSM", 8000, None),

@@ -112,6 +112,18 @@ impl Media {
     /// [`Unsupported`] if there is none, with the reason against the media, or against the format
     /// that is closest to being supported.
     pub fn supported(&self) -> Result<&Format, Unsupported> {
+        self.first_supported(Format::supported).map(|(format, ())| format)
+    }
+
+    /// The first format that `check` accepts, and its result, if the transport of the media is
+    /// supported.
+    ///
+    /// # Errors
+    /// As [`supported`](Self::supported).
+    pub fn first_supported<T>(
+        &self,
+        check: impl Fn(&Format) -> Result<T, Unsupported>,
+    ) -> Result<(&Format, T), Unsupported> {
         if let Profile::Other { transport, .. } = &self.profile {
             return Err(Unsupported::Transport(transport.clone()));
         }
@@ -123,8 +135,8 @@ impl Media {
             None => Unsupported::NoFormat,
         };
         for format in &self.formats {
-            match format.supported() {
-                Ok(()) => return Ok(format),
+            match check(format) {
+                Ok(accepted) => return Ok((format, accepted)),
                 Err(reason) => {
                     let retransmission = matches!(format.encoding, Encoding::Rtx { .. });
                     if rank(&reason) > rank(&nearest) && !retransmission {
@@ -215,6 +227,18 @@ pub enum MediaKind {
     Application,
     /// Another kind, such as `text` or `message`.
     Other(String),
+}
+
+impl MediaKind {
+    /// The kind called `name` in an `m=` line, ignoring case.
+    pub fn of(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "video" => Self::Video,
+            "audio" => Self::Audio,
+            "application" => Self::Application,
+            _ => Self::Other(name.to_owned()),
+        }
+    }
 }
 
 /// The transport of `m=`.

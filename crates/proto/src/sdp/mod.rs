@@ -69,6 +69,7 @@ pub use error::Unsupported;
 pub use feedback::Feedback;
 pub use format::Encoding;
 pub use format::Format;
+pub use format::static_format;
 pub use h264::H264Parameters;
 pub use h265::H265Parameters;
 pub use h266::H266Parameters;

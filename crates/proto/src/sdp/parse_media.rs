@@ -82,7 +82,7 @@ fn media_line(
     let kind = next(&mut fields, "the media of m=")?;
     let port = next(&mut fields, "the port of m=")?;
     let (port, count) = port.split_once('/').unwrap_or((port, "1"));
-    let mut media = Media::new(media_kind(kind), number_of(port, "the port of m=")?);
+    let mut media = Media::new(MediaKind::of(kind), number_of(port, "the port of m=")?);
     let transport = next(&mut fields, "the transport of m=")?;
     if let Some(count) = number(count).filter(|count| *count > 0) {
         media.port_count = count;
@@ -102,15 +102,6 @@ fn media_line(
         }
     };
     Ok((media, payload_types(line, fields, warnings)))
-}
-
-fn media_kind(name: &str) -> MediaKind {
-    match name.to_ascii_lowercase().as_str() {
-        "video" => MediaKind::Video,
-        "audio" => MediaKind::Audio,
-        "application" => MediaKind::Application,
-        _ => MediaKind::Other(name.to_owned()),
-    }
 }
 
 fn payload_types(line: Line<'_>, fields: Fields<'_>, warnings: &mut Warnings) -> Vec<PayloadType> {

@@ -78,6 +78,10 @@ impl Protector {
         match *self {}
     }
 
+    pub(crate) fn protect(&mut self, _: &mut Vec<u8>) -> Result<(), ProtectError> {
+        match *self {}
+    }
+
     pub(crate) fn protect_in_place(
         &mut self,
         _: usize,

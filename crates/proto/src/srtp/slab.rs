@@ -97,6 +97,9 @@ impl Protector {
     pub(crate) fn reveal(&mut self, packet: &mut [u8]) -> Option<usize> {
         let layout = Layout::of(packet)?;
         let policy = *self.keys.policy();
+        if layout.extension.is_some() && !policy.encrypted_extensions.is_empty() {
+            return None;
+        }
         let trailer = self.overhead();
         let end = packet.len().checked_sub(trailer)?;
         let source = self.sources.get(layout.ssrc)?;

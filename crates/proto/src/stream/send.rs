@@ -24,8 +24,8 @@ use crate::payload::Packetiser;
 use crate::repair::History;
 use crate::repair::Refusal;
 use crate::repair::rtx;
-use crate::rtp::HEADER_LEN;
-use crate::seq::SequenceNumber;
+use crate::rtp::{HEADER_LEN, Header, Packet};
+use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::srtp::Protector;
 use crate::ssrc::PayloadType;
 use crate::ssrc::Ssrc;
@@ -61,7 +61,8 @@ pub(super) struct Repair {
 pub struct Sender {
     pub(super) packetiser: Box<dyn Packetiser>,
     pub(super) config: SenderConfig,
-    pub(super) sequence: SequenceNumber,
+    /// The next packet.
+    pub(super) sequence: ExtendedSequence,
     /// Automatic timestamps count from here, one frame interval (or frame duration) each.
     clock_base: RtpTimestamp,
     clock_frames: u64,
@@ -93,7 +94,7 @@ impl Sender {
         config.check()?;
         Ok(Self {
             packetiser,
-            sequence: config.first_sequence,
+            sequence: ExtendedSequence(config.first_sequence.0.into()),
             clock_base: config.first_timestamp,
             clock_frames: 0,
             config,
@@ -217,7 +218,7 @@ impl Sender {
         self.config.ssrc = ssrc;
         if self.protector.is_some() {
             // RFC 4568 section 6.4: a receiver that misses its first packets must not misjudge it.
-            self.sequence.0 &= 0x7fff;
+            self.sequence.0 &= !0x8000;
         }
         if let Some(repair) = &mut self.repair {
             repair.history.clear();
@@ -248,8 +249,8 @@ impl Sender {
         if self.protector.as_ref().is_some_and(|protector| !protector.has_room(ssrc)) {
             return Err(FrameError::TooManySources);
         }
-        let trailer = self.trailer_len();
-        self.packetiser.start(frame, self.config.packet_len_max - HEADER_LEN - trailer)?;
+        let beside = HEADER_LEN + self.packetiser.extension_len_max() + self.trailer_len();
+        self.packetiser.start(frame, self.config.packet_len_max.saturating_sub(beside))?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
             self.clock_frames = 0;
@@ -297,7 +298,7 @@ impl Sender {
 
     /// The sequence number of the next packet.
     pub fn next_sequence(&self) -> SequenceNumber {
-        self.sequence
+        self.sequence.sequence()
     }
 
     /// What was sent so far.
@@ -324,9 +325,12 @@ impl Sender {
         }
     }
 
-    /// Writes the packet of the fragment in hand.
+    /// Writes the packet of the current fragment.
     #[inline]
     fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> Written {
+        if self.fragment.extension().is_some() {
+            return self.write_extended(frame, timestamp, batch);
+        }
         let payload_len = self.fragment.len();
         let len = HEADER_LEN + payload_len + self.trailer_len();
         let (position, at) = (batch.position(), batch.bytes().len());
@@ -347,20 +351,67 @@ impl Sender {
         } else {
             self.fragment.write(frame, payload);
         }
+        self.note_written(position, len, payload_len);
+        Written::Placed
+    }
+
+    /// As [`write`](Self::write), of a packet with a header extension: composed and protected in
+    /// memory of its own.
+    #[cold]
+    fn write_extended(
+        &mut self,
+        frame: &[u8],
+        timestamp: RtpTimestamp,
+        batch: &mut Batch,
+    ) -> Written {
+        let Self { fragment, config, .. } = self;
+        let header = Header {
+            marker: fragment.marker(),
+            extension: fragment.extension().cloned(),
+            ..Header::new(config.payload_type, self.sequence.sequence(), timestamp, config.ssrc)
+        };
+        let extension_len = header.written_len() - HEADER_LEN;
+        if extension_len > self.packetiser.extension_len_max() {
+            return Written::Refused;
+        }
+        let (header_len, payload_len) = (header.written_len(), fragment.len());
+        let mut packet = vec![0; header_len + payload_len];
+        if header.write(&mut packet).is_err() {
+            return Written::Refused;
+        }
+        fragment.write(frame, &mut packet[header_len..]);
+        // It may be refused once only: its index is used then.
+        if batch.free() < packet.len() + self.trailer_len() {
+            return Written::Full;
+        }
+        if let Some(protector) = &mut self.protector
+            && protector.protect(&mut packet).is_err()
+        {
+            return Written::Refused;
+        }
+        let position = batch.position();
+        let Some(place) = batch.place(packet.len()) else { return Written::Full };
+        place.copy_from_slice(&packet);
+        self.note_written(position, packet.len(), payload_len);
+        Written::Placed
+    }
+
+    /// Counts a packet of `len` octets that was written at `position`.
+    #[inline]
+    fn note_written(&mut self, position: u64, len: usize, payload_len: usize) {
         if let Some(repair) = &mut self.repair {
-            repair.history.note(self.sequence, position, len);
+            repair.history.note(self.sequence.sequence(), position, len);
         }
         self.sequence = self.sequence.plus(1);
         self.statistics.packets += 1;
         self.statistics.payload_octets += payload_len as u64;
-        Written::Placed
     }
 
-    /// The header of the packet of the fragment in hand.
+    /// The header of the packet of the current fragment.
     #[inline]
     pub(super) fn header(&self, timestamp: RtpTimestamp) -> [u8; HEADER_LEN] {
         let kind = u8::from(self.fragment.marker()) << 7 | self.config.payload_type.value();
-        let [q1, q0] = self.sequence.0.to_be_bytes();
+        let [q1, q0] = self.sequence.sequence().0.to_be_bytes();
         let [t3, t2, t1, t0] = timestamp.0.to_be_bytes();
         let [s3, s2, s1, s0] = self.config.ssrc.0.to_be_bytes();
         [0x80, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0]
@@ -382,6 +433,9 @@ impl Repair {
             place.copy_from_slice(packet);
             return Ok(true);
         };
+        if packet[0] & 0x10 != 0 {
+            return self.write_extended(packet.to_vec(), sequence, batch, protector);
+        }
         let (at, len) = (batch.bytes().len(), packet.len() + rtx::HEADER_LEN);
         let Some(place) = batch.place(len) else { return Ok(false) };
         let header = |place: &mut [u8], original: &[u8]| {
@@ -409,6 +463,39 @@ impl Repair {
         } else {
             place[HEADER_LEN + rtx::HEADER_LEN..].copy_from_slice(&packet[HEADER_LEN..]);
         }
+        self.sequence = self.sequence.plus(1);
+        Ok(true)
+    }
+
+    /// As [`write`](Self::write), of a packet with a header extension, which precedes the original
+    /// sequence number (RFC 4588 section 4).
+    #[cold]
+    fn write_extended(
+        &mut self,
+        mut packet: Vec<u8>,
+        sequence: SequenceNumber,
+        batch: &mut Batch,
+        mut protector: Option<&mut Protector>,
+    ) -> Result<bool, Refusal> {
+        let Retransmission::Rtx { payload_type, ssrc, .. } = self.retransmission else {
+            return Err(Refusal::Unknown);
+        };
+        if let Some(protector) = &mut protector {
+            let len = protector.reveal(&mut packet).ok_or(Refusal::Unknown)?;
+            packet.truncate(len);
+        }
+        let original = Packet::parse(&packet).map_err(|_| Refusal::Unknown)?;
+        let header =
+            Header { payload_type, sequence: self.sequence, ssrc, ..Header::from(&original) };
+        let mut again = vec![0; header.written_len()];
+        header.write(&mut again).map_err(|_| Refusal::Unknown)?;
+        again.extend_from_slice(&sequence.0.to_be_bytes());
+        again.extend_from_slice(original.payload());
+        if let Some(protector) = protector {
+            protector.protect(&mut again).map_err(|_| Refusal::Unknown)?;
+        }
+        let Some(place) = batch.place(again.len()) else { return Ok(false) };
+        place.copy_from_slice(&again);
         self.sequence = self.sequence.plus(1);
         Ok(true)
     }
@@ -452,6 +539,7 @@ impl Outgoing<'_, '_> {
             if !std::mem::take(&mut self.waiting) {
                 written = self.sender.write_run(self.frame, self.timestamp, batch);
                 self.sender.fragment.clear();
+                self.sender.fragment.set_sequence(self.sender.sequence.0 as u32);
                 if written.is_none()
                     && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
                 {

@@ -36,7 +36,7 @@ impl Sender {
         for payload in frame[run.start..].chunks_exact(run.len).take(run.count) {
             let position = batch.position();
             let Some(packet) = batch.place(len) else { break };
-            head[2..4].copy_from_slice(&self.sequence.0.to_be_bytes());
+            head[2..4].copy_from_slice(&self.sequence.sequence().0.to_be_bytes());
             // One store of a known length where it fits; the payload is written over its end.
             match packet.first_chunk_mut() {
                 Some(place) => *place = head,
@@ -44,7 +44,7 @@ impl Sender {
             }
             packet[head_len..].copy_from_slice(payload);
             if let Some(repair) = &mut self.repair {
-                repair.history.note(self.sequence, position, len);
+                repair.history.note(self.sequence.sequence(), position, len);
             }
             self.sequence = self.sequence.plus(1);
         }

@@ -46,6 +46,16 @@ pub enum Error {
     #[cfg(not(feature = "srtp"))]
     #[error("the description asks for encrypted media (SRTP), which this build cannot do")]
     Encrypted,
+    /// A format with this name, encoding name or file extension is registered already.
+    #[error(
+        "the format {name} clashes with {other}: the name, the encoding name or a file extension"
+    )]
+    FormatTaken {
+        /// The name of the new format.
+        name: &'static str,
+        /// The name of the other format.
+        other: &'static str,
+    },
     /// The frame cannot be sent in the stream's format; nothing of it was sent.
     #[error(transparent)]
     Frame(#[from] FrameError),

@@ -31,100 +31,35 @@ use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
 use std::net::SocketAddr;
 
-use rushes_proto::payload::nal::NalCodec;
-use rushes_proto::payload::nal::find_start_codes;
 pub use rushes_proto::sdp::*;
 use rushes_proto::stream::FrameRate;
 
-use crate::codec::Codec;
 use crate::error::Error;
+use crate::format::Codec;
 use crate::setup::{Context, Recovery, StreamBuilder};
 
-/// How `codec` is named in a description, with what the parameter sets of `access_unit` say;
-/// `None` for generic frames, which no standard names.
+/// The encoding of `codec` for a description, with the contents of the parameter sets in
+/// `access_unit`; `None` for generic frames, which no standard names.
 ///
-/// An access unit without parameter sets gives the name alone.
+/// Without parameter sets in the access unit it is the name alone.
 pub fn encoding_of(codec: Codec, access_unit: &[u8]) -> Option<Encoding> {
-    let units = nal_units(access_unit);
-    let of_type = |codec: NalCodec, wanted: u8| -> Vec<&[u8]> {
-        let is = |unit: &&&[u8]| codec.header(unit).is_some_and(|header| header.nal_type == wanted);
-        units.iter().filter(is).copied().collect()
-    };
-    Some(match codec {
-        Codec::H264 => {
-            let sets = |nal_type| of_type(NalCodec::H264, nal_type);
-            let fallback = H264Parameters { packetization_mode: 1, ..H264Parameters::default() };
-            let parameters = H264Parameters::from_parameter_sets(&sets(7), &sets(8));
-            Encoding::H264(parameters.unwrap_or(fallback))
-        }
-        Codec::H265 => {
-            let sets = |nal_type| of_type(NalCodec::H265, nal_type);
-            let parameters = H265Parameters::from_parameter_sets(&sets(32), &sets(33), &sets(34));
-            Encoding::H265(parameters.unwrap_or_default())
-        }
-        Codec::H266 => {
-            let sets = |nal_type| of_type(NalCodec::H266, nal_type);
-            let parameters = H266Parameters::from_parameter_sets(&sets(14), &sets(15), &sets(16));
-            Encoding::H266(parameters.unwrap_or_default())
-        }
-        Codec::Opus => {
-            Encoding::Opus(OpusParameters { sprop_stereo: true, ..OpusParameters::default() })
-        }
-        Codec::Generic => return None,
-    })
+    codec.encoding.map(|_| (codec.describe)(&codec, access_unit))
 }
 
-/// The parameter sets that a description carries, behind start codes; empty if it has none. A
-/// stream need not repeat them, so they stand before its first frame.
+/// The parameter sets that a description contains, with start codes; empty if there are none. A
+/// stream need not repeat them, so they precede its first frame.
 pub fn parameter_sets_of(encoding: &Encoding) -> Vec<u8> {
-    let sets: Vec<&Vec<u8>> = match encoding {
-        Encoding::H264(parameters) => parameters.parameter_sets.iter().collect(),
-        Encoding::H265(parameters) => {
-            parameters.vps.iter().chain(&parameters.sps).chain(&parameters.pps).collect()
-        }
-        Encoding::H266(parameters) => {
-            parameters.vps.iter().chain(&parameters.sps).chain(&parameters.pps).collect()
-        }
-        _ => Vec::new(),
-    };
-    sets.into_iter().flat_map(|set| [&[0, 0, 0, 1], &set[..]].concat()).collect()
+    Codec::of_encoding(encoding.name()).map_or_else(Vec::new, |it| (it.parameter_sets)(encoding))
 }
 
-/// Whether `access_unit` carries parameter sets of its own.
+/// Whether `access_unit` contains parameter sets.
 pub fn has_parameter_sets(codec: Codec, access_unit: &[u8]) -> bool {
-    let codec = match codec {
-        Codec::H264 => NalCodec::H264,
-        Codec::H265 => NalCodec::H265,
-        Codec::H266 => NalCodec::H266,
-        Codec::Opus | Codec::Generic => return false,
-    };
-    let is_set = |unit: &&[u8]| {
-        codec.header(unit).is_some_and(|header| codec.is_parameter_set(header.nal_type))
-    };
-    nal_units(access_unit).iter().any(is_set)
+    (codec.has_parameter_sets)(access_unit)
 }
 
-/// The codec of a format that a description names.
+/// The codec of a format in a description.
 pub fn codec_of(format: &Format) -> Option<Codec> {
-    Some(match format.encoding {
-        Encoding::H264(_) => Codec::H264,
-        Encoding::H265(_) => Codec::H265,
-        Encoding::H266(_) => Codec::H266,
-        Encoding::Opus(_) => Codec::Opus,
-        _ => return None,
-    })
-}
-
-/// What stands between start codes, without the zeros that belong to the next one.
-fn nal_units(octets: &[u8]) -> Vec<&[u8]> {
-    let starts: Vec<usize> = find_start_codes(octets).collect();
-    let ends = starts.iter().skip(1).copied().chain([octets.len()]);
-    let unit = |(start, end): (&usize, usize)| {
-        let unit = &octets[start + 3..end];
-        let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
-        &unit[..len]
-    };
-    starts.iter().zip(ends).map(unit).collect()
+    Codec::of_encoding(format.encoding.name())
 }
 
 impl StreamBuilder {
@@ -148,17 +83,18 @@ impl StreamBuilder {
 
     fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
         self.check_rtx()?;
-        let kind = match encoding {
-            Encoding::Opus(_) => MediaKind::Audio,
-            _ => MediaKind::Video,
-        };
-        let mut media = Media::new(kind, to.port());
+        let codec = Codec::of_encoding(encoding.name());
+        let media_type = codec.map_or("video", |codec| codec.media);
+        let mut media = Media::new(MediaKind::of(media_type), to.port());
         media.address = Some(Address::Ip(to.ip()));
         media.ttl = match (&self.socket.multicast, to.is_ipv4() && to.ip().is_multicast()) {
             (Some(multicast), true) => Some(multicast.ttl.min(255) as u8),
             _ => None,
         };
         let mut format = Format::new(self.payload_type, encoding);
+        if let Some(codec) = codec {
+            (format.clock_rate, format.channels) = (codec.clock_rate, codec.channels);
+        }
         if let Some(clock_rate) = self.clock_rate {
             format.clock_rate = clock_rate;
         }
@@ -220,9 +156,7 @@ impl Context {
     /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and
     /// its keys cannot be used.
     pub fn described(&self, media: &Media) -> Result<StreamBuilder, Error> {
-        let format = media.supported()?;
-        let codec = codec_of(format)
-            .ok_or_else(|| Unsupported::Encoding(format.encoding.name().to_owned()))?;
+        let (format, (codec, options)) = media.first_supported(Codec::of_description)?;
         let session = match media.ip() {
             Ok(group) if group.is_multicast() => self.session(&group.to_string())?,
             Ok(host) if host.is_loopback() => {
@@ -236,19 +170,12 @@ impl Context {
             Some(again) => Recovery::Rtx(again.payload_type),
             None => Recovery::Verbatim,
         };
-        let (max_don_diff, units, octets) = match &format.encoding {
-            Encoding::H265(it) => (it.max_don_diff, it.depack_buf_nalus, it.depack_buf_bytes),
-            Encoding::H266(it) => (it.max_don_diff, None, it.depack_buf_bytes),
-            _ => (0, None, None),
-        };
         let mut builder = session
             .stream(codec)
             .local_port(media.port)
             .payload_type(format.payload_type)
             .clock_rate(format.clock_rate)
-            .max_don_diff(max_don_diff)
-            .depack_buf_nalus(units.unwrap_or(0))
-            .depack_buf_bytes(octets.unwrap_or(0))
+            .format_options(options)
             .recovery(recovery)
             .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)

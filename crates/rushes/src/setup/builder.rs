@@ -20,8 +20,7 @@ use rushes_proto::stream::ReceiverConfig;
 
 use super::control::ControlSettings;
 use super::session::Session;
-use crate::codec::Carried;
-use crate::codec::Interleaving;
+use crate::format::{Carried, FormatOptions};
 use crate::pace::Pacing;
 use crate::port::OnlyFrom;
 use crate::security::Security;
@@ -46,7 +45,7 @@ pub struct StreamBuilder {
     pub(super) mtu: usize,
     pub(crate) frame_rate: Option<FrameRate>,
     pub(super) frame: FrameSettings,
-    pub(super) interleaving: Interleaving,
+    pub(super) format: FormatOptions,
     pub(super) pacing: Pacing,
     pub(super) reorder_packets: Option<usize>,
     pub(super) reorder_octets: usize,
@@ -87,7 +86,7 @@ impl StreamBuilder {
             mtu: 1500,
             frame_rate: None,
             frame: defaults.frame,
-            interleaving: Interleaving::default(),
+            format: FormatOptions::default(),
             pacing: Pacing::default(),
             reorder_packets: None,
             reorder_octets: defaults.reorder_len_max,
@@ -155,6 +154,7 @@ impl StreamBuilder {
     /// The rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
     pub fn clock_rate(mut self, rate: ClockRate) -> Self {
         self.clock_rate = Some(rate);
+        self.format.clock_rate = Some(rate);
         self
     }
 
@@ -195,12 +195,19 @@ impl StreamBuilder {
     /// The delimiting of NAL units in frames pushed and pulled; by default with start codes.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.frame.framing = framing;
+        self.format.framing = framing;
         self
     }
 
     /// Octets in the largest frame to accept, by default 64 MiB.
     pub fn frame_len_max(mut self, octets: usize) -> Self {
         self.frame.frame_len_max = octets;
+        self
+    }
+
+    /// Options of the payload format that a description gives; the framing stays.
+    pub(crate) fn format_options(mut self, options: FormatOptions) -> Self {
+        self.format = FormatOptions { framing: self.format.framing, ..options };
         self
     }
 
@@ -212,7 +219,7 @@ impl StreamBuilder {
     /// first unit of the next. A larger number delays them more. Units to be sent are not
     /// interleaved.
     pub fn max_don_diff(mut self, max: u16) -> Self {
-        self.interleaving.max_don_diff = max;
+        self.format.max_don_diff = max;
         self
     }
 
@@ -222,7 +229,7 @@ impl StreamBuilder {
     /// so that received units need not wait for more. 0, the default, if unknown. See
     /// [`max_don_diff`](Self::max_don_diff).
     pub fn depack_buf_nalus(mut self, units: u16) -> Self {
-        self.interleaving.depack_buf_nalus = units;
+        self.format.depack_buf_nalus = units;
         self
     }
 
@@ -232,7 +239,7 @@ impl StreamBuilder {
     /// the limit is then the size of the [largest frame](Self::frame_len_max). See
     /// [`max_don_diff`](Self::max_don_diff).
     pub fn depack_buf_bytes(mut self, octets: u32) -> Self {
-        self.interleaving.depack_buf_bytes = octets;
+        self.format.depack_buf_bytes = octets;
         self
     }
 

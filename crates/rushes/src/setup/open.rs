@@ -86,7 +86,7 @@ impl StreamBuilder {
             (true, false) => ControlPort::Beside(self.control.local_port),
         };
         // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
-        let format = self.carried.format(self.frame.framing, self.interleaving);
+        let format = self.carried.payload(&self.format);
         self.sender(&*format)?;
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
@@ -109,7 +109,7 @@ impl StreamBuilder {
         let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
         let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
-        let format = self.carried.format(self.frame.framing, self.interleaving);
+        let format = self.carried.payload(&self.format);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
         let participant = if port.has_control() && self.control.rtcp {

@@ -21,8 +21,8 @@ use super::builder::StreamBuilder;
 use super::context::Context;
 #[cfg(feature = "zrtp")]
 use crate::agreement::{Agreement, SasStatus, Warning, ZrtpConfig};
-use crate::codec::Codec;
 use crate::error::Error;
+use crate::format::Codec;
 use crate::lock::lock;
 use crate::port::{Control, OnlyFrom, Port};
 
@@ -91,7 +91,7 @@ impl Session {
 
     /// A stream of `codec`, to be set up and opened.
     pub fn stream(&self, codec: Codec) -> StreamBuilder {
-        StreamBuilder::new(self.clone(), codec.into(), codec.payload_type())
+        StreamBuilder::new(self.clone(), codec.into(), codec.payload_type)
     }
 
     /// A stream of a payload format of the application's own.

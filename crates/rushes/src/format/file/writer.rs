@@ -10,10 +10,9 @@ use std::path::PathBuf;
 
 use rushes_proto::RtpTimestamp;
 
-use super::error::FileError;
-use super::opus::OpusWriter;
 use super::sink::{Sink, Target};
-use crate::codec::Codec;
+use super::{FileError, FrameWriter};
+use crate::format::Codec;
 
 /// A media file being written: frames of video and of the generic format one after the other,
 /// Opus packets in Ogg.
@@ -24,40 +23,17 @@ use crate::codec::Codec;
 /// If the operating system accepts no more of a file, for example because the disk is full, the
 /// accepted data stays in `NAME.part`, and [`FileError::Kept`] gives the size of the complete
 /// frames.
-#[derive(Debug)]
 pub struct MediaWriter {
+    codec: Codec,
     path: PathBuf,
     part: Option<PathBuf>,
+    writer: Box<dyn FrameWriter>,
     /// `None` after an error.
-    output: Option<Output>,
-    frames: u64,
+    sink: Option<Sink>,
     /// Ends of frames that are not accepted yet: octets, and frames up to there.
     ends: VecDeque<(u64, u64)>,
     /// The last end that the operating system has accepted.
     whole: (u64, u64),
-}
-
-#[derive(Debug)]
-enum Output {
-    Plain(Sink),
-    Opus(OpusWriter<Sink>),
-}
-
-impl Output {
-    fn new(codec: Codec, sink: Sink) -> Self {
-        if codec == Codec::Opus {
-            Self::Opus(OpusWriter::new(sink, std::process::id()))
-        } else {
-            Self::Plain(sink)
-        }
-    }
-
-    fn sink(&self) -> &Sink {
-        match self {
-            Self::Plain(sink) => sink,
-            Self::Opus(writer) => writer.output(),
-        }
-    }
 }
 
 impl MediaWriter {
@@ -79,10 +55,11 @@ impl MediaWriter {
             (Target::Stream(file.map_err(|source| failed(path, "open", source))?), None)
         };
         Ok(Self {
+            codec,
             path: path.to_owned(),
             part,
-            output: Some(Output::new(codec, Sink::new(target))),
-            frames: 0,
+            writer: (codec.files.writer)(),
+            sink: Some(Sink::new(target)),
             ends: VecDeque::new(),
             whole: (0, 0),
         })
@@ -95,14 +72,12 @@ impl MediaWriter {
     /// afterwards. [`FileError::Io`] if it has accepted nothing of the file, if the output is a
     /// pipe or a device, or if the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
-        let written = match &mut self.output {
-            Some(Output::Plain(sink)) => sink.write_all(frame),
-            Some(Output::Opus(writer)) => writer.write(frame, timestamp),
-            None => Err(io::Error::other("the file has ended with an error")),
+        let written = match &mut self.sink {
+            Some(sink) => self.writer.write(frame, timestamp, sink),
+            None => Err(ended()),
         };
         match written {
             Ok(()) => {
-                self.frames += 1;
                 self.note_end();
                 Ok(())
             }
@@ -120,31 +95,21 @@ impl MediaWriter {
     /// As [`write`](Self::write).
     pub fn begin_again(&mut self) -> Result<(), FileError> {
         self.ends.clear();
-        (self.whole, self.frames) = ((0, 0), 0);
-        let begun = match self.output.take() {
-            Some(Output::Plain(mut sink)) => {
-                sink.begin_again().map(|()| Output::new(Codec::Generic, sink))
-            }
-            Some(Output::Opus(writer)) => writer.finish().and_then(|mut sink| {
-                sink.begin_again()?;
-                Ok(Output::new(Codec::Opus, sink))
-            }),
-            None => Err(io::Error::other("the file has ended with an error")),
+        self.whole = (0, 0);
+        let begun = match &mut self.sink {
+            // A pipe keeps the data, which must be complete.
+            Some(sink) => self.writer.finish(sink).and_then(|()| sink.begin_again()),
+            None => Err(ended()),
         };
-        match begun {
-            Ok(output) => self.output = Some(output),
-            Err(source) => return Err(self.give_up("write", source)),
-        }
-        Ok(())
+        self.writer = (self.codec.files.writer)();
+        begun.map_err(|source| self.give_up("write", source))
     }
 
     /// Marks the next frame as that of another sender than the last one.
     ///
     /// Their timestamps do not show the time between them.
     pub fn change_source(&mut self) {
-        if let Some(Output::Opus(writer)) = &mut self.output {
-            writer.change_source();
-        }
+        self.writer.change_source();
     }
 
     /// Ends the file and renames it.
@@ -152,12 +117,11 @@ impl MediaWriter {
     /// # Errors
     /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed.
     pub fn finish(mut self) -> Result<(), FileError> {
-        let ended = match &mut self.output {
-            Some(Output::Plain(sink)) => sink.flush(),
-            Some(Output::Opus(writer)) => writer.end(),
-            None => Err(io::Error::other("the file has ended with an error")),
+        let finished = match &mut self.sink {
+            Some(sink) => self.writer.finish(sink).and_then(|()| sink.flush()),
+            None => Err(ended()),
         };
-        if let Err(source) = ended {
+        if let Err(source) = finished {
             return Err(self.give_up("write", source));
         }
         self.note_end();
@@ -172,12 +136,9 @@ impl MediaWriter {
 
     /// Records the end of the frames so far, and which ends the operating system has accepted.
     fn note_end(&mut self) {
-        let Some(output) = &self.output else { return };
-        let (written, taken) = (output.sink().written(), output.sink().taken());
-        let frames = match output {
-            Output::Plain(_) => self.frames,
-            Output::Opus(writer) => writer.packets_in_pages(),
-        };
+        let Some(sink) = &self.sink else { return };
+        let (written, taken) = (sink.written(), sink.taken());
+        let frames = self.writer.frames_written();
         if self.ends.back().unwrap_or(&self.whole).1 < frames {
             self.ends.push_back((written, frames));
         }
@@ -189,9 +150,9 @@ impl MediaWriter {
 
     /// Ends the file after an error; the accepted data is kept.
     fn give_up(&mut self, action: &'static str, source: io::Error) -> FileError {
-        let octets = self.output.as_ref().map_or(0, |output| output.sink().taken());
+        let octets = self.sink.as_ref().map_or(0, Sink::taken);
         self.note_end();
-        self.output = None;
+        self.sink = None;
         let (whole, frames) = self.whole;
         let path = self.path.clone();
         match self.part.take() {
@@ -208,12 +169,27 @@ impl MediaWriter {
 
 impl Drop for MediaWriter {
     fn drop(&mut self) {
-        self.output = None;
+        self.sink = None;
         if let Some(part) = self.part.take() {
             // The file may be gone already.
             let _ = std::fs::remove_file(part);
         }
     }
+}
+
+impl std::fmt::Debug for MediaWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { path, part, codec, .. } = self;
+        f.debug_struct("MediaWriter")
+            .field("path", path)
+            .field("part", part)
+            .field("codec", codec)
+            .finish_non_exhaustive()
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("the file has ended with an error")
 }
 
 /// Whether `path` is an ordinary file or does not exist.

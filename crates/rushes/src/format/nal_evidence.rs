@@ -1,9 +1,9 @@
 //! Whether packets look like a codec of NAL units (RFC 6184, 7798, 9328).
 
-use rushes::proto::payload::nal::{NalCodec, NalHeader};
-use rushes::proto::rtp::Packet;
+use rushes_proto::payload::nal::{NalCodec, NalHeader};
+use rushes_proto::rtp::Packet;
 
-use super::guess::{Score, follows};
+use super::evidence::{Evidence, follows};
 
 /// Minimum share of timestamps that have a slice.
 const WITH_SLICE: f64 = 0.5;
@@ -46,9 +46,9 @@ struct Picture {
     has_header: bool,
 }
 
-/// Scores how well `packets` fit `codec`. Each must have plausible headers and continue the
+/// Evidences how well `packets` fit `codec`. Each must have plausible headers and continue the
 /// previous one, and pictures must consist of slices, the first of which is marked as first.
-pub(super) fn score_units(codec: NalCodec, packets: &[Packet<'_>]) -> Score {
+pub(super) fn evidence(codec: NalCodec, packets: &[Packet<'_>]) -> Evidence {
     let mut signs = Signs::new(codec);
     let mut last: Option<&Packet<'_>> = None;
     for packet in packets {
@@ -67,7 +67,7 @@ pub(super) fn score_units(codec: NalCodec, packets: &[Packet<'_>]) -> Score {
     let len = |packet: &Packet<'_>| packet.payload().len();
     let is_steady = packets.windows(2).all(|pair| len(&pair[0]) == len(&pair[1]));
     // Pictures in one packet each differ in size; frames of speech may not.
-    if is_steady && !signs.has_fragments { Score::default() } else { signs.score() }
+    if is_steady && !signs.has_fragments { Evidence::default() } else { signs.evidence() }
 }
 
 struct Signs {
@@ -75,16 +75,16 @@ struct Signs {
     before: Before,
     picture: Option<Picture>,
     has_fragments: bool,
-    packets: Score,
+    packets: Evidence,
     /// Timestamps with a slice and without.
-    pictures: Score,
+    pictures: Evidence,
     /// First slices of pictures: those marked as first, and the others.
-    first_slices: Score,
+    first_slices: Evidence,
 }
 
 impl Signs {
     fn new(codec: NalCodec) -> Self {
-        let none = Score::default();
+        let none = Evidence::default();
         let (packets, pictures, first_slices) = (none, none, none);
         let (before, picture, has_fragments) = (Before::Unknown, None, false);
         Self { codec, before, picture, has_fragments, packets, pictures, first_slices }
@@ -146,12 +146,12 @@ impl Signs {
         }
     }
 
-    /// The score of the packets, or zero if the pictures are implausible.
-    fn score(&self) -> Score {
-        let Score { good, bad } = self.first_slices;
-        let has_first = good + bad == 0 || self.first_slices.share() >= WITH_FIRST;
+    /// The evidence of the packets, or none if the pictures are implausible.
+    fn evidence(&self) -> Evidence {
+        let Evidence { for_it, against } = self.first_slices;
+        let has_first = for_it + against == 0 || self.first_slices.share() >= WITH_FIRST;
         let are_pictures = self.pictures.share() >= WITH_SLICE && has_first;
-        if are_pictures { self.packets } else { Score::default() }
+        if are_pictures { self.packets } else { Evidence::default() }
     }
 }
 

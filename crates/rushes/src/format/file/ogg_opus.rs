@@ -13,7 +13,7 @@ use ogg::PacketWriter;
 use rushes_proto::RtpTimestamp;
 use rushes_proto::payload::opus::packet_duration;
 
-use super::error::FileError;
+use super::{FileError, FrameReader, FrameWriter, Input, MediaFrame, ReadOptions};
 
 /// Samples of 48 kHz that a decoder should drop at the beginning, for a stream whose encoder is
 /// not known: 80 ms (RFC 7845 section 4.2).
@@ -176,18 +176,8 @@ impl<W: Write> OpusWriter<W> {
         }
     }
 
-    /// The output that pages are written to.
-    pub(super) fn output(&self) -> &W {
-        self.packets.inner()
-    }
-
-    /// Packets in pages that were written to the output.
-    pub(super) fn packets_in_pages(&self) -> u64 {
-        self.packets_in_pages
-    }
-
     /// Marks the next packet as that of another source, with unrelated timestamps.
-    pub(super) fn change_source(&mut self) {
+    fn change_source(&mut self) {
         self.next_timestamp = None;
     }
 
@@ -221,7 +211,7 @@ impl<W: Write> OpusWriter<W> {
     }
 
     /// Ends the stream.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    fn end(&mut self) -> io::Result<()> {
         self.write_held(PacketWriteEndInfo::EndStream)?;
         self.packets.inner_mut().flush()
     }
@@ -266,6 +256,68 @@ impl<W: Write> OpusWriter<W> {
 impl<W: Write> std::fmt::Debug for OpusWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpusWriter").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+/// Reads the packets of an Ogg Opus file.
+pub(in crate::format) fn reader(
+    input: Box<dyn Input>,
+    path: &Path,
+    _: ReadOptions,
+) -> Result<Box<dyn FrameReader>, FileError> {
+    Ok(Box::new(PacketsOfFile { reader: OpusReader::new(input, path)?, packet: Vec::new() }))
+}
+
+/// Writes the packets of an Ogg Opus file.
+pub(in crate::format) fn writer() -> Box<dyn FrameWriter> {
+    Box::new(OpusWriter::new(Vec::new(), std::process::id()))
+}
+
+struct PacketsOfFile {
+    reader: OpusReader<Box<dyn Input>>,
+    packet: Vec<u8>,
+}
+
+impl FrameReader for PacketsOfFile {
+    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
+        let Some((packet, ticks)) = self.reader.next_packet()? else { return Ok(None) };
+        self.packet = packet;
+        Ok(Some(MediaFrame { data: &self.packet, duration: Some(ticks) }))
+    }
+}
+
+impl OpusWriter<Vec<u8>> {
+    /// Moves the pages so far to `to`.
+    fn drain(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        let pages = self.packets.inner_mut();
+        let written = to.write_all(pages);
+        pages.clear();
+        written
+    }
+}
+
+impl FrameWriter for OpusWriter<Vec<u8>> {
+    fn write(
+        &mut self,
+        frame: &[u8],
+        timestamp: RtpTimestamp,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        OpusWriter::write(self, frame, timestamp)?;
+        self.drain(to)
+    }
+
+    fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        self.end()?;
+        self.drain(to)
+    }
+
+    fn frames_written(&self) -> u64 {
+        self.packets_in_pages
+    }
+
+    fn change_source(&mut self) {
+        OpusWriter::change_source(self);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Whether packets look like Opus (RFC 7587).
 
-use rushes::payload::opus::packet_duration;
-use rushes::proto::rtp::Packet;
+use rushes_proto::payload::opus::packet_duration;
+use rushes_proto::rtp::Packet;
 
-use super::guess::{Score, follows};
+use super::evidence::{Evidence, follows};
 
 /// Ticks in the shortest Opus frame, 2.5 ms.
 const OPUS_TICKS: i32 = 120;
@@ -15,12 +15,12 @@ const PAIRS_A_SIGN: u64 = 4;
 const SAME_MAX: usize = 3;
 
 /// How well the steps of the timestamps match the durations of the packets.
-pub(super) fn score_opus(packets: &[Packet<'_>]) -> Score {
-    let mut score = Score::default();
+pub(super) fn evidence(packets: &[Packet<'_>]) -> Evidence {
+    let mut evidence = Evidence::default();
     let mut pairs = 0;
     for packet in packets {
         if packet_duration(packet.payload()).is_err() || is_monotonous(packet.payload()) {
-            score.bad += 1;
+            evidence.against += 1;
         }
     }
     for pair in packets.windows(2) {
@@ -31,14 +31,14 @@ pub(super) fn score_opus(packets: &[Packet<'_>]) -> Score {
         }
         pairs += 1;
         match packet.timestamp().distance(before.timestamp().plus(ticks)) {
-            0 => score.good += 1,
+            0 => evidence.for_it += 1,
             // Silence is left out (RFC 7587 section 3.1.3), by whole frames.
             gap if gap > 0 && gap % OPUS_TICKS == 0 => {}
-            _ => score.bad += 1,
+            _ => evidence.against += 1,
         }
     }
     // Timestamps that rarely match the durations are of another codec.
-    if score.good * PAIRS_A_SIGN < pairs { Score::default() } else { score }
+    if evidence.for_it * PAIRS_A_SIGN < pairs { Evidence::default() } else { evidence }
 }
 
 /// Whether a payload is plain silence, whose first octet is valid by chance.

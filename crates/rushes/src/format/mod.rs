@@ -1,0 +1,306 @@
+//! Media formats: for each of them one value with all that the library and its programs know of it.
+//!
+//! [`MediaFormat`] is that value, [`Codec`] a handle to it. The formats that come with the library
+//! are in [`FORMATS`], each in a file of its own. An application [registers](Codec::register) the
+//! same kind of value for a format of its own: streams of it are then described and received by
+//! SDP, read from files and written to them, and recognised by [`guess`] like all others.
+//!
+//! ```
+//! use rushes::format::{Codec, MediaFormat, blocks};
+//! use rushes::proto::payload::generic::Generic;
+//! use rushes::{ClockRate, PayloadType};
+//! use std::sync::Arc;
+//!
+//! static POINTS: MediaFormat = MediaFormat {
+//!     name: "points",
+//!     title: "point clouds",
+//!     encoding: Some("X-POINTS"),
+//!     payload_type: PayloadType::GENERIC,
+//!     payload: |_| Arc::new(Generic { name: "X-POINTS", clock_rate: ClockRate::VIDEO }),
+//!     files: blocks::files(&["points"]),
+//!     ..MediaFormat::UNKNOWN
+//! };
+//!
+//! let points = Codec::register(&POINTS)?;
+//! assert_eq!(rushes::file::codec_of("lidar.points".as_ref()), Some(points));
+//! # Ok::<(), rushes::Error>(())
+//! ```
+
+pub mod blocks;
+mod evidence;
+pub mod file;
+mod generic;
+mod h264;
+mod h265;
+mod h266;
+mod nal;
+mod nal_evidence;
+mod opus;
+mod opus_evidence;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::ptr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rushes_proto::payload::nal::NalCodec;
+use rushes_proto::payload::{Framing, PayloadFormat};
+use rushes_proto::rtp::Packet;
+use rushes_proto::sdp::{self, Encoding, Unsupported};
+use rushes_proto::{ClockRate, PayloadType};
+
+pub use self::evidence::{Evidence, follows, guess};
+pub use self::file::{FileKind, FrameReader, FrameWriter};
+use crate::error::Error;
+
+/// The formats that come with the library. [`guess`] tries them in this order: the durations of
+/// Opus packets are checked against their timestamps, which proves more than headers.
+pub static FORMATS: [&MediaFormat; 5] =
+    [&opus::FORMAT, &h264::FORMAT, &h265::FORMAT, &h266::FORMAT, &generic::FORMAT];
+
+/// The formats that applications have registered.
+static REGISTERED: RwLock<Vec<&MediaFormat>> = RwLock::new(Vec::new());
+
+/// All that the library knows of one format.
+///
+/// To be completed with `..MediaFormat::UNKNOWN`, so that a new field breaks no application.
+pub struct MediaFormat {
+    /// The name in options and in the interfaces of other languages, in lower case: `h264`.
+    pub name: &'static str,
+    /// The name in texts: `H.264`.
+    pub title: &'static str,
+    /// The encoding name of `a=rtpmap` in SDP; `None` for a format that no description names.
+    pub encoding: Option<&'static str>,
+    /// The type of the media in SDP: `video`, `audio`, `application` or another (RFC 8866 section
+    /// 5.14).
+    pub media: &'static str,
+    /// The payload type that a stream has by default.
+    pub payload_type: PayloadType,
+    /// The rate of the timestamps, unless a description or an option gives another.
+    pub clock_rate: ClockRate,
+    /// The channels of audio that a description names; one if `None`.
+    pub channels: Option<u8>,
+    /// The NAL units of its frames, if they are access units.
+    pub nal: Option<NalCodec>,
+    /// Makes the payload format: the packetiser and the depacketiser.
+    pub payload: fn(&FormatOptions) -> Arc<dyn PayloadFormat>,
+    /// The encoding and its parameters for a description, from the first frame of a stream; the
+    /// encoding name alone by default.
+    pub describe: fn(&MediaFormat, &[u8]) -> Encoding,
+    /// Takes the parameters of a format that a description names, or returns why streams of it
+    /// cannot be received.
+    pub accept: fn(&sdp::Format, &mut FormatOptions) -> Result<(), Unsupported>,
+    /// The parameter sets in a description, as a frame: they precede the first frame of the stream.
+    /// Empty if there are none.
+    pub parameter_sets: fn(&Encoding) -> Vec<u8>,
+    /// Whether a frame contains parameter sets.
+    pub has_parameter_sets: fn(&[u8]) -> bool,
+    /// Whether a receiver can begin with this frame.
+    pub is_key_frame: fn(&[u8]) -> bool,
+    /// The files of the format.
+    pub files: FileKind,
+    /// Evidence for the format in the packets of a stream, which are in order and have payloads.
+    pub evidence: fn(&[Packet<'_>]) -> Evidence,
+    /// FFmpeg's name of the format (`-f`).
+    pub ffmpeg: Option<&'static str>,
+}
+
+impl MediaFormat {
+    /// A format of which nothing is known: its frames are octets, in payloads of the generic format,
+    /// and no description and no file extension names it.
+    pub const UNKNOWN: Self = Self {
+        name: "",
+        title: "",
+        encoding: None,
+        media: "video",
+        payload_type: PayloadType::GENERIC,
+        clock_rate: ClockRate::VIDEO,
+        channels: None,
+        nal: None,
+        payload: generic::payload,
+        describe: |format, _| Encoding::Other {
+            name: format.encoding.unwrap_or_default().to_owned(),
+            parameters: String::new(),
+        },
+        accept: |_, _| Ok(()),
+        parameter_sets: |_| Vec::new(),
+        has_parameter_sets: |_| false,
+        is_key_frame: |_| true,
+        files: blocks::files(&[]),
+        evidence: |_| Evidence::default(),
+        ffmpeg: None,
+    };
+}
+
+/// Options of a payload format.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct FormatOptions {
+    /// The delimiting of NAL units in frames.
+    pub framing: Framing,
+    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1); 0 if NAL units are sent in
+    /// decoding order.
+    pub max_don_diff: u16,
+    /// `sprop-depack-buf-nalus` of H.265; 0 if it is not known.
+    pub depack_buf_nalus: u16,
+    /// `sprop-depack-buf-bytes` of H.265 and H.266; 0 if it is not known.
+    pub depack_buf_bytes: u32,
+    /// The rate of the timestamps, if it is not the format's own.
+    pub clock_rate: Option<ClockRate>,
+    /// The parameters in the peer's description (`a=fmtp`), for formats of the application's own;
+    /// empty without a description.
+    pub parameters: String,
+}
+
+/// A format, by reference: cheap to copy and to compare.
+#[derive(Clone, Copy)]
+pub struct Codec(&'static MediaFormat);
+
+#[allow(non_upper_case_globals, reason = "they are used like the variants of an enumeration")]
+impl Codec {
+    /// AVC, RFC 6184 in packetization mode 1.
+    pub const H264: Self = Self(&h264::FORMAT);
+    /// HEVC, RFC 7798.
+    pub const H265: Self = Self(&h265::FORMAT);
+    /// VVC, RFC 9328.
+    pub const H266: Self = Self(&h266::FORMAT);
+    /// Opus, RFC 7587.
+    pub const Opus: Self = Self(&opus::FORMAT);
+    /// Frames of any kind, split when larger than a packet; the marker bit ends a frame.
+    pub const Generic: Self = Self(&generic::FORMAT);
+
+    /// Registers a format of the application's own, for the whole process; a format that is
+    /// registered already stays so.
+    ///
+    /// # Errors
+    /// [`Error::FormatTaken`] if another format has its name, its encoding name or an extension of
+    /// its files.
+    pub fn register(format: &'static MediaFormat) -> Result<Self, Error> {
+        let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+        let all = || registered.iter().chain(&FORMATS).copied();
+        if all().any(|other| ptr::eq(other, format)) {
+            return Ok(Self(format));
+        }
+        if let Some(other) = all().find(|other| clashes(other, format)) {
+            return Err(Error::FormatTaken { name: format.name, other: other.name });
+        }
+        registered.push(format);
+        Ok(Self(format))
+    }
+
+    /// All formats, those that were registered first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
+        registered.into_iter().chain(FORMATS).map(Self)
+    }
+
+    /// The format called `name` in options; case does not count. The generic format is also called
+    /// `raw`.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = if name.eq_ignore_ascii_case("raw") { "generic" } else { name };
+        Self::all().find(|codec| codec.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The format with the encoding name `name` in SDP; case does not count.
+    pub fn of_encoding(name: &str) -> Option<Self> {
+        let is_its = |own: &str| own.eq_ignore_ascii_case(name);
+        Self::all().find(|codec| codec.encoding.is_some_and(is_its))
+    }
+
+    /// The format that a description names, and the options that it gives.
+    ///
+    /// # Errors
+    /// [`Unsupported`], with the reason.
+    pub fn of_description(format: &sdp::Format) -> Result<(Self, FormatOptions), Unsupported> {
+        let name = format.encoding.name();
+        let codec =
+            Self::of_encoding(name).ok_or_else(|| Unsupported::Encoding(name.to_owned()))?;
+        let mut options = FormatOptions::default();
+        (codec.accept)(format, &mut options)?;
+        Ok((codec, options))
+    }
+
+    /// The payload type that a stream of this codec has by default.
+    pub fn payload_type(self) -> PayloadType {
+        self.0.payload_type
+    }
+
+    /// Whether frames are access units of NAL units.
+    pub fn has_nal_units(self) -> bool {
+        self.0.nal.is_some()
+    }
+}
+
+/// Whether two formats have a name, an encoding name or a file extension in common.
+fn clashes(one: &MediaFormat, other: &MediaFormat) -> bool {
+    let is_same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
+    let encoding = one.encoding.zip(other.encoding);
+    let extensions = |format: &MediaFormat| format.files.extensions;
+    is_same(one.name, other.name)
+        || encoding.is_some_and(|(a, b)| is_same(a, b))
+        || extensions(one).iter().any(|a| extensions(other).iter().any(|b| is_same(a, b)))
+}
+
+impl Deref for Codec {
+    type Target = MediaFormat;
+
+    fn deref(&self) -> &MediaFormat {
+        self.0
+    }
+}
+
+impl PartialEq for Codec {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for Codec {}
+
+impl Hash for Codec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        ptr::from_ref(self.0).hash(state);
+    }
+}
+
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Codec({})", self.0.name)
+    }
+}
+
+impl fmt::Debug for MediaFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MediaFormat").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A stream's format: one of the table, or a payload format alone.
+#[derive(Clone, Debug)]
+pub(crate) enum Carried {
+    Codec(Codec),
+    Own(Arc<dyn PayloadFormat>),
+}
+
+impl From<Codec> for Carried {
+    fn from(codec: Codec) -> Self {
+        Self::Codec(codec)
+    }
+}
+
+impl From<Arc<dyn PayloadFormat>> for Carried {
+    fn from(format: Arc<dyn PayloadFormat>) -> Self {
+        Self::Own(format)
+    }
+}
+
+impl Carried {
+    /// The payload format.
+    pub(crate) fn payload(&self, options: &FormatOptions) -> Arc<dyn PayloadFormat> {
+        match self {
+            Self::Codec(codec) => (codec.payload)(options),
+            Self::Own(format) => format.clone(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the three formats of NAL units have in common: parameter sets, key frames, files.
+
+use std::path::Path;
+
+use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_start_codes};
+
+use super::file::{FileError, Input, MediaFrame, ReadOptions, read_piece};
+use super::{FileKind, FrameReader, blocks};
+
+/// Bytes read from a file at once.
+const PIECE_LEN: usize = 256 << 10;
+
+/// The NAL units of an Annex B frame, without the zeros that belong to the next start code.
+fn units(frame: &[u8]) -> Vec<&[u8]> {
+    let starts: Vec<usize> = find_start_codes(frame).collect();
+    let ends = starts.iter().skip(1).copied().chain([frame.len()]);
+    let unit = |(start, end): (&usize, usize)| {
+        let unit = &frame[start + 3..end];
+        let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
+        &unit[..len]
+    };
+    starts.iter().zip(ends).map(unit).collect()
+}
+
+/// Whether a NAL unit of an Annex B frame has a type that `is` selects.
+fn has_unit(codec: NalCodec, frame: &[u8], is: fn(NalCodec, u8) -> bool) -> bool {
+    let is_its = |unit: &&[u8]| codec.header(unit).is_some_and(|header| is(codec, header.nal_type));
+    units(frame).iter().any(is_its)
+}
+
+/// The NAL units of type `nal_type` in an Annex B frame.
+pub(super) fn units_of(codec: NalCodec, nal_type: u8, frame: &[u8]) -> Vec<&[u8]> {
+    let is_its = |unit: &&[u8]| codec.header(unit).is_some_and(|it| it.nal_type == nal_type);
+    units(frame).into_iter().filter(is_its).collect()
+}
+
+/// NAL units with start codes.
+pub(super) fn annex_b<'u>(units: impl IntoIterator<Item = &'u Vec<u8>>) -> Vec<u8> {
+    units.into_iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
+}
+
+pub(super) fn has_parameter_sets(codec: NalCodec, frame: &[u8]) -> bool {
+    has_unit(codec, frame, NalCodec::is_parameter_set)
+}
+
+pub(super) fn is_key_frame(codec: NalCodec, frame: &[u8]) -> bool {
+    has_unit(codec, frame, NalCodec::is_random_access)
+}
+
+type Reader = fn(Box<dyn Input>, &Path, ReadOptions) -> Result<Box<dyn FrameReader>, FileError>;
+
+/// Files of NAL units, which are written one after the other.
+pub(super) const fn files(extensions: &'static [&'static str], reader: Reader) -> FileKind {
+    FileKind { extensions, reader, writer: blocks::writer }
+}
+
+/// Reads access units from a bitstream.
+#[allow(clippy::unnecessary_wraps, reason = "as all readers")]
+pub(super) fn reader(
+    codec: NalCodec,
+    input: Box<dyn Input>,
+    path: &Path,
+    options: ReadOptions,
+) -> Result<Box<dyn FrameReader>, FileError> {
+    let reader = AccessUnitReader::new(codec, options.framing);
+    let path = path.to_owned();
+    Ok(Box::new(Bitstream { input, path, reader, ended: false, frame: Vec::new() }))
+}
+
+struct Bitstream {
+    input: Box<dyn Input>,
+    path: std::path::PathBuf,
+    reader: AccessUnitReader,
+    ended: bool,
+    frame: Vec<u8>,
+}
+
+impl FrameReader for Bitstream {
+    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
+        let Self { input, path, reader, ended, frame } = self;
+        loop {
+            let bitstream = |source| FileError::Bitstream { path: path.clone(), source };
+            if let Some(access_unit) = reader.next_access_unit().map_err(bitstream)? {
+                frame.clear();
+                frame.extend_from_slice(access_unit);
+                return Ok(Some(MediaFrame { data: frame, duration: None }));
+            }
+            if *ended {
+                return Ok(None);
+            }
+            // Frames are copied out anyway, so the last one's memory can hold the next piece.
+            if read_piece(input, PIECE_LEN, path, frame)? {
+                reader.feed(frame);
+            } else {
+                reader.finish();
+                *ended = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Opus (RFC 7587), in Ogg files (RFC 7845).
+
+use std::sync::Arc;
+
+use rushes_proto::payload::opus::Opus;
+use rushes_proto::sdp::{Encoding, OpusParameters};
+use rushes_proto::{ClockRate, PayloadType};
+
+use super::file::ogg_opus;
+use super::opus_evidence::evidence;
+use super::{FileKind, MediaFormat};
+
+pub(super) static FORMAT: MediaFormat = MediaFormat {
+    name: "opus",
+    title: "Opus",
+    encoding: Some("opus"),
+    media: "audio",
+    payload_type: PayloadType::OPUS,
+    clock_rate: ClockRate::OPUS,
+    channels: Some(2),
+    payload: |_| Arc::new(Opus::default()),
+    describe: |_, _| {
+        Encoding::Opus(OpusParameters { sprop_stereo: true, ..OpusParameters::default() })
+    },
+    accept: |format, _| format.supported(),
+    files: FileKind {
+        extensions: &["opus", "ogg", "oga"],
+        reader: ogg_opus::reader,
+        writer: ogg_opus::writer,
+    },
+    evidence,
+    ffmpeg: Some("ogg"),
+    ..MediaFormat::UNKNOWN
+};
