@@ -203,8 +203,10 @@ fn frames_of_texture_video_are_whole_whatever_ten_thousand_addresses_send() {
     ] {
         let server = serving("pattern:320x180@60", &[&["--units", "2"], options].concat());
         let tcp = server.address.parse().unwrap();
-        let view = ["texture", "view", &server.address, "--null", "--frames", "150", "--json"];
-        let viewer = rushes(&[&view, options].concat()).spawn().unwrap();
+        // A busy machine may take longer than the default.
+        let base = ["texture", "view", &server.address, "--null", "--deadline", "5s", "--json"];
+        let view = |frames| [&base[..], &["--frames", frames], options].concat();
+        let viewer = rushes(&view("150")).spawn().unwrap();
         let over = AtomicBool::new(false);
         let (worst, viewed, late) = std::thread::scope(|scope| {
             let processes = [server.id(), viewer.id()];
@@ -212,8 +214,7 @@ fn frames_of_texture_video_are_whole_whatever_ten_thousand_addresses_send() {
             let attack = scope.spawn(move || attack(&processes, Some(tcp), over, PACKETS_MIN + 1));
             let viewed = ended(viewer);
             // A viewer that connects during the attack is served as well.
-            let view = [&view[..5], &["20", "--json"]].concat();
-            let late = ended(rushes(&[&view, options].concat()).spawn().unwrap());
+            let late = ended(rushes(&view("20")).spawn().unwrap());
             over.store(true, Ordering::Relaxed);
             (attack.join().unwrap(), viewed, late)
         });
